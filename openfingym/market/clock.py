@@ -162,7 +162,7 @@ class _SimulatedLoop(asyncio.SelectorEventLoop):
         if name in self._served:
             raise OSError(errno.EADDRINUSE, f"something listens at {name} already")
         self._served[name] = protocol_factory
-        return PipeServer(lambda: self._served.pop(name, None))
+        return PipeServer(self, lambda: self._served.pop(name, None))
 
     async def create_unix_connection(  # type: ignore[override]
         self, protocol_factory: ProtocolFactory, path: Any = None, **_: object

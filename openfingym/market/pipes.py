@@ -13,6 +13,8 @@ from typing import Any
 
 WRITE_LIMIT = 64 << 10
 """Bytes that may wait for a side that does not read, before the other is told to write no more."""
+PIECE = 64 << 10
+"""Bytes that a side reads at once."""
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
@@ -40,8 +42,9 @@ class Pipe(asyncio.Transport):
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         """See :class:`asyncio.WriteTransport`."""
-        if data and not self._closing:
-            self._other._arrive(bytes(data))
+        if not self._closing:
+            for begin in range(0, len(data), PIECE):
+                self._other._arrive(bytes(data[begin : begin + PIECE]))
 
     def can_write_eof(self) -> bool:
         """See :class:`asyncio.WriteTransport`: a pipe is closed as a whole."""
@@ -127,16 +130,35 @@ class Pipe(asyncio.Transport):
 
 
 class PipeServer(asyncio.AbstractServer):
-    """What listens at a path of one event loop."""
+    """What listens at a path of one event loop, from the beginning on."""
 
     sockets = ()
 
-    def __init__(self, close: Callable[[], object]) -> None:
-        self._close = close
+    def __init__(self, loop: asyncio.AbstractEventLoop, close: Callable[[], object]) -> None:
+        self._loop, self._close = loop, close
+        self._closed = loop.create_future()
 
     def close(self) -> None:
-        """See :class:`asyncio.AbstractServer`."""
-        self._close()
+        """See :class:`asyncio.AbstractServer`; connections stay."""
+        if not self._closed.done():
+            self._close()
+            self._closed.set_result(None)
 
     async def wait_closed(self) -> None:
         """See :class:`asyncio.AbstractServer`."""
+        await asyncio.shield(self._closed)
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        """See :class:`asyncio.AbstractServer`."""
+        return self._loop
+
+    def is_serving(self) -> bool:
+        """See :class:`asyncio.AbstractServer`."""
+        return not self._closed.done()
+
+    async def start_serving(self) -> None:
+        """See :class:`asyncio.AbstractServer`."""
+
+    async def serve_forever(self) -> None:
+        """See :class:`asyncio.AbstractServer`."""
+        await self.wait_closed()
