@@ -79,7 +79,6 @@ def test_what_went_wrong_was_noticed(sessions: list[weeks.SimulatedSession]) -> 
     assert told["silent"] >= halves
     assert told["refused"] >= halves
     assert told["lagging"] >= halves
-    assert (told["handover"] > 0) == (HOURS > 24.0)  # a connection lives for a day
 
 
 @pytest.mark.parametrize("number", VENUES)
