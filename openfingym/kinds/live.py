@@ -26,7 +26,7 @@ from openfingym.task.episodes import Step
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.market.session.machine import Mark
+    from openfingym.market.session.account import Mark
     from openfingym.task import Spec, Task
     from openfingym.task.contracts import Contract
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import selectors
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from openfingym.errors import RuntimeFailureError
+from openfingym.market.pipes import Pipe, PipeServer, ProtocolFactory
 
 T = TypeVar("T")
 SECOND = 1_000_000_000
@@ -42,6 +44,16 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
+class Timed(Protocol):
+    """Something with a time of its own that passes with a clock, such as a local venue."""
+
+    def due(self) -> int:
+        """When something may happen next, by its own time; what happens earlier comes from outside."""
+
+    def advance(self, to: int) -> None:
+        """Let time pass until ``to``, by its own time."""
+
+
 class SimulatedClock:
     """A clock whose time passes only when everything in :meth:`run` waits for it, and then at once.
 
@@ -49,7 +61,7 @@ class SimulatedClock:
     takes a week takes as long as its computations, and goes the same way each time. Threads of the loop's executor, as
     :func:`asyncio.to_thread` starts them, are waited for in real time. So are sockets, for :attr:`patience_s` before
     each step of time, since nobody can know what is on its way: with sockets, use short weeks, and do not expect every
-    run to go the same way.
+    run to go the same way. A loop's Unix sockets are none, but :class:`~openfingym.market.pipes.Pipe` within it.
     """
 
     patience_s = 0.001
@@ -63,6 +75,8 @@ class SimulatedClock:
         """
         self._now = 0
         self._wall_offset = wall
+        self._carried: Timed | None = None
+        self._ahead = 0
 
     def monotonic(self) -> int:
         """See :class:`Clock`."""
@@ -82,6 +96,16 @@ class SimulatedClock:
         """
         self._wall_offset = wall - self._now
 
+    def carry(self, timed: Timed, time: int) -> None:
+        """Let the time of something else pass with this clock's, in the thread of :meth:`run`: whatever runs finds it
+        at this clock's time, and time stops wherever something may happen there.
+
+        Args:
+            timed: what is carried, in the place of what was.
+            time: its time now.
+        """
+        self._carried, self._ahead = timed, time - self._now
+
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end in simulated time; the next one goes on where it ended.
 
@@ -91,8 +115,16 @@ class SimulatedClock:
         with asyncio.Runner(loop_factory=lambda: _SimulatedLoop(self)) as runner:
             return runner.run(main)
 
-    def _advance(self, seconds: float) -> None:
-        self._now += round(seconds * SECOND)
+    def _advance(self, seconds: float | None) -> None:
+        """Let time pass, no further than to what may happen in what is carried."""
+        to = None if seconds is None else self._now + round(seconds * SECOND)
+        if self._carried is not None:
+            due = max(self._carried.due() - self._ahead, self._now + 1)
+            to = due if to is None else min(to, due)
+        assert to is not None, "without a time and with nothing carried, there is nothing to wait for"
+        self._now = to
+        if self._carried is not None:
+            self._carried.advance(to + self._ahead)
 
 
 class _SimulatedLoop(asyncio.SelectorEventLoop):
@@ -102,6 +134,7 @@ class _SimulatedLoop(asyncio.SelectorEventLoop):
         self._simulated = clock
         self.working = 0
         """Threads of the executor that do something."""
+        self._served: dict[str, ProtocolFactory] = {}
         super().__init__(_SimulatedSelector(clock, self))
         # Else a timer whose time is a rounding error away would be waited for in steps of no length.
         self._clock_resolution = 1 / SECOND
@@ -122,6 +155,24 @@ class _SimulatedLoop(asyncio.SelectorEventLoop):
         finally:
             self.working -= 1
 
+    async def create_unix_server(  # type: ignore[override]  # no sockets, and no options of theirs
+        self, protocol_factory: ProtocolFactory, path: Any = None, **_: object
+    ) -> PipeServer:
+        name = str(path)
+        if name in self._served:
+            raise OSError(errno.EADDRINUSE, f"something listens at {name} already")
+        self._served[name] = protocol_factory
+        return PipeServer(self, lambda: self._served.pop(name, None))
+
+    async def create_unix_connection(  # type: ignore[override]
+        self, protocol_factory: ProtocolFactory, path: Any = None, **_: object
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        serve = self._served.get(str(path))
+        if serve is None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, f"nothing listens at {path}")
+        protocol = protocol_factory()
+        return Pipe.pair(self, protocol, serve()), protocol
+
     def _worked(self, _: object) -> None:
         self.working -= 1
 
@@ -138,15 +189,18 @@ class _SimulatedSelector(selectors.DefaultSelector):
         self._loop = loop
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        found = super().select(0)
-        if found or (timeout is not None and timeout <= 0):
-            return found
         has_sockets = len(self.get_map()) > self.OWN
+        passing = timeout is None or timeout > 0
+        if not (passing or has_sockets or self._loop.working):
+            return []  # what threads want is in the loop's queue already; the socket that wakes it can wait
+        found = super().select(0)
+        if found or not passing:
+            return found
         if self._loop.working or (timeout is None and has_sockets):
             return super().select(None)
         if has_sockets and (found := super().select(self._clock.patience_s)):
             return found
-        if timeout is None:
+        if timeout is None and self._clock._carried is None:
             raise RuntimeFailureError(
                 "every task waits, and neither a time nor an answer will come that wakes one; expected a simulated "
                 "session to end: see what each of its tasks waits for"

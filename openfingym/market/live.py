@@ -26,7 +26,7 @@ from openfingym.market.commands import (
     VenueAddresses,
     ending,
 )
-from openfingym.market.feed import Frame, Request
+from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.ingest import Ingest
 from openfingym.market.replay import tellers
 from openfingym.market.rest import RestClient
@@ -57,11 +57,13 @@ class MachineRunner(Generic[MachineT]):
         venue: where its connections and questions go.
         name: what runs, for messages, such as ``feed of binance``.
         transport: makes the way to connect, in the thread.
+        rest: makes the way to ask, in the thread.
         recorder: told of every input.
         clock: time.
         tell: called in the thread with what people should know; must return soon.
-        digest: gives the digest of the machine's state, which is recorded each minute and at the end.
+        digest: gives the digest of the machine's state, which is recorded now and then, and at the end.
         pass_s: seconds between two calls of the machine that say that time has passed.
+        checkpoint_s: seconds between two digests.
     """
 
     def __init__(
@@ -71,17 +73,19 @@ class MachineRunner(Generic[MachineT]):
         name: str,
         *,
         transport: Callable[[], Transport] = AiohttpTransport,
+        rest: Callable[[Address], RestClient] = RestClient,
         recorder: Recorder | None = None,
         clock: Clock | None = None,
         tell: Callable[[Tell], None] | None = None,
         digest: Callable[[], str] | None = None,
         pass_s: float = PASS_S,
+        checkpoint_s: float = CHECKPOINT_S,
     ) -> None:
         self.machine = machine
-        self._digest, self._pass_s = digest, pass_s
+        self._digest, self._pass_s, self._checkpoint_s = digest, pass_s, checkpoint_s
         self.name = name
         self._venue = venue
-        self._make_transport = transport
+        self._make_transport, self._make_rest = transport, rest
         self._recorder = recorder or NoRecorder()
         self._clock = clock or SystemClock()
         self._tell = tell
@@ -154,17 +158,22 @@ class MachineRunner(Generic[MachineT]):
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._main())
+            asyncio.run(self.run())
         except BaseException as error:  # a thread has nobody above it: whoever reads is told by check()
             self._error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
             self._died()
         finally:
             self._begun.set()
 
-    async def _main(self) -> None:
+    def end(self) -> None:
+        """Have :meth:`run` end, in its own thread."""
+        self._end.set()
+
+    async def run(self) -> None:
+        """Run in the caller's event loop, without a thread, until :meth:`end`."""
         self._loop = asyncio.get_running_loop()
         self._begun.set()
-        transport, rest = self._make_transport(), RestClient(self._venue.rest())
+        transport, rest = self._make_transport(), self._make_rest(self._venue.rest())
         self._transport, self._rest = transport, rest
         try:
             async with asyncio.TaskGroup() as group:
@@ -281,7 +290,7 @@ class MachineRunner(Generic[MachineT]):
             with self._turn:
                 commands = self.machine.passed(self._input(RecordKind.PASSED))
             self._do(commands)
-            self._checkpoint(CHECKPOINT_S)
+            self._checkpoint(self._checkpoint_s)
 
     def _checkpoint(self, after_s: float = 0.0) -> None:
         """Record the digest of the machine's state, unless that was done less than so many seconds ago."""
@@ -300,11 +309,13 @@ class Live(MachineRunner[Ingest]):
         machine: Ingest,
         *,
         transport: Callable[[], Transport] = AiohttpTransport,
+        rest: Callable[[Address], RestClient] = RestClient,
         recorder: Recorder | None = None,
         clock: Clock | None = None,
         tell: Callable[[Tell], None] | None = None,
         digest: Callable[[], str] | None = None,
         pass_s: float = PASS_S,
+        checkpoint_s: float = CHECKPOINT_S,
     ) -> None:
         feed = machine.feed
         super().__init__(
@@ -312,11 +323,13 @@ class Live(MachineRunner[Ingest]):
             feed,
             f"feed of {feed.venue}",
             transport=transport,
+            rest=rest,
             recorder=recorder,
             clock=clock,
             tell=tell,
             digest=digest,
             pass_s=pass_s,
+            checkpoint_s=checkpoint_s,
         )
 
     def enter(self, kind: RecordKind, payload: Frame) -> None:

@@ -25,9 +25,11 @@ class RestClient:
     Args:
         address: the beginning of all URLs, and header fields of every request.
         timeout_s: seconds for a request and its answer together.
+        path: of the Unix socket to which the address leads; None for the network.
     """
 
-    def __init__(self, address: Address, *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, address: Address, *, timeout_s: float = TIMEOUT_S, path: str | None = None) -> None:
+        self._path = path
         self._address = address
         self._timeout_s = timeout_s
         self._session: aiohttp.ClientSession | None = None
@@ -35,7 +37,10 @@ class RestClient:
     async def ask(self, request: Request) -> RestAnswer:
         """The answer, whatever its status; of status 0 if none came in time."""
         if self._session is None:
-            self._session = aiohttp.ClientSession(headers=dict(self._address.headers))
+            self._session = aiohttp.ClientSession(
+                headers=dict(self._address.headers),
+                connector=None if self._path is None else aiohttp.UnixConnector(self._path),
+            )
         url = self._address.url + request.path
         try:
             async with (

@@ -127,8 +127,8 @@ class MarketState:
         }
         self.snapshots = {symbol: market.snapshot() for symbol, market in self._markets.items()}
         """The newest of each symbol. Readers look up and never change it."""
-        self.listener: MarketListener | None = None
-        """Is told of each change, after it is published."""
+        self.listeners: list[MarketListener] = []
+        """Are told of each change, after it is published."""
         self._news: list[tuple[Tick, int]] = []
         self._ways = {Trade: self._trade, Quote: self._quote, Depth: self._depth}
         self._ways |= {ServerBar: self._server_bar, Correction: self._correction, Halt: self._halt}
@@ -148,7 +148,7 @@ class MarketState:
             self._publish(market)
             return
         if market is not None and self._ways[type(tick)](market, tick, at.monotonic):  # type: ignore[operator]
-            if self.listener is not None and not isinstance(tick, Trade | Correction):
+            if self.listeners and not isinstance(tick, Trade | Correction):
                 self._news.append((tick, at.monotonic))
             self._publish(market)
 
@@ -209,10 +209,11 @@ class MarketState:
     def _publish(self, market: _Market) -> None:
         market.sequence += 1
         self.snapshots[market.symbol] = market.snapshot()
-        if self._news and self.listener is not None:
+        if self._news:
             news, self._news = self._news, []
             for tick, at in news:
-                self.listener.heard(tick, at)
+                for listener in self.listeners:
+                    listener.heard(tick, at)
 
     def _lose(self, market: _Market, reason: str) -> None:
         market.stretches.lost()
@@ -220,8 +221,8 @@ class MarketState:
         market.book.lost(reason)
         market.watch()
         self._publish(market)
-        if self.listener is not None:
-            self.listener.lost(market.symbol)
+        for listener in self.listeners:
+            listener.lost(market.symbol)
 
     def _trade(self, market: _Market, trade: Trade, at: int) -> bool:
         if not possible(trade):
@@ -242,7 +243,7 @@ class MarketState:
         """A trade into the bars, and perhaps to the front."""
         if market.bars.add(trade):
             market.bar_at = max(market.bar_at, at)
-            if self.listener is not None:
+            if self.listeners:
                 self._news.append((trade, at))
         self._latest(market, trade, at)
 

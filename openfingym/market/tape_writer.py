@@ -51,7 +51,15 @@ class TapeWriter:
     the disk is waited for at the end alone.
     """
 
-    def __init__(self, path: Path, header: TapeHeader, at: Instant, *, secrets: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        header: TapeHeader,
+        at: Instant,
+        *,
+        secrets: Iterable[str] | None = None,
+        flush_s: float = FLUSH_NS / 1e9,
+    ) -> None:
         """Begin a tape.
 
         Args:
@@ -60,6 +68,8 @@ class TapeWriter:
             at: when the session began.
             secrets: what must not be on the tape wherever it turns up, of at least 8 characters each; default: the
                 environment's, see :func:`~openfingym.market.redaction.secrets_of_environment`.
+            flush_s: seconds by the clock of the records after which they are handed over; more in simulated time,
+                of which hours pass in a second.
 
         Raises:
             StoreError: the file is there, or cannot be written.
@@ -71,6 +81,7 @@ class TapeWriter:
         except (TypeError, ValueError) as error:
             raise UsageError(f"the header of a tape is written as JSON, which takes no such value: {error}") from error
         self.path = path
+        self._flush_ns = round(flush_s * 1e9)
         self._chain = hashlib.sha256(MAGIC).digest()
         self._content = hashlib.sha256()
         self._deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
@@ -187,7 +198,7 @@ class TapeWriter:
         self._queue.append(self._buffer)
         self._waiting += len(self._buffer)
         self._buffer = bytearray()
-        self._due = self._last.monotonic + FLUSH_NS
+        self._due = self._last.monotonic + self._flush_ns
         self._changed.notify_all()
 
     def _wait_for(self, most: int, *, hand_over: bool = False) -> None:

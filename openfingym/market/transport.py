@@ -60,21 +60,29 @@ class Transport(Protocol):
 
 
 class AiohttpTransport:
-    """WebSockets of aiohttp: a fifth of the CPU time a frame of :class:`WebsocketsTransport`."""
+    """WebSockets of aiohttp: a fifth of the CPU time a frame of :class:`WebsocketsTransport`.
 
-    def __init__(self) -> None:
+    Args:
+        path: of the Unix socket to which all addresses lead; None for the network.
+        ping_s: seconds between pings of ours; a side that does not answer one in half of it is gone.
+    """
+
+    def __init__(self, path: str | None = None, *, ping_s: float = PING_S) -> None:
+        self._path, self._ping_s = path, ping_s
         self._session: aiohttp.ClientSession | None = None
 
     async def connect(self, address: Address) -> Connection:
         """See :class:`Transport`."""
         if self._session is None:
-            self._session = aiohttp.ClientSession()
+            self._session = aiohttp.ClientSession(
+                connector=None if self._path is None else aiohttp.UnixConnector(self._path)
+            )
         try:
             socket = await asyncio.wait_for(
                 self._session.ws_connect(
                     address.url,
                     headers=dict(address.headers),
-                    heartbeat=PING_S,
+                    heartbeat=self._ping_s,
                     max_msg_size=LONGEST_FRAME,
                     timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_TIMEOUT_S),
                 ),

@@ -68,7 +68,7 @@ class PaperFills(OrderDesk):
 
         Args:
             market: costs and limits of trading.
-            state: the market; nothing else may listen to it.
+            state: the market; accounts that follow the same one do not meet one another.
             symbols: the episode's symbols, in its order.
             cash: cash of the account, in units of currency.
             at: now.
@@ -81,7 +81,7 @@ class PaperFills(OrderDesk):
             latency_s: seconds from an order's submission until trades can fill it.
 
         Raises:
-            UsageError: a symbol is not followed or comes twice, the state has a listener, or a number is out of range.
+            UsageError: a symbol is not followed or comes twice, or a number is out of range.
         """
         unknown = [symbol for symbol in symbols if symbol not in state.snapshots]
         if unknown or not symbols or len(set(symbols)) < len(symbols):
@@ -89,8 +89,6 @@ class PaperFills(OrderDesk):
                 f"the paper engine cannot trade {', '.join(unknown or symbols) or 'nothing'}: expected different "
                 f"symbols out of {', '.join(state.snapshots)}"
             )
-        if state.listener is not None:
-            raise UsageError("something listens to this market's state already; open one account for each state")
         if not (0.0 < cash < math.inf and 0.0 < interval_s < math.inf and 0.0 <= latency_s < 1e9):
             raise UsageError(
                 f"the paper engine cannot open with cash {cash}, interval_s {interval_s} and latency_s {latency_s}: "
@@ -115,7 +113,7 @@ class PaperFills(OrderDesk):
         self._at, self._now = at, at.monotonic
         self._borrowed = at.monotonic
         """Until when borrowing is paid."""
-        state.listener = self
+        state.listeners.append(self)
         self._tell_time(at)
 
     # What the market does

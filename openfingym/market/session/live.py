@@ -13,7 +13,8 @@ from openfingym.errors import VenueError
 from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.commands import Instant
 from openfingym.market.live import PASS_S, Live
-from openfingym.market.session.machine import Mark, TradingIngest, decision_payload
+from openfingym.market.session.account import Mark
+from openfingym.market.session.machine import TradingIngest, decision_payload
 from openfingym.market.tape import RecordKind, TapeHeader
 from openfingym.market.tape_writer import TapeWriter
 from openfingym.trading.actions import parse_decision

@@ -14,8 +14,8 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,47 +24,26 @@ from openfingym.errors import DataError, FeedError
 from openfingym.market.commands import Ask, Command, Instant, RestAnswer, Tell
 from openfingym.market.feed import Feed, Frame
 from openfingym.market.ingest import Ingest
-from openfingym.market.paper.executor import PaperExecutor
+from openfingym.market.session.account import Mark, SessionAccount
 from openfingym.market.session.history import History, Row
 from openfingym.market.state import MarketState
 from openfingym.market.ticks import Depth
 from openfingym.trading.actions import Decision, parse_decision
-from openfingym.trading.shown import shown_account
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from openfingym.market.session.terms import SessionTerms
-    from openfingym.trading.orders import Event
 
 SECOND = 1_000_000_000
 FIRST_QUESTION = 1 << 31
 """Number of the first question of the session's own, beyond those of its feed's machine."""
 GRACE = SECOND // 10
 """A bar is read so long after its end, so that its last trades have arrived."""
+AMENDED = 600 * SECOND
+"""Bars of the last so many nanoseconds are read once more at each mark."""
 PATIENCE = 2 * SECOND
 """Between two requests for a symbol's history."""
-RUIN = 1e-6
-"""Share of the initial cash that equity counts as at least in a reward, so that ruin has a finite one."""
-COLUMNS = 7
-
-
-class Mark(NamedTuple):
-    """The account at a mark, as its agent sees it."""
-
-    number: int
-    """0 at the beginning."""
-    observation: Mapping[str, object]
-    reward: float
-    """Log return of equity since the mark of the last decision."""
-    terminated: bool
-    """Whether the account is ruined."""
-    truncated: bool
-    """Whether this is the last mark."""
-    info: Mapping[str, object]
-
-    @property
-    def done(self) -> bool:
-        """Whether no further decision is taken."""
-        return self.terminated or self.truncated
 
 
 class TradingIngest(Ingest):
@@ -87,21 +66,16 @@ class TradingIngest(Ingest):
         *,
         marked: Callable[[Mark], None] | None = None,
     ) -> None:
-        state = MarketState(feed.symbols, intervals=(terms.interval,))
+        state = MarketState(feed.symbols, intervals=(terms.interval,), horizon=AMENDED)
         super().__init__(feed, state, rng)
         self.terms = terms
-        self.executor: PaperExecutor | None = None
-        """The account; None before the first mark."""
-        self.record = np.zeros((terms.steps + 1, COLUMNS))
-        """The account at every mark, float64[steps + 1, 7]; see :mod:`openfingym.metrics.performance`."""
+        self.account = SessionAccount(terms)
+        """The account that decisions on the tape are of."""
+        self.others: list[SessionAccount] = []
+        """Accounts that trade on the same market and are no part of the session: to be filled before the first mark."""
         self.bars = np.full((terms.lookback + terms.steps, len(terms.symbols), 5), math.nan)
-        """Bars up to each mark, float64[lookback + steps, symbols, 5]: the first ``lookback`` of them from before."""
-        self.incomplete = 0
-        """Bars of which trades are known to be missing."""
-        self.shown: Mark | None = None
-        """The newest mark; None before the first one."""
-        self.left = False
-        """Whether the agent has left, and holds nothing any more."""
+        """Bars up to each mark, float64[lookback + steps, symbols, 5]: the first ``lookback`` of them from before. An
+        agent saw some as they were known at an earlier mark."""
         self._marked = marked
         self._from: int | None = None  # left edge of the first bar of our own, by the venue's clock
         self._history: dict[str, History] = {}
@@ -111,8 +85,7 @@ class TradingIngest(Ingest):
         self._due = 0
         self._begun: int | None = None  # when the first mark was, by the venue's clock
         self._rows: dict[str, deque[Row]] = {}
-        self._events: list[tuple[int, Event]] = []
-        self._since = 0
+        self._incomplete: set[tuple[str, int]] = set()  # symbols and left edges
 
     @property
     def due(self) -> int:
@@ -120,9 +93,36 @@ class TradingIngest(Ingest):
         return self._due
 
     @property
+    def incomplete(self) -> int:
+        """Bars of which trades are known to be missing."""
+        return len(self._incomplete)
+
+    def complete(self, row: int, symbol: int) -> bool:
+        """Whether all trades of a bar in :attr:`bars` are known, for all that is known; of those from before the
+        session the venue itself answers.
+        """
+        begin = self.first_bar + row * self.terms.interval
+        return (self.terms.instruments[symbol], begin) not in self._incomplete
+
+    @property
+    def record(self) -> NDArray[np.float64]:
+        """The account at every mark; see :class:`SessionAccount`."""
+        return self.account.record
+
+    @property
+    def shown(self) -> Mark | None:
+        """The newest mark; None before the first one."""
+        return self.account.shown
+
+    @property
+    def left(self) -> bool:
+        """Whether the agent has left, and holds nothing any more."""
+        return self.account.left
+
+    @property
     def over(self) -> bool:
         """Whether the last mark was made."""
-        return self.shown is not None and self.shown.done
+        return self.account.over
 
     # What is told
 
@@ -166,11 +166,7 @@ class TradingIngest(Ingest):
         """
         self._at = at
         seen, decision = read_decision(payload, self.terms.symbols)
-        if self.over or self.left or self.executor is None:
-            return []
-        self._events = [(number, event) for number, event in self._events if number > seen]
-        self._since = seen
-        self.executor.decide(decision, at)
+        self.account.decide(seen, decision, at)
         return []
 
     def leave(self, at: Instant) -> list[Command]:
@@ -179,16 +175,14 @@ class TradingIngest(Ingest):
         The session goes on, for it is what the baseline and others on the same tape are compared on.
         """
         self._at = at
-        if not (self.over or self.left or self.executor is None):
-            cancels = tuple(order.id for order in self.executor.open_orders())
-            self.executor.decide(Decision(weights=(0.0,) * len(self.terms.symbols), cancels=cancels), at)
-        self.left = True
+        self.account.leave(at)
         return []
 
     def digest(self) -> str:
         """SHA-256 of the market's state and the account's."""
+        executor = self.account.executor
         rows = [[None if math.isnan(value) else value for value in row] for row in self.record.ravel().reshape(-1, 7)]
-        return sha256_of_json([self.state.digest(), self.executor and self.executor.digest(), rows])
+        return sha256_of_json([self.state.digest(), executor and executor.digest(), rows])
 
     @property
     def first_bar(self) -> int:
@@ -219,23 +213,15 @@ class TradingIngest(Ingest):
         begin = now - GRACE - (now - GRACE) % interval
         self._due = at.monotonic - (now - GRACE - begin)
         for symbol in self.terms.instruments:
-            self._rows[symbol] = deque(self._history[symbol].rows(), maxlen=self.terms.lookback)
-        self._end = self._from
+            self._rows[symbol] = deque(self._history[symbol].rows(), maxlen=self.terms.lookback + 1)
+        self._end = self._first = self._from
         while self._end < begin:  # bars of our own, while histories were on their way
             self._add_bars()
         self._begun = begin
         for column, symbol in enumerate(self.terms.instruments):
-            self.bars[: self.terms.lookback, column] = list(self._rows[symbol])
-        terms = self.terms
-        self.executor = PaperExecutor(
-            terms.rules,
-            self.state,
-            terms.instruments,
-            cash=terms.cash,
-            at=at,
-            venue_time=self.clock.time,
-            interval_s=float(terms.interval_s),
-        )
+            self.bars[: self.terms.lookback, column] = list(self._rows[symbol])[-self.terms.lookback :]
+        for account in (self.account, *self.others):
+            account.open(self.state, at, self.clock.time)
         self._mark(0, at)
         return []
 
@@ -265,58 +251,58 @@ class TradingIngest(Ingest):
 
     # Marks
 
-    def _add_bars(self) -> list[str]:
-        """The bars that end now; returns the symbols of which some trades are missing."""
-        begin, self._end = self._end, self._end + self.terms.interval
-        missing = []
+    def _add_bars(self) -> tuple[list[str], list[str]]:
+        """The bars that end now, and those before as they are known by now: that a bar's last trade was lost or late
+        shows in what follows it. Returns the symbols of which trades of the newest bar are missing, and those of which
+        an earlier bar is another than before.
+        """
+        interval = self.terms.interval
+        self._end += interval
+        missing, amended = [], []
         for name, symbol in zip(self.terms.symbols, self.terms.instruments, strict=True):
-            bar = self.state.bars(symbol).bars(self.terms.interval, begin, self._end)[0]
             rows = self._rows[symbol]
-            close = rows[-1][3]
-            prices = [close] * 4 if math.isnan(bar.close) else [bar.open, bar.high, bar.low, bar.close]
-            rows.append([*prices, bar.volume])  # trades of odd lots have a volume, and set no price
-            if not bar.complete:
+            rows.append([])
+            known = min(len(rows) - 1, (self._end - self._first) // interval, AMENDED // interval + 2)
+            bars = self.state.bars(symbol).bars(interval, self._end - known * interval, self._end)
+            for age, bar in zip(range(-known, 0), bars, strict=True):
+                close = rows[age - 1][3]
+                prices = [close] * 4 if math.isnan(bar.close) else [bar.open, bar.high, bar.low, bar.close]
+                row = [*prices, bar.volume]  # trades of odd lots have a volume, and set no price
+                if age < -1 and row != rows[age] and name not in amended:
+                    amended.append(name)
+                rows[age] = row
+                edge = symbol, self._end + age * interval
+                if bar.complete:
+                    self._incomplete.discard(edge)
+                else:
+                    self._incomplete.add(edge)
+            if (symbol, self._end - interval) in self._incomplete:
                 missing.append(name)
-                self.incomplete += 1
-        return missing
+        return missing, amended
 
     def _mark(self, number: int, at: Instant) -> None:
-        missing = self._add_bars() if number else []
+        missing, amended = self._add_bars() if number else ([], [])
         self._due += self.terms.interval
-        executor, terms = self.executor, self.terms
-        assert executor is not None, "an account is opened before its first mark"
+        terms = self.terms
         if number:
-            row = terms.lookback + number - 1
             for column, symbol in enumerate(terms.instruments):
-                self.bars[row, column] = self._rows[symbol][-1]
-        self.record[number] = executor.mark_to_market(at)
-        self._events += [(number, event) for event in executor.events()]
-        account, ruined = executor.account(), executor.bankrupt
-        floor = RUIN * terms.cash
-        last = number == terms.steps
-        self.shown = Mark(
-            number,
-            {
-                "bars": [[self._rows[symbol][age] for symbol in terms.instruments] for age in range(terms.lookback)],
-                "splits": [1.0] * len(terms.symbols),
-                "dividends": [0.0] * len(terms.symbols),
-                **shown_account(executor, account, [event for _, event in self._events], terms.symbols),
-                "steps_left": terms.steps - number,
-            },
-            math.log(max(account.equity, floor) / max(float(self.record[self._since, 0]), floor)) if number else 0.0,
-            terminated=ruined,
-            truncated=last and not ruined,
-            info={
-                "time_index": number,
-                "gap": [
-                    name for name, symbol in zip(terms.symbols, terms.instruments, strict=True) if self._gap(symbol)
-                ],
-                "incomplete": missing,
-                "missed": max(number - self._since - 1, 0),
-            },
-        )
+                self.bars[number - 1 : number + terms.lookback, column] = list(self._rows[symbol])
+        market = {
+            "bars": [[self._rows[symbol][age] for symbol in terms.instruments] for age in range(-terms.lookback, 0)],
+            "splits": [1.0] * len(terms.symbols),
+            "dividends": [0.0] * len(terms.symbols),
+        }
+        info = {
+            "time_index": number,
+            "gap": [name for name, symbol in zip(terms.symbols, terms.instruments, strict=True) if self._gap(symbol)],
+            "incomplete": missing,
+            "amended": amended,
+        }
+        for other in self.others:
+            other.mark(number, market, info, at)
+        shown = self.account.mark(number, market, info, at)
         if self._marked is not None:
-            self._marked(self.shown)
+            self._marked(shown)
 
     def _gap(self, symbol: str) -> bool:
         snapshot = self.state.snapshots[symbol]

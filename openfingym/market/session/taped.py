@@ -10,7 +10,8 @@ import numpy as np
 
 from openfingym.errors import DataError
 from openfingym.market.replay import TapeReplay, replay, tellers
-from openfingym.market.session.machine import Mark, TradingIngest, decision_payload
+from openfingym.market.session.account import Mark
+from openfingym.market.session.machine import TradingIngest, decision_payload
 from openfingym.market.session.terms import SessionTerms
 from openfingym.market.session.venues import feed_of
 from openfingym.market.tape import Record, RecordKind, TapeHeader
@@ -35,6 +36,13 @@ def machine_of(header: TapeHeader) -> TradingIngest:
     terms = SessionTerms.from_dict(header.session)
     feed = feed_of(header.venue, terms.instruments, header.feed)
     return TradingIngest(feed, terms, np.random.default_rng(header.seeds.get("waits", 0)))
+
+
+def decides(record: Record, machine: TradingIngest) -> bool:
+    """Whether what was decided at the newest mark happens before this record: when the tape's own agent decided, or
+    where it did not, just before the next mark.
+    """
+    return record.kind in OWN or (record.kind is RecordKind.PASSED and record.at.monotonic >= machine.due)
 
 
 class TapedSession:
@@ -93,8 +101,7 @@ class TapedSession:
         payload: str | None = decision_payload(before.number, action)
         while machine.shown is before:
             record = self._next()
-            marks = record.kind is RecordKind.PASSED and record.at.monotonic >= machine.due
-            if payload is not None and (marks or record.kind in OWN):
+            if payload is not None and decides(record, machine):
                 machine.decided(payload, record.at)
                 payload = None
             self._told(record)

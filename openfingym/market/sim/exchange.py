@@ -72,6 +72,10 @@ class Exchange:
         self._agenda = [(flow.next, number) for number, (flow, _) in enumerate(self._flows) if flow.next is not None]
         heapq.heapify(self._agenda)
 
+    def due(self) -> int | None:
+        """When a flow acts next; None where none will."""
+        return self._agenda[0][0] if self._agenda else None
+
     def advance(self, to: int) -> list[Event]:
         """Let time pass until ``to``, in nanoseconds, and give what has happened since the last call."""
         agenda = self._agenda

@@ -109,6 +109,11 @@ class Faults:
         """The faults of a kind that began after ``before`` and not after ``now``."""
         return [fault for fault in self.faults if fault.kind == kind and before < fault.begin <= now]
 
+    def next(self, now: int) -> int:
+        """When the next fault begins or ends."""
+        times = (time for fault in self.faults for time in (fault.begin, fault.end) if time > now)
+        return min(times, default=FOREVER)
+
     def skew(self, now: int) -> int:
         """Nanoseconds that the venue's clock is ahead."""
         fault = self.hit("skew", now)
@@ -158,6 +163,10 @@ class Outbox:
             self._add(self._held, at)
             self._held = None
 
+    def next(self, now: int) -> int:
+        """When the next frame is due after now."""
+        return min((one.time for one in self._waiting if one.time > now), default=FOREVER)
+
     def due(self, now: int) -> list[str | bytes]:
         """The frames to send by now, in their order; each is given once."""
         found = []
@@ -184,6 +193,11 @@ class Alarms:
         """Call ``ring`` once at this time."""
         self._number += 1
         heapq.heappush(self._waiting, (time, self._number, ring))
+
+    @property
+    def next(self) -> int:
+        """When the next one is due."""
+        return self._waiting[0][0] if self._waiting else FOREVER
 
     def advance(self, now: int) -> None:
         """Call what is due."""

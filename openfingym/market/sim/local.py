@@ -25,6 +25,8 @@ from openfingym.market.sim.server import LocalVenue
 LISTED = {"BTC": (60_000, "0.00001"), "ETH": (3_000, "0.0001"), "SOL": (150, "0.001")}
 """Prices at the beginning, in the quote asset, and sizes of a lot; what is not named has those of :data:`OTHER`."""
 OTHER = (100, "0.001")
+RATE = 8.0
+"""Steps of a symbol's crowd in a second, on average."""
 ORDER = 5_000.0
 """Scale of the value of the crowd's orders, in the quote asset."""
 QUOTES = ("USDT", "USDC", "USD", "BTC", "ETH")
@@ -54,12 +56,7 @@ def local_binance(
     Raises:
         VenueError: a symbol has no known quote asset, or the venue does not come up.
     """
-    pairs = [_listed(symbol) for symbol in symbols]
-    crowds = {}
-    for pair in pairs:
-        price = LISTED.get(pair.base, OTHER)[0]
-        crowds[pair.symbol] = Crowd(value=float(price / pair.tick), rate=8.0, size=ORDER / price / float(pair.lot))
-    return _served(BinanceVenue(_traded(pairs, crowds, seed, before_s), faults))
+    return _served(BinanceVenue(crowded_exchange(symbols, seed=seed, now=time.time_ns(), before_s=before_s), faults))
 
 
 @contextlib.contextmanager
@@ -83,7 +80,7 @@ def local_alpaca(
         listing.symbol: Crowd(value=float(STOCKS.get(listing.symbol, STOCK) / listing.tick), rate=40.0, size=SHARES)
         for listing in listings
     }
-    exchange = _traded(listings, crowds, seed, before_s)
+    exchange = _traded(listings, crowds, seed, time.time_ns(), before_s)
     exchange.accounts.open(ACCOUNT, margin=True)
     venue = AlpacaVenue(exchange, faults)
     keys = Keys(secrets.token_hex(16), secrets.token_hex(32))
@@ -92,9 +89,8 @@ def local_alpaca(
         yield venue, keys
 
 
-def _traded(listings: Sequence[ListedPair], crowds: dict[str, Crowd], seed: int, before_s: float) -> Exchange:
+def _traded(listings: Sequence[ListedPair], crowds: dict[str, Crowd], seed: int, now: int, before_s: float) -> Exchange:
     """An exchange that has traded for a while, until now."""
-    now = time.time_ns()
     exchange = Exchange(listings, crowds, seed=seed, start=now - int(before_s * 1e9))
     exchange.advance(now)
     return exchange
@@ -143,6 +139,27 @@ def _served(venue: Venue) -> Iterator[Venue]:
         thread.join(STOP_S)
     if failure:
         raise VenueError(f"the local venue ended early: {failure[0]!r}") from failure[0]
+
+
+def crowded_exchange(symbols: Sequence[str], *, seed: int, now: int, before_s: float, rate: float = RATE) -> Exchange:
+    """An exchange of symbols with a crowd each, which has traded for a while.
+
+    Args:
+        symbols: what is listed, such as ``BTCUSDT``.
+        seed: of the crowd.
+        now: its time, nanoseconds since the epoch.
+        before_s: seconds of trading until now.
+        rate: steps of each symbol's crowd a second, on average; a third of them are trades.
+
+    Raises:
+        VenueError: a symbol has no known quote asset.
+    """
+    pairs = [_listed(symbol) for symbol in symbols]
+    crowds = {}
+    for pair in pairs:
+        price = LISTED.get(pair.base, OTHER)[0]
+        crowds[pair.symbol] = Crowd(value=float(price / pair.tick), rate=rate, size=ORDER / price / float(pair.lot))
+    return _traded(pairs, crowds, seed, now, before_s)
 
 
 def _listed(symbol: str) -> ListedPair:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Coroutine
@@ -61,6 +62,16 @@ class Peer(ABC):
         """Send a frame, unless a fault stops it; an answer has no channel."""
         self.outbox.put(frame, self.exchange.now, symbol=symbol, channel=channel)
         self._wake.set()
+
+    def due(self) -> int:
+        """When :meth:`tick` has something to do next, by the exchange's clock."""
+        terms = self._terms
+        times = [self._opened + _nanoseconds(terms.life_s), self._pinged + _nanoseconds(terms.ping_s)]
+        if self._unanswered is not None:
+            times.append(self._unanswered[1] + _nanoseconds(terms.pong_s))
+        if len(self.outbox):
+            times.append(self.outbox.next(self.exchange.now))
+        return min(times)
 
     def tick(self, now: int) -> None:
         """Do what is due: pings, the end of a silent or old connection, frames that were late."""
@@ -133,7 +144,8 @@ class Peer(ABC):
                 if self._frozen():
                     continue
                 if message.type == WSMsgType.PING:
-                    await self._socket.pong(message.data)
+                    with contextlib.suppress(ConnectionError):  # it is being cut; the next message says so
+                        await self._socket.pong(message.data)
                 elif message.type == WSMsgType.PONG:
                     if self._unanswered is not None and bytes(message.data) == self._unanswered[0]:
                         self._unanswered = None
@@ -167,6 +179,10 @@ class Peer(ABC):
                 await self._wake.wait()
         except ConnectionError:
             self._over = True
+
+
+def _nanoseconds(seconds: float) -> int:
+    return int(min(seconds, 1e9) * SECOND)
 
 
 def text_of(frame: str | bytes) -> str:

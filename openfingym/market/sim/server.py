@@ -14,7 +14,7 @@ from openfingym.errors import VenueError
 from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.sim.driver import drive
 from openfingym.market.sim.events import Event
-from openfingym.market.sim.faults import SECOND, Alarms
+from openfingym.market.sim.faults import FOREVER, SECOND, Alarms
 from openfingym.market.sim.ledger import VenueLedger
 from openfingym.market.sim.peers import Peer
 
@@ -113,13 +113,22 @@ class LocalVenue(ABC):
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
         """Listen; port 0 takes a free one."""
+        runner = await self._serving()
+        await web.TCPSite(runner, host, port).start()
+        address = runner.addresses[0]
+        self._address = f"{address[0]}:{address[1]}"
+
+    async def start_at(self, path: str) -> None:
+        """Listen at a path: a Unix socket's, or within a loop in simulated time a pipe's."""
+        self._address = "localhost"
+        await web.UnixSite(await self._serving(), path).start()
+
+    async def _serving(self) -> web.AppRunner:
         app = web.Application()
         app.add_routes(self.routes())
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
-        await web.TCPSite(self._runner, host, port).start()
-        address = self._runner.addresses[0]
-        self._address = f"{address[0]}:{address[1]}"
+        return self._runner
 
     async def stop(self) -> None:
         """Cut all connections and stop listening."""
@@ -142,17 +151,29 @@ class LocalVenue(ABC):
         self.publish()
         ledger = self._venue_ledger
         while (now := self.exchange.now) < to:
-            boundary = (now // STEP + 1) * STEP
-            events = self.exchange.advance(min(boundary, to))
+            until = min(self.due(), to)
+            events = self.exchange.advance(until)
             ledger.note(events)
             ledger.pending += events
             self.publish()
-            if boundary <= to:
-                self.flush(boundary)
+            if until % STEP == 0:
+                self.flush(until)
             self._alarms.advance(self.exchange.now)
             self._disturb(now, self.exchange.now)
             for peer in tuple(self.peers.values()):
                 peer.tick(self.exchange.now)
+
+    def due(self) -> int:
+        """The first boundary of :data:`STEP` at which something may happen that nobody asked for."""
+        now, acts = self.exchange.now, self.exchange.due()
+        first = min(FOREVER if acts is None else acts, self.flush_due(now), self._alarms.next, self.faults.next(now))
+        for peer in self.peers.values():
+            first = min(first, peer.due())
+        return max(-(-first // STEP), now // STEP + 1) * STEP
+
+    def flush_due(self, now: int) -> int:
+        """When :meth:`flush` has something to send next, if nothing happens by then."""
+        return (now // STEP + 1) * STEP
 
     def publish(self) -> None:
         """Send what has happened and is not sent yet."""

@@ -133,3 +133,73 @@ def test_a_local_socket_is_answered_before_a_timeout_of_an_hour() -> None:
     clock.patience_s = 0.05
     assert clock.run(main()) == [b"hello\n", b"later\n"]
     assert 30 * SECOND <= clock.monotonic() < 3600 * SECOND
+
+
+def test_pipes_are_connections_and_take_no_time() -> None:
+    clock, size = SimulatedClock(), 1_000_000
+    seen: list[object] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        word = await reader.readline()
+        if word == b"abort\n":
+            writer.write(b"never read")
+            writer.transport.abort()
+            return
+        await clock.sleep(30)
+        writer.write(word * size)
+        seen.append(writer.transport.get_write_buffer_size())
+        await writer.drain()
+        seen.append("drained")
+        writer.close()
+
+    async def main() -> None:
+        with pytest.raises(ConnectionRefusedError, match="nothing listens at here"):
+            await asyncio.open_unix_connection("here")
+        server = await asyncio.start_unix_server(serve, "here")
+        with pytest.raises(OSError, match="something listens at here already"):
+            await asyncio.start_unix_server(serve, "here")
+        reader, writer = await asyncio.open_unix_connection("here", limit=1000)
+        writer.write(b"word\n")
+        await clock.sleep(60)
+        assert seen == [5 * size]  # who does not read is waited for
+        found = await reader.read()
+        assert (found == b"word\n" * size, seen[1:], clock.monotonic()) == (True, ["drained"], 60 * SECOND)
+        writer.close()
+        await writer.wait_closed()
+        reader, writer = await asyncio.open_unix_connection("here")
+        writer.write(b"abort\n")
+        with pytest.raises(ConnectionResetError):
+            await reader.read()
+        server.close()
+        await server.wait_closed()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_unix_connection("here")
+
+    clock.run(main())
+    assert clock.monotonic() == 60 * SECOND
+
+
+def test_what_a_clock_carries_is_told_each_instant_at_which_it_is_due_or_something_else_happens() -> None:
+    class Carried:
+        now = 1_000
+
+        def __init__(self) -> None:
+            self.told: list[int] = []
+
+        def due(self) -> int:
+            return (self.now // (2 * SECOND) + 1) * 2 * SECOND
+
+        def advance(self, to: int) -> None:
+            self.now = to
+            self.told.append(to)
+
+    clock, carried = SimulatedClock(), Carried()
+    clock.carry(carried, carried.now)
+
+    async def main() -> None:
+        await clock.sleep(3)
+        assert carried.now == clock.monotonic() + 1_000
+        await clock.sleep(2)
+
+    clock.run(main())
+    assert carried.told == [2 * SECOND, 3 * SECOND + 1_000, 4 * SECOND, 5 * SECOND + 1_000]

@@ -299,7 +299,7 @@ class Heard:
     def __init__(self, state: MarketState) -> None:
         self.state = state
         self.told: list[tuple[Tick | str, int]] = []
-        state.listener = self
+        state.listeners.append(self)
 
     def heard(self, tick: Tick, at: int) -> None:
         if isinstance(tick, Quote):

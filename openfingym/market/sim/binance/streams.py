@@ -15,6 +15,7 @@ from openfingym.market.sim.binance import wire
 from openfingym.market.sim.binance.ledger import BinanceLedger
 from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, SECOND
 from openfingym.market.sim.events import BookChange, Event, ExchangeTrade, ListedPair
+from openfingym.market.sim.faults import FOREVER
 from openfingym.market.sim.peers import Peer, Terms, text_of
 from openfingym.market.sim.server import STEP, compact
 
@@ -133,6 +134,13 @@ class Streams:
             name = f"{symbol.lower()}@bookTicker"
             if name in self._listeners:
                 self._quote(listing, name)
+
+    def flush_due(self, now: int) -> int:
+        """When :meth:`flush` has something to say next, if nothing happens by then."""
+        periods = [period for period, changes in self._changes.items() if changes]
+        if any("@kline_" in name for name in self._listeners):
+            periods.append(SECOND)
+        return (now // min(periods) + 1) * min(periods) if periods else FOREVER
 
     def flush(self, now: int) -> None:
         """Say how books and bars stand at this boundary of :data:`STEP`."""

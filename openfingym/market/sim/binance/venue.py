@@ -82,6 +82,10 @@ class BinanceVenue(LocalVenue):
         """See :class:`LocalVenue`."""
         self._streams.flush(now)
 
+    def flush_due(self, now: int) -> int:
+        """See :class:`LocalVenue`."""
+        return self._streams.flush_due(now)
+
     def admit(self, peer: Peer, request: web.Request) -> None:
         """See :class:`LocalVenue`."""
         self.fail(request.path)

@@ -557,8 +557,6 @@ def test_an_account_that_cannot_be_opened(wrong) -> None:
     with pytest.raises(UsageError, match="the paper engine cannot"):
         PaperExecutor(MarketRules(), state, at=at, venue_time=lambda _: BEGIN, **{**right, **wrong})
     PaperExecutor(MarketRules(), state, at=at, venue_time=lambda _: BEGIN, **right)
-    with pytest.raises(UsageError, match="listens to this market's state already"):
-        PaperExecutor(MarketRules(), state, at=at, venue_time=lambda _: BEGIN, **right)
 
 
 def test_the_rules_of_bars_do_not_bound_fills() -> None:

@@ -1,0 +1,143 @@
+"""Sessions on a local venue in simulated time: a day passes in seconds, and goes the same way each time.
+
+Nothing stands in for anything: the venue's servers, the feed, the runner and the tape are those of a session in real
+time. They are in one event loop, connected by pipes, and time passes whenever all of them wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import numpy as np
+
+from openfingym.errors import UsageError, VenueError
+from openfingym.market.clock import SimulatedClock
+from openfingym.market.commands import Instant
+from openfingym.market.feeds.binance import BinanceFeed
+from openfingym.market.live import Live
+from openfingym.market.rest import RestClient
+from openfingym.market.session.account import Agent
+from openfingym.market.session.machine import TradingIngest, decision_payload
+from openfingym.market.session.terms import SessionTerms
+from openfingym.market.sim.binance import BinanceVenue
+from openfingym.market.tape import RecordKind, TapeHeader
+from openfingym.market.tape_writer import TapeWriter
+from openfingym.market.transport import AiohttpTransport
+from openfingym.trading.actions import parse_decision
+
+PATH = "venue"
+"""Of the pipes to the venue, within the event loop."""
+LATE_S = 600.0
+"""Seconds of simulated time after its own at which a mark that has not come shows that the session is broken."""
+PING_S = 60.0
+"""Between pings of ours: in simulated time they cost more than what is between them."""
+FLUSH_S = 60.0
+"""Seconds of simulated time between two blocks of the tape."""
+CHECKPOINT_S = 3600.0
+"""Seconds of simulated time between two digests of the state on the tape."""
+
+
+def simulated_session(
+    venue: BinanceVenue,
+    terms: SessionTerms,
+    tape: Path,
+    agent: Agent,
+    *,
+    clock: SimulatedClock | None = None,
+    task: tuple[str, str] = ("", ""),
+    seed: int = 0,
+    pass_s: float = 1.0,
+) -> TradingIngest:
+    """Trade on a local venue for a while, in simulated time.
+
+    Decisions take no time: whoever wants an agent to be slow lets it decide at a later mark.
+
+    Args:
+        venue: not started; nothing else may use it or its exchange.
+        terms: of the session.
+        tape: path of the tape, which must not exist.
+        agent: is shown each mark but the last.
+        clock: begins at the time of the venue's exchange if None. Another wall clock is a wrong one.
+        task: name and digest of the task, for the tape.
+        seed: of the jitter of waits.
+        pass_s: seconds between two looks of the machine at the time, by which marks come late at most.
+
+    Returns:
+        The session's machine, after the last mark.
+
+    Raises:
+        UsageError: ``pass_s`` is not above zero.
+        SubmissionError: an action is malformed.
+        VenueError: the feed has ended for good, or a mark does not come.
+    """
+    if not pass_s > 0:
+        raise UsageError(f"the machine cannot look at the time each {pass_s} s: expected seconds above 0")
+    clock = clock or SimulatedClock(venue.exchange.now)
+    return clock.run(_session(venue, terms, tape, agent, clock, task, seed, pass_s))
+
+
+async def _session(
+    venue: BinanceVenue,
+    terms: SessionTerms,
+    tape: Path,
+    agent: Agent,
+    clock: SimulatedClock,
+    task: tuple[str, str],
+    seed: int,
+    pass_s: float,
+) -> TradingIngest:
+    await venue.start_at(PATH)
+    clock.carry(venue, venue.exchange.now)
+    feed = BinanceFeed(terms.instruments, stream_url=venue.stream_url, rest_url=venue.rest_url, simulated=True)
+    marked = asyncio.Event()
+    machine = TradingIngest(feed, terms, np.random.default_rng(seed), marked=lambda _: marked.set())
+    header = TapeHeader(
+        feed.venue, feed.arguments(), True, task[1], {"waits": seed}, session=terms.to_dict() | {"task": task[0]}
+    )
+    try:
+        with TapeWriter(tape, header, Instant(clock.monotonic(), clock.wall()), flush_s=FLUSH_S) as writer:
+            live = Live(
+                machine,
+                transport=lambda: AiohttpTransport(PATH, ping_s=PING_S),
+                rest=lambda address: RestClient(address, path=PATH),
+                recorder=writer,
+                clock=clock,
+                digest=machine.digest,
+                pass_s=pass_s,
+                checkpoint_s=CHECKPOINT_S,
+            )
+            running = asyncio.create_task(live.run())
+            try:
+                await _decide(live, machine, agent, marked, running)
+            finally:
+                live.end()
+                with contextlib.suppress(BaseExceptionGroup):  # _decide has raised what is in it
+                    await running
+    finally:
+        await venue.stop()
+    return machine
+
+
+async def _decide(
+    live: Live, machine: TradingIngest, agent: Agent, marked: asyncio.Event, running: asyncio.Task[None]
+) -> None:
+    terms = machine.terms
+    while not machine.over:
+        waiting = asyncio.create_task(marked.wait())
+        patience = terms.interval_s * (2 if machine.shown is None else 1) + LATE_S
+        await asyncio.wait({waiting, running}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if running.done():
+            running.result()
+        live.check()
+        if not marked.is_set():
+            raise VenueError(f"no mark came within {patience:g} s of simulated time: see what is on the tape")
+        marked.clear()
+        mark = machine.shown
+        assert mark is not None, "whoever tells of a mark shows it"
+        action = None if mark.done else agent(mark)
+        if action is not None:
+            parse_decision(action, terms.symbols)
+            live.enter(RecordKind.DECIDED, decision_payload(mark.number, action))
