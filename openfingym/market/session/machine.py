@@ -122,8 +122,8 @@ class TradingIngest(Ingest):
 
     @property
     def over(self) -> bool:
-        """Whether the last mark was made."""
-        return self.shown is not None and self.shown.done
+        """Whether the last mark was made; the market of a ruined account goes on, for the baseline and for others."""
+        return self.shown is not None and self.shown.number == self.terms.steps
 
     # What is told
 
@@ -166,7 +166,7 @@ class TradingIngest(Ingest):
         """
         self._at = at
         seen, decision = read_decision(payload, self.terms.symbols)
-        if self.over or self.left or self.executor is None:
+        if self.over or self.left or self.executor is None or self.executor.bankrupt:
             return []
         self._events = [(number, event) for number, event in self._events if number > seen]
         self._since = seen
