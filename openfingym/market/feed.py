@@ -141,8 +141,16 @@ class Feed(ABC):
         """The book in the answer."""
 
     @abstractmethod
+    def bar_length(self, interval: int) -> int:
+        """The length in nanoseconds of the longest bars of the venue's that make up bars of this interval.
+
+        Raises:
+            UsageError: there are none.
+        """
+
+    @abstractmethod
     def ask_bars(self, symbol: str, interval: int, begin: int, end: int) -> Request:
-        """A request for the venue's bars whose left edge is in [begin, end), nanoseconds."""
+        """A request for the venue's bars whose left edge is in [begin, end), nanoseconds; for a thousand at most."""
 
     @abstractmethod
     def read_bars(self, symbol: str, interval: int, body: bytes) -> list[ServerBar]:

@@ -163,6 +163,13 @@ class AlpacaFeed(Feed):
         bids, asks = (tuple(level for level in levels_of(side) if level[1]) for side in (book.b, book.a))
         return Depth(symbol, bids, asks, 0, 0, rfc3339(book.t), whole=True)
 
+    def bar_length(self, interval: int) -> int:
+        """See :class:`Feed`."""
+        for unit, _, most in _UNITS:
+            if interval > 0 and interval % unit == 0:
+                return unit * max(count for count in range(1, most + 1) if interval // unit % count == 0)
+        raise UsageError(f"Alpaca has no bars that make up {interval / SECOND:g} s; expected whole minutes.")
+
     def ask_bars(self, symbol: str, interval: int, begin: int, end: int) -> Request:
         """See :class:`Feed`; raw prices, not adjusted for splits or dividends."""
         for unit, name, most in _UNITS:

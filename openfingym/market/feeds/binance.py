@@ -204,6 +204,15 @@ class BinanceFeed(Feed):
         last = found.lastUpdateId
         return Depth(symbol, levels_of(found.bids), levels_of(found.asks), last, last, 0, whole=True)
 
+    def bar_length(self, interval: int) -> int:
+        """See :class:`Feed`."""
+        lengths = [length for length in INTERVALS if interval > 0 and interval % length == 0]
+        if not lengths:
+            raise UsageError(
+                f"Binance has no bars that make up {interval / SECOND:g} s; expected a multiple of a second."
+            )
+        return max(lengths)
+
     def ask_bars(self, symbol: str, interval: int, begin: int, end: int) -> Request:
         """See :class:`Feed`; at most a thousand bars from ``begin`` on."""
         if interval not in INTERVALS:

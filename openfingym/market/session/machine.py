@@ -26,7 +26,7 @@ from openfingym.market.feed import Feed, Frame
 from openfingym.market.ingest import Ingest
 from openfingym.market.paper.executor import PaperExecutor
 from openfingym.market.state import MarketState
-from openfingym.market.ticks import Depth
+from openfingym.market.ticks import Depth, ServerBar
 from openfingym.trading.actions import Decision, parse_decision
 from openfingym.trading.shown import shown_account
 
@@ -39,6 +39,8 @@ FIRST_QUESTION = 1 << 31
 """Number of the first question of the session's own, beyond those of its feed's machine."""
 GRACE = SECOND // 10
 """A bar is read so long after its end, so that its last trades have arrived."""
+PIECE = 1000
+"""Bars of the venue's that are asked for at once."""
 PATIENCE = 2 * SECOND
 """Between two requests for a symbol's history."""
 RUIN = 1e-6
@@ -106,7 +108,8 @@ class TradingIngest(Ingest):
         self._marked = marked
         self._from: int | None = None  # left edge of the first bar of our own, by the venue's clock
         self._history: dict[str, list[Row]] = {}
-        self._asked: dict[int, str] = {}
+        self._asked: dict[int, tuple[str, int]] = {}
+        self._pieces: dict[tuple[str, int], list[ServerBar]] = {}
         self._questions_asked = 0
         self._ask_due = 0
         self._due = 0
@@ -142,14 +145,14 @@ class TradingIngest(Ingest):
         """The venue's REST interface answered."""
         if question < FIRST_QUESTION:
             return super().answered(question, answer, at)
-        symbol = self._asked.pop(question, None)
-        if symbol is None or symbol in self._history:
+        symbol, begin = self._asked.pop(question, ("", 0))
+        if not symbol or symbol in self._history:
             return []
         try:
             if answer.status != 200:
                 said = answer.body[:100].decode(errors="replace")
                 raise FeedError(f"no history of {symbol}: {answer.status or 'no answer'} {said}")
-            self._history[symbol] = self._past(symbol, answer.body)
+            self._learn(symbol, begin, answer.body)
         except FeedError as error:
             return [Tell("refused", symbol, str(error))]
         return []
@@ -247,35 +250,55 @@ class TradingIngest(Ingest):
         )
 
     def _ask_history(self, at: Instant) -> list[Command]:
+        """Ask for what is missing of the bars before the session, in pieces that the venue answers at once."""
         if at.monotonic < self._ask_due:
             return []
         self._ask_due = at.monotonic + PATIENCE
         assert self._from is not None
-        begin = self._from - self.terms.lookback * self.terms.interval
+        length = self.feed.bar_length(self.terms.interval)
         out: list[Command] = []
         for symbol in self.terms.instruments:
-            if symbol not in self._history:
+            for begin in self._pieces_begin():
+                if symbol in self._history or (symbol, begin) in self._pieces:
+                    continue
                 question = FIRST_QUESTION + self._questions_asked
                 self._questions_asked += 1
-                self._asked[question] = symbol
-                out.append(Ask(question, self.feed.ask_bars(symbol, self.terms.interval, begin, self._from)))
+                self._asked[question] = symbol, begin
+                end = min(begin + PIECE * length, self._from)
+                out.append(Ask(question, self.feed.ask_bars(symbol, length, begin, end)))
         return out
 
-    def _past(self, symbol: str, body: bytes) -> list[Row]:
-        """The ``lookback`` bars before the first one of our own, of the venue's own."""
+    def _pieces_begin(self) -> range:
+        assert self._from is not None
+        first = self._from - self.terms.lookback * self.terms.interval
+        return range(first, self._from, PIECE * self.feed.bar_length(self.terms.interval))
+
+    def _learn(self, symbol: str, begin: int, body: bytes) -> None:
+        """A piece of a symbol's history has come, perhaps the last one."""
+        self._pieces[symbol, begin] = self.feed.read_bars(symbol, self.feed.bar_length(self.terms.interval), body)
+        keys = [(symbol, each) for each in self._pieces_begin()]
+        if all(key in self._pieces for key in keys):
+            bars = [bar for key in keys for bar in self._pieces.pop(key)]
+            self._history[symbol] = self._past(symbol, bars)
+
+    def _past(self, symbol: str, bars: Sequence[ServerBar]) -> list[Row]:
+        """The ``lookback`` bars before the first one of our own, made of the venue's."""
         assert self._from is not None
         interval = self.terms.interval
-        found = {bar.begin: bar for bar in self.feed.read_bars(symbol, interval, body)}
-        sound = [bar for bar in found.values() if 0.0 < bar.low <= bar.high < math.inf and bar.begin < self._from]
-        if not sound:
+        begin = self._from - self.terms.lookback * interval
+        within: list[list[ServerBar]] = [[] for _ in range(self.terms.lookback)]
+        for bar in sorted(bars, key=lambda bar: bar.begin):
+            if 0.0 < bar.low <= bar.high < math.inf and begin <= bar.begin < self._from:
+                within[(bar.begin - begin) // interval].append(bar)
+        first = next((some[0] for some in within if some), None)
+        if first is None:
             raise FeedError(f"the venue has no bars of {symbol} from before the session")
-        close = min(sound, key=lambda bar: bar.begin).open
-        rows = []
-        for number in range(self.terms.lookback):
-            bar = found.get(self._from - (self.terms.lookback - number) * interval)
-            if bar is not None and 0.0 < bar.low <= bar.high < math.inf:
-                close = bar.close
-                rows.append([bar.open, bar.high, bar.low, bar.close, bar.volume])
+        close, rows = first.open, []
+        for some in within:
+            if some:
+                high, low = max(bar.high for bar in some), min(bar.low for bar in some)
+                close = some[-1].close
+                rows.append([some[0].open, high, low, close, sum(bar.volume for bar in some)])
             else:
                 rows.append([close, close, close, close, 0.0])
         return rows
