@@ -38,31 +38,31 @@ def refusal(action: Callable[[], object]) -> str | None:
 def in_order(server: Any, folder: Path) -> None:
     """What is sent twice happens once, what is out of order is refused, and the score is the tape's."""
     client = server.client
-    ticket = client.create_rollout(TASK, session=LIVE)
+    ticket = client.create_rollout(TASK, session={"duration_s": 4})
     assert refusal(lambda: client.step(ticket.token, 1, 1, None)) == "out-of-step"
     begun = client.start_episode(ticket.token, idempotency_key="once")
     assert client.start_episode(ticket.token, idempotency_key="once") == begun
     assert refusal(lambda: client.start_episode(ticket.token, "public", idempotency_key="once")) is not None
     assert refusal(lambda: client.start_episode(ticket.token)) == "episodes-exhausted"
+    first = client.step(ticket.token, 1, 1, BUY)
+    assert client.step(ticket.token, 1, 1, BUY) == first
+    assert refusal(lambda: client.step(ticket.token, 1, 1, None)) == "idempotency-conflict"
     for wrong in (
         {"weights": [1.0]},
         {"weights": [True, 0, 0]},
         {"orders": [{"symbol": "btc", "side": "buy"}]},
+        {"orders": [{"symbol": 10**17, "side": "buy", "quantity": 1, "type": "none"}]},
         {"cancels": [0.5]},
         {"seen": 1},
         "buy",
     ):
-        assert refusal(lambda wrong=wrong: client.step(ticket.token, 1, 1, wrong)) == "malformed-action"
-    nested: object = 1
-    for _ in range(3000):
-        nested = [nested]
-    for body in (b'{"episode": 1, "step": 1, "action": {"weights": [NaN, 0, 0]}}', b"[" * 100_000, b"x" * 300_000):
+        assert refusal(lambda wrong=wrong: client.step(ticket.token, 1, 2, wrong)) == "malformed-action"
+    begin = b'{"episode": 1, "step": 2, "action": '
+    nested = [begin + b"[" * depth + b"]" * depth + b"}" for depth in (100, 300, 900, 990, 3000)]
+    within = [begin + b'{"orders": [' + b"[" * depth + b"]" * depth + b"]}}" for depth in (300, 900, 985)]
+    for body in (begin + b'{"weights": [NaN, 0, 0]}}', b"[" * 100_000, b"x" * 300_000, *nested, *within):
         answer = server.http.post("/v1/steps", content=body, headers={"Authorization": f"Bearer {ticket.token}"} | JSON)
         assert 400 <= answer.status_code < 500, answer.text
-    first = client.step(ticket.token, 1, 1, BUY)
-    assert client.step(ticket.token, 1, 1, BUY) == first
-    assert refusal(lambda: client.step(ticket.token, 1, 1, None)) == "idempotency-conflict"
-    assert first.observation["fills"], "nothing was traded, so that nothing was tested"
     while not first.done:
         first = client.step(ticket.token, 1, first.step + 1, None)
     assert refusal(lambda: client.step(ticket.token, 1, first.step + 1, None)) == "episode-over"
@@ -70,7 +70,7 @@ def in_order(server: Any, folder: Path) -> None:
         results = list(pool.map(lambda _: client.finalize(ticket.rollout_id), range(3)))
     assert results[0] == results[1] == results[2]
     result = results[0]
-    assert (result.state, result.session["simulated"], result.session["left_early"]) == ("scored", True, True)
+    assert (result.state, result.session["simulated"], result.session["left_early"]) == ("scored", True, False)
     assert refusal(lambda: client.step(ticket.token, 1, 1, None)) is not None
     tape = folder / "tape"
     tape.write_bytes(client.tape(ticket.rollout_id))
@@ -82,7 +82,7 @@ def in_order(server: Any, folder: Path) -> None:
     assert events[0] == "rollout-created"
     assert events[-1] == "finalized"
     assert events.count("episode-started") == 1
-    assert client.log(ticket.rollout_id)[0].entry["session"] == {"venue": "simulated", "duration_s": None, "tape": None}
+    assert client.log(ticket.rollout_id)[0].entry["session"] == {"venue": "simulated", "duration_s": 4, "tape": None}
     # Once more on the same tape, by another agent, after which both baselines are the same one.
     again = client.create_rollout(TASK, session={"tape": str(tape)})
     at = client.start_episode(again.token)
@@ -100,8 +100,8 @@ JSON = {"Content-Type": "application/json"}
 def late(server: Any, _: Path) -> None:
     """Who thinks for long is told how many bars went by, and what happened to its orders in all of them."""
     client = server.client
-    ticket = client.create_rollout(TASK, session={"duration_s": 8})
-    assert refusal(lambda: client.create_rollout(TASK, session={"duration_s": 7})) == "malformed-request"
+    with pytest.raises(VerifierError, match="a multiple of 2 s"):
+        client.create_rollout(TASK, session={"duration_s": 7})
     ticket = client.create_rollout(TASK, session=LIVE)
     begun = client.start_episode(ticket.token)
     assert begun.info["missed"] == 0
@@ -204,7 +204,7 @@ def test_killed_or_stopped_in_a_session(
     state = tmp_path / "state"
     process = launch([quick_live], state)
     with process.client() as client:
-        killed = client.create_rollout(TASK, session={"duration_s": 60})
+        killed = client.create_rollout(TASK, session={"duration_s": 4})
         taped = client.create_rollout(TASK, session={"tape": str(in_session_tape)})
         client.start_episode(taped.token)
         client.start_episode(killed.token)
@@ -214,22 +214,21 @@ def test_killed_or_stopped_in_a_session(
         for ticket in (killed, taped):
             for ask in (
                 lambda ticket=ticket: client.step(ticket.token, 1, 1, None),
-                lambda ticket=ticket: client.start_episode(ticket.token),
                 *2 * [lambda ticket=ticket: client.finalize(ticket.rollout_id)],
             ):
-                with pytest.raises(VerifierError, match="interrupted|broke"):
+                with pytest.raises(VerifierError, match="503"):
                     ask()
             assert client.rollout_status(ticket.rollout_id).state == "open"
-        stopped = client.create_rollout(TASK, session={"duration_s": 60})
+        stopped = client.create_rollout(TASK, session={"duration_s": 4})
         client.start_episode(stopped.token)
         with ThreadPoolExecutor(1) as pool:
             stepping = pool.submit(client.step, stopped.token, 1, 1, None)
             time.sleep(0.2)
             assert process.stop() == 0
-            with pytest.raises((VerifierError, SubmissionError)):
+            with contextlib.suppress(VerifierError, SubmissionError):  # or it was waited for
                 stepping.result()
     process = launch([quick_live], state)
-    with process.client() as client, pytest.raises(VerifierError, match="interrupted|broke"):
+    with process.client() as client, pytest.raises(VerifierError, match="503"):
         client.finalize(stopped.rollout_id)
     assert process.stop() == 0
     verify_chain(state)
