@@ -16,7 +16,7 @@ import pytest
 from openfingym.errors import OpenFinGymError, StoreError, VenueError
 from openfingym.market.paper.executor import PaperExecutor
 from openfingym.market.session import live, machine
-from openfingym.market.session.taped import TapedSession
+from openfingym.market.session.taped import TapedSession, replayed
 from openfingym.market.session.terms import SessionOrder
 from openfingym.market.tape_writer import TapeWriter
 from openfingym.packages.package import BuiltPackage
@@ -276,7 +276,10 @@ def test_ruin_is_a_score(tasks: dict[str, HiddenTask], tmp_path: Path, monkeypat
         rollout = await created(service)
         await service.episodes.start(rollout, {}, None)
         assert b'"terminated":true' in await step(service, rollout, 1, BUY)
-        return await service.finalize(rollout)
+        result = await service.finalize(rollout)
+        bars = replayed(service.sessions.tape(rollout.id))[0].bars
+        assert np.isfinite(bars).all(), "the baseline has fewer bars than that of others"
+        return result
 
     with opened(tasks, tmp_path) as service:
         result = asyncio.run(play(service))
