@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -14,8 +15,11 @@ import numpy as np
 import pytest
 
 from openfingym.errors import OpenFinGymError, StoreError, VenueError
+from openfingym.kinds.live import live_contract, session_terms
+from openfingym.market.commands import Ask, Instant, RestAnswer
+from openfingym.market.feeds.binance import BinanceFeed
 from openfingym.market.paper.executor import PaperExecutor
-from openfingym.market.session import live, machine
+from openfingym.market.session import machine, venues
 from openfingym.market.session.taped import TapedSession, replayed
 from openfingym.market.session.terms import SessionOrder
 from openfingym.market.tape_writer import TapeWriter
@@ -83,7 +87,7 @@ def never_scored(
 
 def test_the_venue_dies(tasks: dict[str, HiddenTask], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Marks go on without a venue, and the session ends in time: what it shows is nobody's score all the same."""
-    real = sessions.simulated_venue
+    real = venues.simulated_venue
 
     @contextlib.contextmanager
     def dying(*arguments: Any, **named: Any) -> Iterator[Any]:
@@ -91,7 +95,7 @@ def test_the_venue_dies(tasks: dict[str, HiddenTask], tmp_path: Path, monkeypatc
             yield feed
         raise VenueError("the local venue ended early")
 
-    monkeypatch.setattr(sessions, "simulated_venue", dying)
+    monkeypatch.setattr(venues, "simulated_venue", dying)
 
     async def play(service: Service, rollout: Rollout) -> None:
         await service.episodes.start(rollout, {}, None)
@@ -106,7 +110,7 @@ def test_the_venue_never_opens(tasks: dict[str, HiddenTask], tmp_path: Path, mon
         raise VenueError("the local venue did not come up")
         yield
 
-    monkeypatch.setattr(sessions, "simulated_venue", shut)
+    monkeypatch.setattr(venues, "simulated_venue", shut)
 
     async def play(service: Service, rollout: Rollout) -> None:
         for _ in range(2):
@@ -287,17 +291,29 @@ def test_ruin_is_a_score(tasks: dict[str, HiddenTask], tmp_path: Path, monkeypat
     assert np.isfinite(float(str(result["baseline_total"])))
 
 
-def test_histories_come_in_pieces(
-    tasks: dict[str, HiddenTask], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(machine, "PIECE", 2)
-    terms = sessions.session_terms(sessions.live_contract(tasks["quick-live"].spec.contract), 4)
-    venue = sessions.simulated_venue("binance", terms.instruments, seed=1, before_s=60.0)
-    with live.LiveSession(venue, terms, tmp_path / "tape") as session:
-        session.begin()
-        bars = session.machine.bars[: terms.lookback]
-        assert np.isfinite(bars).all()
-        assert (bars[:, :, 4] > 0.0).all(), "nothing was traded in a bar of two seconds: a piece is missing"
+def test_histories_come_in_pieces(tasks: dict[str, HiddenTask], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Binance has no bars of four seconds: twelve of one second make three of them, in whatever pieces they come."""
+    monkeypatch.setattr(machine, "PIECE", 5)
+    terms = session_terms(live_contract(tasks["quick-live"].spec.contract), 8)
+    second, begin = 10**9, 1_000_000 * 10**9
+    made = machine.TradingIngest(BinanceFeed(terms.instruments), terms, np.random.default_rng(0))
+    made._from = begin + terms.lookback * terms.interval
+    asked = [command for command in made._ask_history(Instant(10**12, begin)) if isinstance(command, Ask)]
+    assert len(asked) == 3 * len(terms.instruments)
+    closes = np.array([[10.0 + 7 * number % 12 for number in range(12)]]).ravel()
+
+    def row(number: int) -> list[object]:
+        close, at = closes[number], (begin + number * second) // 10**6
+        prices = [f"{close - 0.5}", f"{close + 1}", f"{close - 1}", f"{close}"]
+        return [at, *prices, "2.0", at + 999, "1", 3, "1", "1", "0"]
+
+    for piece, command in reversed(list(enumerate(asked[:3]))):  # of the first symbol
+        body = json.dumps([row(number) for number in range(5 * piece, min(5 * piece + 5, 12))]).encode()
+        assert made.answered(command.question, RestAnswer(200, body), Instant(10**12, begin)) == []
+    (found,) = made._history.values()
+    groups = closes.reshape(3, 4)
+    expected = [[each[0] - 0.5, each.max() + 1, each.min() - 1, each[3], 8.0] for each in groups]
+    assert found == expected
 
 
 def test_what_is_not_a_participants_to_ask_for(tasks: dict[str, HiddenTask], tmp_path: Path) -> None:
