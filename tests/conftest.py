@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -26,9 +27,10 @@ from platformdirs import user_cache_path
 from threadpoolctl import threadpool_limits
 
 from openfingym.catalog import load_task
-from openfingym.packages.build import build
+from openfingym.packages.build import build, write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.scaffold import new_task
+from openfingym.task import Task
 
 HARBOR = "harbor==0.24.0"
 
@@ -60,6 +62,22 @@ def store_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.delenv(name, raising=False)
     yield home
     patch.undo()
+
+
+@pytest.fixture(scope="session")
+def quick_live(store_home: Path, tmp_path_factory: pytest.TempPathFactory) -> BuiltPackage:
+    """The built package of a live task whose session takes two seconds: two bars of one second, after three before."""
+    folder = tmp_path_factory.mktemp("live") / "quick-live"
+    text = (Path(__file__).parents[1] / "tasks" / "crypto-trading-live" / "task.toml").read_text()
+    for name, value in {"interval_s": 1, "steps": 2, "lookback": 3, "longest_s": 60}.items():
+        text = re.sub(rf"^{name} = .*$", f"{name} = {value}", text, flags=re.MULTILINE)
+    text = text.replace("crypto-trading-live", "quick-live").replace("6307200.0", "31536000.0")
+    folder.mkdir()
+    (folder / "task.toml").write_text(text + "\n")
+    (folder / "instruction.md").write_text("# Quick\n")
+    package = BuiltPackage(folder.parent / "public", folder.parent / "truth")
+    write_package(Task.read(folder), package.public, package.truth)
+    return package
 
 
 @pytest.fixture(scope="session")

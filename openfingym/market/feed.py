@@ -153,7 +153,7 @@ class Feed(ABC):
 
     @abstractmethod
     def ask_bars(self, symbol: str, interval: int, begin: int, end: int) -> Request:
-        """A request for the venue's bars whose left edge is in [begin, end), nanoseconds."""
+        """A request for the venue's bars whose left edge is in [begin, end), nanoseconds; for a thousand at most."""
 
     @abstractmethod
     def read_bars(self, symbol: str, interval: int, body: bytes) -> list[ServerBar]:

@@ -303,7 +303,12 @@ class Process:
         environment = {**os.environ, "PYTHONPATH": path, "OPENFINGYM_ADMIN_TOKEN": ADMIN}
         self.uds = uds
         self.popen = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            # What it logs is read by nobody, and a full pipe would stop it.
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         assert self.popen.stdout is not None
         self.greeting = self.popen.stdout.readline()

@@ -384,6 +384,7 @@ def test_openapi_describes_every_route(server: Any) -> None:
         ("POST", "/v1/rollouts/{rollout_id}/finalize"),
         ("GET", "/v1/rollouts/{rollout_id}/data"),
         ("GET", "/v1/rollouts/{rollout_id}/log"),
+        ("GET", "/v1/rollouts/{rollout_id}/tape"),
         ("GET", "/v1/rollouts/{rollout_id}/data"),
         ("GET", "/v1/rollouts/{rollout_id}/submissions/{n}"),
         ("GET", "/v1/participants"),

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -31,6 +32,7 @@ from openfingym.verifiers.client import EpisodeStep, VerifierClient
 from openfingym_verifier import episode_service, log
 from openfingym_verifier import ledger as ledgers
 from openfingym_verifier.episodes import answer
+from openfingym_verifier.events import Created
 from openfingym_verifier.ledger import EpisodeRow, Ledger
 from openfingym_verifier.log import verify_chain
 from openfingym_verifier.problems import Problem
@@ -654,6 +656,32 @@ def test_a_ledger_from_before_there_were_episodes_is_taken_over(tmp_path: Path) 
         assert (ledger.episodes("r1"), ledger.actions("r1", 1), ledger.all_actions("r1")) == ([], [], b"")
         ledger.close()
     assert verify_chain(state).entries == 0
+    with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (ledgers.VERSION,)
+
+
+def test_a_ledger_from_before_there_were_sessions_is_taken_over(tmp_path: Path) -> None:
+    """An open rollout and a finished one, as format 4 kept them: neither has a session, and a new one may."""
+    state = tmp_path / "state"
+    state.mkdir()
+    before = (ledgers.SCHEMA, log.SCHEMA, ledgers.EPISODES, ledgers.PRINCIPALS, ledgers.PROBES)
+    with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
+        connection.executescript(f"{' '.join(before)} PRAGMA user_version = 4;")
+        columns = "id, task, task_digest, budget, created_ns, expires_ns, accepted, rejected, bucket_tokens, bucket_ns"
+        for name, result in (("r1", None), ("r2", '{"state": "scored"}')):
+            connection.execute(
+                f"INSERT INTO rollouts ({columns}, result) VALUES (?, 't', 'd', 5, 1, 2, 0, 0, 1.0, 1, ?)",
+                (name, result),
+            )
+        connection.commit()
+    order: dict[str, object] = {"venue": "simulated", "duration_s": 4, "tape": None}
+    for _ in range(2):
+        with contextlib.closing(Ledger(state)) as ledger:
+            (first, _), (second, _) = ledger.rollout("r1"), ledger.rollout("r2")
+            assert (first.session, second.session, second.result) == (None, None, {"state": "scored"})
+            if ledger.rollout("r3") is None:
+                ledger.writer.run(Created(replace(first, id="r3", session=order)).apply)
+            assert ledger.rollout("r3")[0].session == order
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (ledgers.VERSION,)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -20,10 +20,11 @@ from openfingym_verifier.episodes import Play, answer, is_repetition, outcomes, 
 from openfingym_verifier.events import EpisodeStarted, Stepped
 from openfingym_verifier.ledger import EpisodeRow, Ledger
 from openfingym_verifier.problems import Problem
+from openfingym_verifier.sessions import INTERRUPTED
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -89,7 +90,7 @@ class EpisodeService:
             async with rollout.turn:
                 rollout.require_open()
                 rollout.require_unexpired(now_ns())
-                with _forgetting(rollout):
+                async with self._forgetting(rollout):
                     return await self._start(rollout, await self._tapes.of(rollout), fold, key)
 
     async def step(self, rollout: Rollout, document: Mapping[str, object]) -> bytes:
@@ -105,7 +106,7 @@ class EpisodeService:
                 rollout.require_unexpired(now_ns())
                 try:
                     move = read_move(document)
-                    with _forgetting(rollout):
+                    async with self._forgetting(rollout):
                         return await self._step(rollout, move)
                 except Problem as problem:
                     if problem.slug == "malformed-action":
@@ -132,6 +133,13 @@ class EpisodeService:
         """
         if rollout.row.session is not None:
             await in_threads(self._sessions.threads, self._sessions.finish, rollout.row)
+            # Of the two, one may have been lost: then what is known would be scored as if it were all.
+            if (rollout.accepted > 0) != (self._sessions.over(rollout.id) is not None):
+                raise VerifierError(INTERRUPTED)
+
+    def forget_session(self, rollout: Rollout) -> None:
+        """Drop what is in memory of a session whose result is written."""
+        self._sessions.forget(rollout.id)
 
     def session_said(self, rollout: Rollout) -> dict[str, object] | None:
         """What a result says of the rollout's session; None where it had none."""
@@ -139,11 +147,7 @@ class EpisodeService:
         return None if over is None else over.said
 
     def _begin_session(self, rollout: Rollout, task: HiddenTask, row: EpisodeRow) -> Play:
-        episode = self._sessions.begin(rollout.row, task)
-        try:
-            return Play.of(row, episode)
-        except Exception as error:
-            raise self._sessions.break_off(rollout.row, error) from error
+        return Play.of(row, self._sessions.begin(rollout.row, task))
 
     @staticmethod
     def _in_session(rollout: Rollout, play: Play) -> bool:
@@ -198,9 +202,7 @@ class EpisodeService:
                 raise
             except Exception as error:
                 if self._in_session(rollout, play):
-                    raise await in_threads(
-                        self._sessions.threads, self._sessions.break_off, rollout.row, error
-                    ) from error
+                    raise
                 rollout.progress = None  # the episode may be half a step on
                 await in_threads(self._threads, play_idly, await self._tapes.of(rollout), play.row, move.step)
                 logger.warning(
@@ -225,9 +227,24 @@ class EpisodeService:
     def _restore(self, rollout_id: str, task: HiddenTask, *, session: bool) -> EpisodeProgress:
         rows = self._ledger.episodes(rollout_id)
         if session and rows and rows[-1].fold == "private":
-            raise VerifierError("the live session of this rollout was interrupted; create a new rollout")
+            raise VerifierError(INTERRUPTED)
         play = Play.begin(task, rows[-1], self._ledger.actions(rollout_id, rows[-1].n)) if rows else None
         return EpisodeProgress(rows, play, self._ledger.action_bytes(rollout_id))
+
+    @asynccontextmanager
+    async def _forgetting(self, rollout: Rollout) -> AsyncIterator[None]:
+        """Drop a rollout's state in memory if the block fails, since it may no longer agree with the ledger; a live
+        session, which cannot be made again, ends with it.
+        """
+        try:
+            yield
+        except Problem:
+            raise
+        except BaseException as error:
+            rollout.progress = None
+            if isinstance(error, Exception) and self._sessions.is_open(rollout.id):
+                raise await in_threads(self._sessions.threads, self._sessions.break_off, rollout.row, error) from error
+            raise
 
     @contextmanager
     def _counted(self, rollout: Rollout) -> Iterator[None]:
@@ -260,15 +277,3 @@ def _require_sequential(rollout: Rollout) -> None:
     rollout.require_open()
     if not rollout.hidden_task().sequential:
         raise Problem("wrong-interface", "This task has no episodes; submit an array to /v1/submissions.")
-
-
-@contextmanager
-def _forgetting(rollout: Rollout) -> Iterator[None]:
-    """Drop a rollout's state in memory if the block fails, since it may no longer agree with the ledger."""
-    try:
-        yield
-    except Problem:
-        raise
-    except BaseException:
-        rollout.progress = None
-        raise

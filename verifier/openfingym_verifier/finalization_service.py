@@ -90,6 +90,7 @@ class FinalizationService:
                 assert isinstance(written, dict)
                 rollout.result, rollout.disclosure = written, finalized.disclosure
                 self._tapes.forget(rollout.id)
+                self._episodes.forget_session(rollout)
                 if task.tape_of_its_own:
                     self._grading.forget(task)
         return rollout.result

@@ -2,7 +2,8 @@
 
 ::
 
-    <state>/sessions/<rollout>.tape    everything that went into the session
+    <state>/sessions/<rollout>.tape      everything that went into the session
+    <state>/sessions/<rollout>.broken    why there will never be a score, where it broke off
 
 What is scored is computed from the tape, once the session is over: the account's record, and the bars on which the
 baseline is scored. A session that was interrupted has no score: it is an error of ours, and the rollout is made again.
@@ -11,6 +12,7 @@ baseline is scored. A session that was interrupted has no score: it is an error 
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import threading
 import time
@@ -40,8 +42,13 @@ if TYPE_CHECKING:
     from openfingym_verifier.ledger import RolloutRow
     from openfingym_verifier.truth import HiddenTask
 
+logger = logging.getLogger(__name__)
+
+INTERRUPTED = "the live session of this rollout was interrupted; create a new rollout"
 MOST = 64
 """Sessions at once; each has a thread that waits for its next bar, one of its feed, and perhaps one of its venue."""
+SPARE = 8
+"""Threads beyond theirs, for what is quick: while all sessions wait, others are told that there is no room."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,17 +76,23 @@ class Sessions:
 
     def __init__(self, state: Path, *, wall: Callable[[], int] = time.time_ns) -> None:
         self._wall = wall
-        self.threads = ThreadPoolExecutor(MOST, thread_name_prefix="session")
+        self.threads = ThreadPoolExecutor(MOST + SPARE, thread_name_prefix="session")
         self._folder = state / "sessions"
         self._open: dict[str, LiveSession | TapedSession] = {}
         self._broken: dict[str, str] = {}
         self._over: dict[str, Over] = {}
         self._lock = threading.Lock()
+        self._shut = False
 
     def close(self) -> None:
-        """Break off what is still open."""
-        for rollout in list(self._open):
-            self._end(rollout)
+        """Break off what is still open, all at once; those who wait for a bar are told."""
+        with self._lock:
+            self._shut, left = True, list(self._open)
+        ending = [threading.Thread(target=self._end, args=(rollout,), name="end of a session") for rollout in left]
+        for thread in ending:
+            thread.start()
+        for thread in ending:
+            thread.join()
         self.threads.shutdown(wait=False, cancel_futures=True)
 
     def tape(self, rollout: str) -> Path:
@@ -110,31 +123,38 @@ class Sessions:
         """
         from openfingym.kinds.live import SessionEpisode
 
-        order = order_of(row)
         with self._lock:
-            if row.id in self._open or row.id in self._broken or self.tape(row.id).exists():
-                raise VerifierError("the session of this rollout was interrupted; create a new rollout")
-            if len(self._open) >= MOST:
+            if self._shut:
+                raise Problem("unavailable", "The verifier is being stopped.", retry_after_s=60.0)
+            if row.id in self._open or self._why_broken(row.id) or self.tape(row.id).exists():
+                raise VerifierError(INTERRUPTED)
+            if sum(not session.closed for session in self._open.values()) >= MOST:
                 raise Problem("unavailable", f"{MOST} live sessions are open already.", retry_after_s=60.0)
             self._folder.mkdir(mode=0o700, exist_ok=True)
             try:
-                session = self._made(row, order, task)
+                session = self._open[row.id] = self._made(row, order_of(row), task)
             except UsageError as error:  # such as a market that has closed since the rollout was created
                 raise VerifierError(str(error)) from error
-            self._open[row.id] = session
         try:
             session.__enter__()
-        except BaseException:
-            with self._lock:
-                del self._open[row.id]
-            raise
+        except Exception as error:
+            raise self.break_off(row, error) from error
         return SessionEpisode(session)
 
-    def break_off(self, row: RolloutRow, error: Exception) -> VerifierError:
-        """End a session that has failed; returns the error that says so."""
-        self._broken[row.id] = f"the live session broke off: {error}"
+    def is_open(self, rollout: str) -> bool:
+        """Whether a rollout has a session that has not been ended by anybody yet."""
+        return rollout in self._open
+
+    def break_off(self, row: RolloutRow, error: BaseException) -> VerifierError:
+        """End a rollout's session, which has failed, for good; returns the error that says so."""
+        reason = self._broken.setdefault(row.id, f"the live session broke off: {error}")
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._marker(row.id).write_text(reason)
+        except OSError:  # then the tape has no end either, and after a restart that says the same
+            logger.exception("rollout %s: it cannot be kept on the disk that its session broke off", row.id)
         self._end(row.id)
-        return VerifierError(self._broken[row.id])
+        return VerifierError(reason)
 
     def finish(self, row: RolloutRow) -> None:
         """End the session of a rollout, if one was begun, and read its tape once more. Waits for what is left of it.
@@ -144,20 +164,26 @@ class Sessions:
         """
         if row.id in self._over:
             return
-        if row.id in self._broken:
-            raise VerifierError(self._broken[row.id])
+        if (reason := self._why_broken(row.id)) is not None:
+            raise VerifierError(reason)
         session = self._open.get(row.id)
-        if session is None:
-            if self.tape(row.id).exists():
-                self._over[row.id] = self._read(row, None)
+        if session is None and not self.tape(row.id).exists():
             return
         try:
-            session.leave()
-            record = session.outcome().copy()
-        except OpenFinGymError as error:
+            record = None
+            if session is not None:
+                session.leave()
+                session.close()
+                record = session.outcome().copy()
+            over = self._read(row, session, record)
+        except Exception as error:
             raise self.break_off(row, error) from error
         self._end(row.id)
-        self._over[row.id] = self._read(row, session, record)
+        self._over[row.id] = over
+
+    def forget(self, rollout: str) -> None:
+        """Drop what is in memory of a session whose result is written."""
+        self._over.pop(rollout, None)
 
     def over(self, rollout: str) -> Over | None:
         """The session of a rollout that has ended; None where none has."""
@@ -191,7 +217,7 @@ class Sessions:
             # Who knows the seed knows what will happen; nobody but this process does.
             venue = simulated_venue(contract.venue, contract.instruments, seed=secrets.randbits(62), before_s=before)
         about = (task.name, task.manifest.digest)
-        return LiveSession(venue, terms, self.tape(row.id), task=about, seed=secrets.randbits(31))
+        return LiveSession(venue, terms, self.tape(row.id), task=about, rollout=row.id, seed=secrets.randbits(31))
 
     def _real(self, contract: LiveContract, terms: SessionTerms) -> AbstractContextManager[Feed]:
         """The real venue, which is not connected to yet.
@@ -227,27 +253,46 @@ class Sessions:
         self, row: RolloutRow, session: LiveSession | TapedSession | None, record: NDArray[np.float64] | None = None
     ) -> Over:
         from openfingym.market.session.taped import TapedSession, replayed
+        from openfingym.market.tape_reader import TapeReader
 
-        order = order_of(row)
-        if order.tape is not None:
-            if not isinstance(session, TapedSession) or record is None:
-                raise VerifierError("the session of this rollout was interrupted; create a new rollout")
+        if order_of(row).tape is not None:
+            assert isinstance(session, TapedSession), "a session on a tape has no tape of its own to be read later"
+            assert record is not None, "an open session has a record"
             return _over(session.machine, record, simulated=session.simulated, digest=None)
-        machine, found = replayed(self.tape(row.id))
+        path = self.tape(row.id)
+        with TapeReader(path) as reader:
+            header = reader.header
+        if header.session.get("rollout") != row.id or header.task != row.task_digest:
+            raise VerifierError(f"{path} is not the tape of this rollout's session")
+        machine, found = replayed(path)
         if found.difference is not None:
             raise VerifierError(f"the session's tape gives another session than there was: {found.difference}")
         if not machine.over:
-            raise VerifierError("the session of this rollout was interrupted; create a new rollout")
+            raise VerifierError(INTERRUPTED)
         if record is not None and not np.array_equal(record, machine.record):
             raise VerifierError("the session's tape gives another account than there was")
-        digest = hashlib.sha256(self.tape(row.id).read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
         return _over(machine, machine.record, simulated=machine.feed.simulated, digest=digest)
+
+    def _marker(self, rollout: str) -> Path:
+        return self._folder / f"{rollout}.broken"
+
+    def _why_broken(self, rollout: str) -> str | None:
+        """Why a rollout's session will never have a score; None where nothing is known against it."""
+        if rollout in self._broken:
+            return self._broken[rollout]
+        marker = self._marker(rollout)
+        return marker.read_text() if marker.exists() else None
 
     def _end(self, rollout: str) -> None:
         with self._lock:
             session = self._open.pop(rollout, None)
         if session is not None:
-            session.close()
+            try:
+                session.close()
+            except Exception:
+                logger.warning("rollout %s: its session did not end well", rollout, exc_info=True)
 
 
 def _over(machine: TradingIngest, record: NDArray[np.float64], *, simulated: bool, digest: str | None) -> Over:

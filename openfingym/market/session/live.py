@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from pathlib import Path
@@ -20,7 +21,6 @@ from openfingym.market.tape_writer import TapeWriter
 from openfingym.trading.actions import parse_decision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
@@ -45,6 +45,7 @@ class LiveSession:
         terms: of the session.
         tape: path of the tape, which must not exist.
         task: name and digest of the task, for the tape.
+        rollout: id of the rollout whose session it is, for the tape.
         seed: of the jitter of waits.
         clock: the time.
     """
@@ -56,20 +57,107 @@ class LiveSession:
         tape: Path,
         *,
         task: tuple[str, str] = ("", ""),
+        rollout: str = "",
         seed: int = 0,
         clock: Clock | None = None,
     ) -> None:
         self.terms, self.path = terms, tape
-        self._venue, self._task, self._seed = venue, task, seed
+        self._venue, self._task, self._rollout, self._seed = venue, task, rollout, seed
         self._clock = clock or SystemClock()
         self._marks = threading.Condition()
         self._shown: Mark | None = None
+        self._given: Mark | None = None
+        """The newest mark that the agent was shown; others may have come since."""
+        self._closing = threading.Lock()
+        """Held by whoever closes the session, and while an input is entered: none comes after the tape's end."""
+        self._closed = False
+        self._failure: Exception | None = None
+        """Why the session did not end well."""
 
     def __enter__(self) -> Self:
+        with self._closing:
+            if self._closed:
+                raise VenueError("the session was closed before it was open")
+            self._open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the venue is one of :mod:`openfingym.market.sim`."""
+        return self.machine.feed.simulated
+
+    @property
+    def closed(self) -> bool:
+        """Whether its feed and its tape have ended, by :meth:`close` or since the last mark was made."""
+        return self._closed
+
+    def begin(self) -> Mark:
+        """Wait for the first mark.
+
+        Raises:
+            VenueError: the venue does not give what it needs, or not in time.
+        """
+        self._given = self._wait(-1, BEGIN_S + 2.0 * self.terms.interval_s)
+        return self._given
+
+    def step(self, action: object) -> Mark:
+        """Decide, and wait for the next mark; after the last one, nothing is decided any more.
+
+        Raises:
+            SubmissionError: the action is malformed; nothing has happened.
+            VenueError: the feed has ended for good, or the mark does not come.
+        """
+        parse_decision(action, self.terms.symbols)
+        seen, before = self._given, self._shown
+        assert seen is not None, "a session begins before its first step"
+        assert before is not None, "a session begins before its first step"
+        self._enter(RecordKind.DECIDED, decision_payload(seen.number, action))
+        self._given = self._wait(before.number, self.terms.interval_s + LATE_S)
+        return self._given
+
+    def leave(self) -> None:
+        """Decide no more: orders are cancelled and positions sold, and the rest of the session is waited for.
+
+        Raises:
+            VenueError: the feed has ended for good, or a mark does not come.
+        """
+        if self._shown is None:
+            return
+        self._enter(RecordKind.LEFT, "")
+        while not self._last(self._shown):
+            self._wait(self._shown.number, self.terms.interval_s + LATE_S)
+
+    def outcome(self) -> NDArray[np.float64]:
+        """The record, float64[steps + 1, 7]; see :attr:`TradingIngest.record`."""
+        return self.machine.record
+
+    def close(self) -> None:
+        """End the feed, the tape and the venue; once the last mark was made, that has begun already.
+
+        Raises:
+            StoreError: the tape could not be written; the same at each call, as all others.
+            VenueError: the feed does not end, or the local venue failed.
+        """
+        with self._closing:
+            if not self._closed:
+                self._closed = True
+                try:
+                    self._end()
+                except Exception as error:
+                    self._failure = error
+            with self._marks:
+                self._marks.notify_all()
+        if self._failure is not None:
+            raise self._failure
+
+    def _open(self) -> None:
         feed = self._venue.__enter__()
         try:
             name, digest = self._task
-            seeds, session = {"waits": self._seed}, self.terms.to_dict() | {"task": name}
+            seeds, session = {"waits": self._seed}, self.terms.to_dict() | {"task": name, "rollout": self._rollout}
             header = TapeHeader(feed.venue, feed.arguments(), feed.simulated, digest, seeds, session=session)
             at = Instant(self._clock.monotonic(), self._clock.wall())
             self._writer = TapeWriter(self.path, header, at)
@@ -91,56 +179,8 @@ class LiveSession:
         except BaseException:
             self._venue.__exit__(None, None, None)
             raise
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the venue is one of :mod:`openfingym.market.sim`."""
-        return self.machine.feed.simulated
-
-    def begin(self) -> Mark:
-        """Wait for the first mark.
-
-        Raises:
-            VenueError: the venue does not give what it needs, or not in time.
-        """
-        return self._wait(lambda mark: mark.number >= 0, BEGIN_S + 2.0 * self.terms.interval_s)
-
-    def step(self, action: object) -> Mark:
-        """Decide, and wait for the next mark.
-
-        Raises:
-            SubmissionError: the action is malformed; nothing has happened.
-            VenueError: the feed has ended for good, or the mark does not come.
-        """
-        parse_decision(action, self.terms.symbols)
-        before = self._shown
-        assert before is not None, "a session begins before its first step"
-        self._live.enter(RecordKind.DECIDED, decision_payload(before.number, action))
-        return self._wait(lambda mark: mark.number > before.number or mark.done, self.terms.interval_s + LATE_S)
-
-    def leave(self) -> None:
-        """Decide no more: orders are cancelled and positions sold, and the rest of the session is waited for.
-
-        Raises:
-            VenueError: the feed has ended for good, or a mark does not come.
-        """
-        if self._shown is None or self._shown.done:
-            return
-        self._live.enter(RecordKind.LEFT, "")
-        while not self._shown.done:
-            number = self._shown.number
-            self._wait(lambda mark: mark.number > number or mark.done, self.terms.interval_s + LATE_S)  # noqa: B023  # called at once
-
-    def outcome(self) -> NDArray[np.float64]:
-        """The record, float64[steps + 1, 7]; see :attr:`TradingIngest.record`."""
-        return self.machine.record
-
-    def close(self) -> None:
-        """End the feed and the tape; a second call does nothing."""
+    def _end(self) -> None:
         try:
             self._live.stop()
         finally:
@@ -149,15 +189,33 @@ class LiveSession:
             finally:
                 self._venue.__exit__(None, None, None)
 
+    def _retire(self) -> None:
+        with contextlib.suppress(Exception):  # whoever closes the session is told
+            self.close()
+
+    def _enter(self, kind: RecordKind, payload: str) -> None:
+        with self._closing:
+            if self._shown is not None and not self._closed and not self._last(self._shown):
+                self._live.enter(kind, payload)
+
+    def _last(self, mark: Mark) -> bool:
+        return mark.number == self.terms.steps
+
     def _marked(self, mark: Mark) -> None:
         with self._marks:
             self._shown = mark
             self._marks.notify_all()
+        if self._last(mark):
+            # Whether anybody still asks or not: a feed that nobody needs would fill the disk.
+            threading.Thread(target=self._retire, name="end of a session", daemon=True).start()
 
-    def _wait(self, enough: Callable[[Mark], bool], seconds: float) -> Mark:
+    def _wait(self, after: int, seconds: float) -> Mark:
+        """The newest mark, once it is a later one than that, or one after which nothing is decided."""
         deadline = time.monotonic() + seconds
         with self._marks:
-            while self._shown is None or not enough(self._shown):
+            while self._shown is None or not (self._shown.number > after or self._last(self._shown)):
+                if self._closed:
+                    raise VenueError("the session was broken off before its end")
                 self._live.check()
                 if time.monotonic() > deadline:
                     venue = self.machine.feed.venue

@@ -121,8 +121,8 @@ class TradingIngest(Ingest):
 
     @property
     def over(self) -> bool:
-        """Whether the last mark was made."""
-        return self.account.over
+        """Whether the last mark was made; the market of a ruined account goes on, for the baseline and for others."""
+        return self.shown is not None and self.shown.number == self.terms.steps
 
     # What is told
 
@@ -233,6 +233,7 @@ class TradingIngest(Ingest):
         )
 
     def _ask_history(self, at: Instant) -> list[Command]:
+        """Ask for what is missing of the bars before the session, in pieces that the venue answers at once."""
         if at.monotonic < self._ask_due:
             return []
         self._ask_due = at.monotonic + PATIENCE

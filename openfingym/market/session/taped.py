@@ -70,6 +70,8 @@ class TapedSession:
         self.simulated = self._reader.header.simulated
         self._records: Iterator[Record] = iter(self._reader)
         self._tell = tellers(self.machine)
+        self.closed = False
+        """Whether :meth:`close` was called."""
 
     def __enter__(self) -> Self:
         return self
@@ -124,7 +126,8 @@ class TapedSession:
         return self.machine.record
 
     def close(self) -> None:
-        """Close the tape."""
+        """Close the tape; a second call does nothing."""
+        self.closed = True
         self._reader.close()
 
     def _next(self) -> Record:

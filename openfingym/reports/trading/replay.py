@@ -50,7 +50,7 @@ def replay(folder: Path) -> list[Replay]:
 
     Raises:
         StoreError: the folder is no run, or its record is not what its actions lead to.
-        UsageError: the run is not of a trading task, has no score, or its task was rebuilt since.
+        UsageError: the run is not of a trading task, was a live session, has no score, or its task was rebuilt since.
     """
     result = read_run(folder)
     package = package_of(result)
@@ -83,12 +83,18 @@ def package_of(result: RolloutResult) -> BuiltPackage:
     """The built package that a trading run was made with.
 
     Raises:
-        UsageError: the run is not of a trading task, or its task was rebuilt since; see :func:`replay`.
+        UsageError: the run is not of a trading task, was a live session, or its task was rebuilt since; see
+            :func:`replay`.
     """
     if result.tape != "given":
         raise UsageError(
             f"rollout {result.rollout_id} was played on a {result.tape} tape, whose bars only its verifier can make "
             "again"
+        )
+    if result.session is not None:
+        raise UsageError(
+            f"run {result.rollout_id} was a live session, whose orders met a book and not bars: neither a tear sheet "
+            "nor a cost-delay surface can be drawn of it; `openfingym tape replay` plays the tape in its folder again"
         )
     task = catalog.load_task(result.task)
     if not isinstance(task.spec.contract, trading.TradingContract):

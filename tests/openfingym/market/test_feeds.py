@@ -145,6 +145,8 @@ def test_binance_questions_and_answers() -> None:
     assert "startTime=60000&endTime=119999" in feed.ask_bars("BTCUSDT", MINUTE, MINUTE, 2 * MINUTE).path
     with pytest.raises(UsageError, match="no bars of 7 s"):
         feed.ask_bars("BTCUSDT", 7 * 10**9, 0, 1)
+    assert [feed.bar_length(seconds * 10**9) // 10**9 for seconds in (1, 5, 30, 60, 120, 300)] == [1, 1, 1, 60, 60, 300]
+    assert feed.bar_length(10**8) is None
     filters = [
         {"filterType": "PRICE_FILTER", "tickSize": "0.01000000"},
         {"filterType": "LOT_SIZE", "stepSize": "0.00001"},
@@ -309,6 +311,8 @@ def test_alpaca_questions_and_answers() -> None:
     latest = {"AAPL": {"latestTrade": body["trades"]["AAPL"][0], "latestQuote": None}, "MSFT": None}
     assert [type(tick) for tick in feed.read_latest(json.dumps(latest).encode())] == [Trade]
     assert "timeframe=5Min" in feed.ask_bars("AAPL", 5 * MINUTE, 0, MINUTE).path
+    assert [feed.bar_length(minutes * MINUTE) // MINUTE for minutes in (1, 50, 61, 120)] == [1, 1, 1, 60]
+    assert feed.bar_length(MINUTE // 2) is None
     with pytest.raises(FeedError, match="not of its protocol"):
         feed.read_latest(b"<html>")
 

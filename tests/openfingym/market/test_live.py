@@ -271,6 +271,49 @@ def test_a_side_that_sends_on_and_never_closes_is_not_waited_for(
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_cut_cable_is_noticed_though_nothing_is_closed(
+    server: Server, transport: type[Transport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that swallows what either side sends, and tells neither of an end: half-open TCP."""
+    monkeypatch.setattr("openfingym.market.transport.PING_S", 0.2)
+
+    async def follow() -> None:
+        cut = asyncio.Event()
+        ends: list[asyncio.StreamWriter] = []
+        joined: list[asyncio.Task[None]] = []
+
+        async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(ConnectionError):
+                while content := await reader.read(65536):
+                    if not cut.is_set():
+                        writer.write(content)
+
+        async def join(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            host, port = server.url.split(":")
+            far_reader, far_writer = await asyncio.open_connection(host, int(port))
+            ends.extend((writer, far_writer))
+            joined.extend(asyncio.create_task(each) for each in (carry(reader, far_writer), carry(far_reader, writer)))
+
+        line = await asyncio.start_server(join, "127.0.0.1", 0)
+        way = transport()
+        try:
+            connection = await way.connect(Address(f"ws://127.0.0.1:{line.sockets[0].getsockname()[1]}/stream"))
+            cut.set()
+            async with asyncio.timeout(30):
+                with pytest.raises(ConnectionClosedError):
+                    await connection.receive()
+            await connection.close()
+        finally:
+            await way.close()
+            line.close()
+            for each in ends:
+                each.close()
+            await asyncio.gather(*joined)
+
+    asyncio.run(follow())
+
+
 def test_a_rest_answer_is_never_an_exception(server: Server) -> None:
     async def scenario() -> None:
         client = RestClient(Address(f"http://{server.url}"), timeout_s=0.3)

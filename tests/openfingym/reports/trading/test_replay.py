@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,12 @@ def test_the_record_comes_out_again(run: RolloutResult) -> None:
     assert len(replays) == package.manifest.n_private
     assert np.array_equal(np.stack([found.trace.record for found in replays]), kept[package.manifest.n_public :])
     assert any(event.kind is EventKind.FILLED for found in replays for event in found.trace.events)
+
+
+def test_a_live_session_is_not_drawn_on_the_bars_of_the_package(run: RolloutResult) -> None:
+    session = {"venue": "binance", "simulated": True, "interval_s": 1, "duration_s": 60, "incomplete_bars": 0}
+    with pytest.raises(UsageError, match="was a live session"):
+        package_of(replace(run, session={**session, "left_early": False, "tape_sha256": None}))
 
 
 def test_a_trace_adds_up(run: RolloutResult) -> None:
