@@ -340,9 +340,12 @@ def _measure(
 ) -> list[BaselineResult]:
     from openfingym import catalog
     from openfingym.agents import fitting
+    from openfingym.kinds import is_live
     from openfingym.reports import baselines as table
 
     tasks = [catalog.load_task(name) for name in catalog.task_folders() if fnmatch.fnmatch(name, pattern)]
+    # A session is of its own day: what is recorded of one would be compared with nothing.
+    tasks = [task for task in tasks if not is_live(task.spec.contract)]
     tasks = [task for task in tasks if family in {None, task.spec.family}]
 
     def wanted(task: Task) -> list[str]:

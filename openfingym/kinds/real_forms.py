@@ -104,7 +104,7 @@ FORMS: Mapping[str, RealForm] = {
 def real_form(task: Task) -> RealForm:
     """What takes the place of a task's own data with ``--real``, or why nothing does. Nothing is loaded."""
     from openfingym.data.loaded_graphs import PUBLISHED
-    from openfingym.kinds import kind_of
+    from openfingym.kinds import is_live, kind_of
 
     reference, kind = task.spec.dataset, kind_of(task)
     name = reference.name or ""
@@ -114,6 +114,10 @@ def real_form(task: Task) -> RealForm:
         return RealForm(why=f"a {kind.name} task takes no pulled data, so dataset.pulled cannot be used; remove it")
     if name in FORMS:
         return _narrowed(FORMS[name], reference.channels)
+    if is_live(task.spec.contract):
+        return RealForm(
+            why="its real data are those of a session on the venue itself: `openfingym run` with --venue real"
+        )
     own = kind.data_kind(replace(task, real=False))
     if own == "real":
         return RealForm(why="its own data is real")

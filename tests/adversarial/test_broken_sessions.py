@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -15,11 +14,8 @@ import numpy as np
 import pytest
 
 from openfingym.errors import OpenFinGymError, StoreError, VenueError
-from openfingym.kinds.live import live_contract, session_terms
-from openfingym.market.commands import Ask, Instant, RestAnswer
-from openfingym.market.feeds.binance import BinanceFeed
 from openfingym.market.paper.executor import PaperExecutor
-from openfingym.market.session import machine, venues
+from openfingym.market.session import venues
 from openfingym.market.session.taped import TapedSession, replayed
 from openfingym.market.session.terms import SessionOrder
 from openfingym.market.tape_writer import TapeWriter
@@ -289,31 +285,6 @@ def test_ruin_is_a_score(tasks: dict[str, HiddenTask], tmp_path: Path, monkeypat
         result = asyncio.run(play(service))
     assert result["state"] == "scored"
     assert np.isfinite(float(str(result["baseline_total"])))
-
-
-def test_histories_come_in_pieces(tasks: dict[str, HiddenTask], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Binance has no bars of four seconds: twelve of one second make three of them, in whatever pieces they come."""
-    monkeypatch.setattr(machine, "PIECE", 5)
-    terms = session_terms(live_contract(tasks["quick-live"].spec.contract), 8)
-    second, begin = 10**9, 1_000_000 * 10**9
-    made = machine.TradingIngest(BinanceFeed(terms.instruments), terms, np.random.default_rng(0))
-    made._from = begin + terms.lookback * terms.interval
-    asked = [command for command in made._ask_history(Instant(10**12, begin)) if isinstance(command, Ask)]
-    assert len(asked) == 3 * len(terms.instruments)
-    closes = np.array([[10.0 + 7 * number % 12 for number in range(12)]]).ravel()
-
-    def row(number: int) -> list[object]:
-        close, at = closes[number], (begin + number * second) // 10**6
-        prices = [f"{close - 0.5}", f"{close + 1}", f"{close - 1}", f"{close}"]
-        return [at, *prices, "2.0", at + 999, "1", 3, "1", "1", "0"]
-
-    for piece, command in reversed(list(enumerate(asked[:3]))):  # of the first symbol
-        body = json.dumps([row(number) for number in range(5 * piece, min(5 * piece + 5, 12))]).encode()
-        assert made.answered(command.question, RestAnswer(200, body), Instant(10**12, begin)) == []
-    (found,) = made._history.values()
-    groups = closes.reshape(3, 4)
-    expected = [[each[0] - 0.5, each.max() + 1, each.min() - 1, each[3], 8.0] for each in groups]
-    assert found == expected
 
 
 def test_what_is_not_a_participants_to_ask_for(tasks: dict[str, HiddenTask], tmp_path: Path) -> None:

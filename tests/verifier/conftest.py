@@ -7,6 +7,7 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -302,12 +303,13 @@ class Process:
         path = os.pathsep.join(str(ROOT / part) for part in (".", "verifier"))
         environment = {**os.environ, "PYTHONPATH": path, "OPENFINGYM_ADMIN_TOKEN": ADMIN}
         self.uds = uds
+        # Not a pipe: nobody reads what it logs meanwhile, and a full one would stop it.
+        self._log = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  # for as long as the process
         self.popen = subprocess.Popen(
-            # What it logs is read by nobody, and a full pipe would stop it.
             command,
             env=environment,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._log,
             text=True,
         )
         assert self.popen.stdout is not None
@@ -316,13 +318,20 @@ class Process:
     def client(self) -> VerifierClient:
         return VerifierClient(uds=self.uds, admin_token=ADMIN)
 
+    def log(self) -> str:
+        """What it has written to stderr."""
+        self._log.seek(0)
+        return self._log.read()
+
     def kill(self) -> None:
         self.popen.kill()
         self.popen.communicate()
+        self._log.close()
 
     def stop(self) -> int:
         self.popen.terminate()
         self.popen.communicate(timeout=15)
+        self._log.close()
         return self.popen.returncode
 
 
