@@ -323,15 +323,16 @@ class Process:
         self._log.seek(0)
         return self._log.read()
 
+    def close_log(self) -> None:
+        self._log.close()
+
     def kill(self) -> None:
         self.popen.kill()
         self.popen.communicate()
-        self._log.close()
 
     def stop(self) -> int:
         self.popen.terminate()
         self.popen.communicate(timeout=15)
-        self._log.close()
         return self.popen.returncode
 
 
@@ -349,4 +350,5 @@ def launch(tmp_path: Path) -> Iterator[Callable[..., Process]]:
     for process in started:
         if process.popen.poll() is None:
             process.kill()
+        process.close_log()
         process.uds.unlink(missing_ok=True)
