@@ -34,7 +34,6 @@ from pathlib import Path
 
 import aiohttp
 import numpy as np
-import orjson
 import websockets.asyncio.client
 from aiohttp import web
 
@@ -142,6 +141,7 @@ def _store(found: object, latest: dict[str, tuple[float, float, int, int, int]])
 
 def by_websockets(address: str, count: int) -> None:
     """Receive by websockets, read by orjson."""
+    import orjson  # the peer's alone
 
     async def main() -> None:
         latest: dict[str, tuple[float, float, int, int, int]] = {}
@@ -156,6 +156,7 @@ def by_websockets(address: str, count: int) -> None:
 
 def by_aiohttp(address: str, count: int) -> None:
     """Receive by aiohttp, read by orjson."""
+    import orjson  # the peer's alone
 
     async def main() -> None:
         latest: dict[str, tuple[float, float, int, int, int]] = {}
