@@ -94,6 +94,46 @@ def test_a_feed_makes_the_bars_of_the_venue_through_an_outage(feed_name: Any, sy
     assert again.digest() == state.digest()
 
 
+def test_trades_that_are_taken_back_amend_the_bars_of_the_feed_and_of_a_replay() -> None:
+    tape, state = Tape(), MarketState(["AAPL"])
+    feeds: list[AlpacaFeed] = []
+
+    async def work(client: Client) -> None:
+        venue = client.venue
+        feed = AlpacaFeed(["AAPL"], KEYS, stream_url=venue.stream_url, rest_url=venue.rest_url, simulated=True)
+        feeds.append(feed)
+        with Live(Ingest(feed, state, np.random.default_rng(0)), recorder=tape) as live:
+            await until(lambda: live.machine.connected, lambda: "no connection")
+            client.advance(59)
+            client.advance(70)
+            trades = [one for one in venue.exchange.trades["AAPL"] if START + MINUTE <= one.time < START + 2 * MINUTE]
+            await until(lambda: state.bars("AAPL").newest == venue.exchange.trades["AAPL"][-1].time, lambda: state)
+            [before] = state.bars("AAPL").bars(MINUTE, START + MINUTE, START + 2 * MINUTE)
+            assert before.trades == len(trades)
+            # Amid the minute: which of several trades of one instant opens or closes a bar, a correction does not say.
+            middle = len(trades) // 2
+            venue.cancel_trade("AAPL", trades[middle].id)
+            venue.correct_trade("AAPL", trades[middle + 1].id, price=20_000, quantity=500)
+            client.advance(80)
+
+            def amended() -> bool:
+                return state.bars("AAPL").bars(MINUTE, START + MINUTE, START + 2 * MINUTE)[0].high == 200.0
+
+            await until(amended, lambda: state.bars("AAPL").bars(MINUTE, START, START + 3 * MINUTE))
+            await until(lambda: state.bars("AAPL").newest == venue.exchange.trades["AAPL"][-1].time, lambda: state)
+            found = await client.get("/v2/stocks/bars", symbols="AAPL", timeframe="1Min", limit=10)
+            row = next(row for row in found["bars"]["AAPL"] if row["h"] == 200)
+            [bar] = state.bars("AAPL").bars(MINUTE, START + MINUTE, START + 2 * MINUTE)
+            assert list(bar[2:8]) == pytest.approx([row[name] for name in "ohlcvn"], abs=1e-9)
+            assert bar.trades == before.trades - 1
+            live.check()
+
+    run(work, warm=0)
+    again = MarketState(["AAPL"])
+    replay(tape.records, Ingest(feeds[0], again, np.random.default_rng(0)), again.digest)
+    assert again.digest() == state.digest()
+
+
 class Trader:
     """An executor at a venue, whose clock is the venue's; requests and frames go over real sockets."""
 
