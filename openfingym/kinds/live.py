@@ -43,6 +43,8 @@ class LiveContract(TradingContract):
     """The venue's names of the symbols, in their order."""
     interval_s: Annotated[int, Field(ge=1, le=60)]
     """Whole seconds of a bar, after each of which the agent decides."""
+    orders: Literal["paper", "broker"] = "paper"
+    """Whether orders are filled on paper, or sent to an account at the venue, which is one of paper too."""
     longest_s: Annotated[int, Field(ge=1)]
     """Seconds that a session may last at most, where its duration is chosen."""
 
@@ -50,6 +52,8 @@ class LiveContract(TradingContract):
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
+        if self.orders == "broker" and self.venue != "alpaca":
+            raise ValueError(f"orders can be sent to an account at alpaca alone; of {self.venue} they are on paper")
         if self.tick <= 0.0:
             raise ValueError(
                 "tick must be the smallest step of prices at the venue, above 0: queues are told apart by it"
@@ -94,6 +98,7 @@ def session_terms(contract: LiveContract, duration_s: int | None = None) -> Sess
         contract.lookback,
         contract.initial_cash,
         replace(market_of(contract), bars_per_year=contract.bars_per_year * contract.interval_s / interval),
+        contract.orders,
     )
 
 

@@ -102,6 +102,8 @@ class MachineRunner(Generic[MachineT]):
         self._checked = self._clock.monotonic()
         self._over = False
         """Whether no more is to be begun."""
+        self.passing: Callable[[], None] | None = None
+        """Called in the thread each time before the machine is told that time has passed; to be set before it runs."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -287,6 +289,8 @@ class MachineRunner(Generic[MachineT]):
     async def _tick(self) -> None:
         while True:
             await self._clock.sleep(self._pass_s)
+            if self.passing is not None:
+                self.passing()
             with self._turn:
                 commands = self.machine.passed(self._input(RecordKind.PASSED))
             self._do(commands)

@@ -48,6 +48,9 @@ class TradingMachine(Machine, Protocol):
     def decided(self, payload: Frame, at: Instant) -> list[Command]:
         """An agent has decided."""
 
+    def reported(self, payload: Frame, at: Instant) -> list[Command]:
+        """A broker has told what the account holds."""
+
     def leave(self, at: Instant) -> list[Command]:
         """The agent decides no more."""
 
@@ -126,6 +129,7 @@ def tellers(machine: Machine) -> dict[RecordKind, Callable[[Record], list[Comman
         RecordKind.PASSED: lambda record: machine.passed(record.at),
         RecordKind.REFRESHED: lambda record: machine.refresh(_symbols(record), record.at),
         RecordKind.DECIDED: lambda record: _trading(machine).decided(record.payload, record.at),
+        RecordKind.REPORTED: lambda record: _trading(machine).reported(record.payload, record.at),
         RecordKind.LEFT: lambda record: _trading(machine).leave(record.at),
     }
 

@@ -51,7 +51,7 @@ DIGEST_BYTES = 32
 
 
 class RecordKind(IntEnum):
-    """What a record is of. Inputs of the machine are START to PASSED without ASKED, and REFRESHED to LEFT."""
+    """What a record is of. Inputs of the machine are START to PASSED without ASKED, and REFRESHED to REPORTED."""
 
     START = 1
     OPENED = 2
@@ -80,6 +80,8 @@ class RecordKind(IntEnum):
     """An agent's decision as JSON; see :func:`openfingym.market.session.machine.decision_payload`."""
     LEFT = 18
     """The agent decides no more."""
+    REPORTED = 19
+    """What a broker's mirror holds, as JSON; see :func:`openfingym.market.session.broker_account.report`."""
 
 
 class Record(NamedTuple):

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
-from openfingym.trading.executor import Account, Executor
+from openfingym.trading.executor import Account, OpenOrder
 from openfingym.trading.orders import Event, EventKind, Reason, Side
+
+
+class Shown(Protocol):
+    """The part of an :class:`~openfingym.trading.executor.Executor` that is shown."""
+
+    def positions(self) -> tuple[float, ...]:
+        """Units held of each symbol, negative where short."""
+
+    def open_orders(self) -> tuple[OpenOrder, ...]:
+        """Orders that may still trade."""
+
 
 LISTED = 256
 """Rejections and other events that an observation lists at most, of each."""
 
 
 def shown_account(
-    executor: Executor, account: Account, events: Sequence[Event], symbols: Sequence[str]
+    executor: Shown, account: Account, events: Sequence[Event], symbols: Sequence[str]
 ) -> dict[str, object]:
     """The account, its open orders, and what has become of orders since the last observation.
 
@@ -39,7 +51,7 @@ def shown_account(
     }
 
 
-def _open_orders(executor: Executor, symbols: Sequence[str]) -> list[dict[str, object]]:
+def _open_orders(executor: Shown, symbols: Sequence[str]) -> list[dict[str, object]]:
     return [
         {
             "order": order.id,

@@ -150,6 +150,14 @@ def test_the_documented_number_of_tasks_is_the_real_one() -> None:
         for family in ("forecasting", "generation", "fraud")
     }
     assert counts == {"forecasting": 48, "generation": 13, "fraud": 7}
-    assert sorted(row.kind for row in sequential) == ["live", "live", "rolling", "rolling", "trading", "trading"]
+    assert sorted(row.kind for row in sequential) == [
+        "live",
+        "live",
+        "live",
+        "rolling",
+        "rolling",
+        "trading",
+        "trading",
+    ]
     assert f"{len(rows)} tasks come with the package" in " ".join(DOCUMENTED.split())
     assert "48 forecasts, 13 generation tasks and 7 on fraud" in DOCUMENTED

@@ -14,7 +14,6 @@ from openfingym.task.published_sizes import published_sizes, split_beside_publis
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "tasks.md"
 ABSENT = (
-    "realtime_stock_trading_alpaca_paper",
     "realtime_stock_forecasting",
     "realtime_crypto_forecasting",
     "realtime_polymarket",

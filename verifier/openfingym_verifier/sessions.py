@@ -236,14 +236,13 @@ class Sessions:
 
     def _terms(self, order: SessionOrder, task: HiddenTask) -> SessionTerms:
         from openfingym.kinds.live import live_contract, session_terms
-        from openfingym.market.session.taped import machine_of
         from openfingym.market.tape_reader import TapeReader
 
         contract = live_contract(task.spec.contract)
         if order.tape is None:
             return session_terms(contract, order.duration_s)
         with TapeReader(Path(order.tape)) as reader:
-            terms = machine_of(reader.header).terms
+            terms = SessionTerms.from_dict(reader.header.session)
         own = session_terms(contract, terms.interval_s * contract.steps)
         if terms != own:
             raise UsageError(f"the tape is of a session with other terms than those of {task.name}: {terms} and {own}")
@@ -304,6 +303,7 @@ def _over(machine: TradingIngest, record: NDArray[np.float64], *, simulated: boo
         "duration_s": terms.interval_s * terms.steps,
         "incomplete_bars": machine.incomplete,
         "left_early": machine.left,
+        "orders": terms.orders,
         "tape_sha256": digest,
     }
     return Over(terms, record, machine.bars, machine.first_bar, said)

@@ -143,10 +143,13 @@ class BrokerExecutor:
 
     def account(self) -> Account:
         """See :class:`~openfingym.trading.executor.Executor`."""
-        mirror, price = self.mirror, self._price
-        short, total = float(short_value(mirror, price)), float(equity(mirror, price))
-        cash = float(mirror.cash)
-        return Account(cash, total, cash - float(mirror.held) - short, total - cash + short, short)
+        mirror = self.mirror
+        # All by the same prices, which a feed may change at any moment, and exactly: no long value is below zero.
+        prices = {symbol: self._price(symbol) for symbol in mirror.instruments}
+        short, total = short_value(mirror, prices.__getitem__), equity(mirror, prices.__getitem__)
+        cash = mirror.cash
+        values = cash, total, cash - mirror.held - short, total - cash + short, short
+        return Account(*map(float, values))
 
     def positions(self) -> tuple[float, ...]:
         """See :class:`~openfingym.trading.executor.Executor`."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -196,6 +197,12 @@ class LiveBroker(MachineRunner[BrokerLine]):
         """See :class:`~openfingym.trading.executor.Executor`."""
         with self._turn:
             return self._executor.events()
+
+    @contextlib.contextmanager
+    def still(self) -> Iterator[None]:
+        """Keep the account as it is while this is entered, so that several readings are of one instant."""
+        with self._turn:
+            yield
 
     # How it is done.
 

@@ -105,8 +105,8 @@ class AlpacaFeed(Feed):
         self.kinds = frozenset(kinds[channel] for channel in self.channels if channel in kinds)
         self.lot = 1.0 if self.crypto else lot
         self.simulated = simulated
-        self._keys = keys
-        self._stream_url, self._rest_url = stream_url.rstrip("/"), rest_url.rstrip("/")
+        self.keys = keys
+        self.stream_url, self._rest_url = stream_url.rstrip("/"), rest_url.rstrip("/")
         self._root = f"/v1beta3/crypto/{feed}" if self.crypto else "/v2/stocks"
 
     def arguments(self) -> dict[str, object]:
@@ -114,7 +114,7 @@ class AlpacaFeed(Feed):
         return {
             "feed": self.feed,
             "channels": list(self.channels),
-            "stream_url": self._stream_url,
+            "stream_url": self.stream_url,
             "rest_url": self._rest_url,
             "lot": self.lot,
             "simulated": self.simulated,
@@ -123,19 +123,19 @@ class AlpacaFeed(Feed):
     @property
     def secrets(self) -> tuple[str, ...]:
         """See :class:`Feed`."""
-        return self._keys.key, self._keys.secret
+        return self.keys.key, self.keys.secret
 
     def stream(self) -> Address:
         """See :class:`Feed`."""
-        return Address(f"{self._stream_url}/{f'v1beta3/crypto/{self.feed}' if self.crypto else f'v2/{self.feed}'}")
+        return Address(f"{self.stream_url}/{f'v1beta3/crypto/{self.feed}' if self.crypto else f'v2/{self.feed}'}")
 
     def rest(self) -> Address:
         """See :class:`Feed`."""
-        return Address(self._rest_url, {_KEY: self._keys.key, _SECRET: self._keys.secret})
+        return Address(self._rest_url, {_KEY: self.keys.key, _SECRET: self.keys.secret})
 
     def session(self) -> AlpacaSession:
         """See :class:`Feed`."""
-        login = {"action": "auth", "key": self._keys.key, "secret": self._keys.secret}
+        login = {"action": "auth", "key": self.keys.key, "secret": self.keys.secret}
         return AlpacaSession(self.symbols, self.channels, json.dumps(login), lot=self.lot)
 
     def ask_trades(self, symbol: str, after: Trade | None, since: int) -> Request:

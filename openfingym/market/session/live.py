@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from openfingym.errors import VenueError
+from openfingym.market.brokers.live import LiveBroker
 from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.commands import Instant
 from openfingym.market.live import PASS_S, Live
 from openfingym.market.session.account import Mark
+from openfingym.market.session.broker_account import orders_to, report
 from openfingym.market.session.machine import TradingIngest, decision_payload
+from openfingym.market.session.venues import broker_of
 from openfingym.market.tape import RecordKind, TapeHeader
 from openfingym.market.tape_writer import TapeWriter
-from openfingym.trading.actions import parse_decision
+from openfingym.trading.actions import Decision, carry_out, parse_decision
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -71,6 +74,8 @@ class LiveSession:
         self._closing = threading.Lock()
         """Held by whoever closes the session, and while an input is entered: none comes after the tape's end."""
         self._closed = False
+        self._broker: LiveBroker | None = None
+        """The account to which orders go; None where they are filled on paper."""
         self._failure: Exception | None = None
         """Why the session did not end well."""
 
@@ -110,11 +115,12 @@ class LiveSession:
             SubmissionError: the action is malformed; nothing has happened.
             VenueError: the feed has ended for good, or the mark does not come.
         """
-        parse_decision(action, self.terms.symbols)
+        decision = parse_decision(action, self.terms.symbols)
         seen, before = self._given, self._shown
         assert seen is not None, "a session begins before its first step"
         assert before is not None, "a session begins before its first step"
-        self._enter(RecordKind.DECIDED, decision_payload(seen.number, action))
+        if self._enter(RecordKind.DECIDED, decision_payload(seen.number, action)):
+            self._trade(decision)
         self._given = self._wait(before.number, self.terms.interval_s + LATE_S)
         return self._given
 
@@ -126,7 +132,9 @@ class LiveSession:
         """
         if self._shown is None:
             return
-        self._enter(RecordKind.LEFT, "")
+        if self._enter(RecordKind.LEFT, "") and self._broker is not None:
+            orders = tuple(order.id for order in self._broker.open_orders())
+            self._trade(Decision(weights=(0.0,) * len(self.terms.symbols), cancels=orders))
         while not self._last(self._shown):
             self._wait(self._shown.number, self.terms.interval_s + LATE_S)
 
@@ -172,7 +180,14 @@ class LiveSession:
                     digest=self.machine.digest,
                     pass_s=QUICK_S if self.terms.interval_s < SHORT_S else PASS_S,
                 )
-                self._live.__enter__()
+                self._live.passing = self._report
+                if self.terms.orders == "broker":
+                    self._broker = self._account_at(feed)
+                try:
+                    self._live.__enter__()
+                except BaseException:
+                    self._leave_broker()
+                    raise
             except BaseException:
                 self._writer.close()
                 raise
@@ -180,9 +195,37 @@ class LiveSession:
             self._venue.__exit__(None, None, None)
             raise
 
+    def _account_at(self, feed: Feed) -> LiveBroker:
+        """The account at the broker, which runs.
+
+        Raises:
+            VenueError: it cannot be reached, or holds something already.
+        """
+        broker = LiveBroker(broker_of(feed), self.terms.instruments, price=self._price, clock=self._clock)
+        broker.__enter__()
+        try:
+            broker.ready(BEGIN_S)
+            if any(broker.positions()) or broker.open_orders():
+                held = dict(zip(self.terms.instruments, broker.positions(), strict=True))
+                raise VenueError(
+                    f"the account at {feed.venue} holds {held} and has {len(broker.open_orders())} open orders; a "
+                    "session begins with nothing: close them first"
+                )
+        except BaseException:
+            broker.stop()
+            raise
+        return broker
+
+    def _leave_broker(self) -> None:
+        if self._broker is not None:
+            self._broker.stop()
+
     def _end(self) -> None:
         try:
-            self._live.stop()
+            try:
+                self._leave_broker()
+            finally:
+                self._live.stop()
         finally:
             try:
                 self._writer.close()
@@ -193,10 +236,40 @@ class LiveSession:
         with contextlib.suppress(Exception):  # whoever closes the session is told
             self.close()
 
-    def _enter(self, kind: RecordKind, payload: str) -> None:
+    def _enter(self, kind: RecordKind, payload: str) -> bool:
+        """Tell the machine an input; False, and nothing happens, where the session is over."""
         with self._closing:
-            if self._shown is not None and not self._closed and not self._last(self._shown):
+            going = self._shown is not None and not self._closed and not self._last(self._shown)
+            if going:
                 self._live.enter(kind, payload)
+            return going
+
+    def _trade(self, decision: Decision) -> None:
+        """Send a decision to the broker, if orders go to one: cancels and replacements, target weights, then orders."""
+        broker = self._broker
+        if broker is None or (self._shown is not None and self._shown.terminated):
+            return
+        broker.check()
+        carry_out(Decision(cancels=decision.cancels, replaces=decision.replaces), broker)
+        orders = list(decision.orders)
+        if decision.weights is not None:
+            prices = [self._price(instrument) for instrument in self.terms.instruments]
+            orders = orders_to(decision.weights, broker, prices, 1.0) + orders
+        if orders:
+            broker.submit(orders)
+
+    def _price(self, symbol: str) -> float:
+        return self.machine.state.snapshots[symbol].price
+
+    def _report(self) -> None:
+        """Tell the machine what the broker's mirror holds, at the beginning and before every mark."""
+        broker, machine = self._broker, self.machine
+        if broker is None or machine.over:
+            return
+        if not machine.account.ready or (machine.due and self._clock.monotonic() >= machine.due):
+            with broker.still():
+                payload = report(broker)
+            self._live.enter(RecordKind.REPORTED, payload)
 
     def _last(self, mark: Mark) -> bool:
         return mark.number == self.terms.steps

@@ -25,6 +25,7 @@ from openfingym.market.commands import Ask, Command, Instant, RestAnswer, Tell
 from openfingym.market.feed import Feed, Frame
 from openfingym.market.ingest import Ingest
 from openfingym.market.session.account import Mark, SessionAccount
+from openfingym.market.session.broker_account import BrokerAccount
 from openfingym.market.session.history import History, Row
 from openfingym.market.state import MarketState
 from openfingym.market.ticks import Depth
@@ -69,7 +70,7 @@ class TradingIngest(Ingest):
         state = MarketState(feed.symbols, intervals=(terms.interval,), horizon=AMENDED)
         super().__init__(feed, state, rng)
         self.terms = terms
-        self.account = SessionAccount(terms)
+        self.account = BrokerAccount(terms) if terms.orders == "broker" else SessionAccount(terms)
         """The account that decisions on the tape are of."""
         self.others: list[SessionAccount] = []
         """Accounts that trade on the same market and are no part of the session: to be filled before the first mark."""
@@ -178,11 +179,20 @@ class TradingIngest(Ingest):
         self.account.leave(at)
         return []
 
+    def reported(self, payload: Frame, at: Instant) -> list[Command]:
+        """The broker to whom orders go has told what the account holds.
+
+        Raises:
+            DataError: the payload is no report.
+        """
+        self._at = at
+        self.account.reported(payload)
+        return []
+
     def digest(self) -> str:
         """SHA-256 of the market's state and the account's."""
-        executor = self.account.executor
         rows = [[None if math.isnan(value) else value for value in row] for row in self.record.ravel().reshape(-1, 7)]
-        return sha256_of_json([self.state.digest(), executor and executor.digest(), rows])
+        return sha256_of_json([self.state.digest(), self.account.digest(), rows])
 
     @property
     def first_bar(self) -> int:
@@ -208,7 +218,7 @@ class TradingIngest(Ingest):
             return []
         if not all(symbol in self._history and self._history[symbol].over for symbol in self.terms.instruments):
             return self._ask_history(at)
-        if not all(map(self._tradable, self.terms.instruments)):
+        if not (self.account.ready and all(map(self._tradable, self.terms.instruments))):
             return []
         begin = now - GRACE - (now - GRACE) % interval
         self._due = at.monotonic - (now - GRACE - begin)

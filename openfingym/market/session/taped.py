@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -25,8 +26,12 @@ OWN = frozenset({RecordKind.DECIDED, RecordKind.LEFT})
 """What the tape's own agent did."""
 
 
-def machine_of(header: TapeHeader) -> TradingIngest:
+def machine_of(header: TapeHeader, *, on_paper: bool = False) -> TradingIngest:
     """A new machine, made as the one of the tape's session was.
+
+    Args:
+        header: of the tape.
+        on_paper: fill orders on paper also where those of the session went to a broker.
 
     Raises:
         DataError: the tape is of no session with an account.
@@ -34,6 +39,8 @@ def machine_of(header: TapeHeader) -> TradingIngest:
     if not header.session:
         raise DataError("the tape is of a feed alone: no account traded, so there is nothing to play again")
     terms = SessionTerms.from_dict(header.session)
+    if on_paper:
+        terms = replace(terms, orders="paper")
     feed = feed_of(header.venue, terms.instruments, header.feed)
     return TradingIngest(feed, terms, np.random.default_rng(header.seeds.get("waits", 0)))
 
@@ -49,7 +56,8 @@ class TapedSession:
     """A session like a :class:`~openfingym.market.session.live.LiveSession`, on a tape; a context manager.
 
     A decision takes the place of the one that the tape's own agent took after the same mark: it happens at that
-    instant. Where that agent took none, it happens just before the next mark.
+    instant. Where that agent took none, it happens just before the next mark. Orders fill on paper, also where those of
+    the session went to a broker.
     """
 
     def __init__(self, tape: Path) -> None:
@@ -62,7 +70,7 @@ class TapedSession:
         self.path = tape
         self._reader = TapeReader(tape)
         try:
-            self.machine = machine_of(self._reader.header)
+            self.machine = machine_of(self._reader.header, on_paper=True)
         except BaseException:
             self._reader.close()
             raise

@@ -32,9 +32,13 @@ class SessionTerms:
     cash: float
     """In the account at the beginning."""
     rules: MarketRules
-    """Costs and limits; those of an executor at a broker are the broker's."""
+    """Costs and limits; those of an account at a broker are the broker's."""
+    orders: Literal["paper", "broker"] = "paper"
+    """Where orders go: they are filled on paper against what the venue shows, or are sent to an account there."""
 
     def __post_init__(self) -> None:
+        if self.orders not in ("paper", "broker"):
+            raise UsageError(f"orders are filled on paper or sent to a broker; found {self.orders!r}")
         if len(self.symbols) != len(self.instruments) or not self.symbols:
             raise UsageError(
                 f"{len(self.symbols)} symbols for {len(self.instruments)} instruments; expected one name for each, and "
@@ -63,7 +67,8 @@ class SessionTerms:
             DataError: the document holds none.
         """
         try:
-            values: dict[str, Any] = {each.name: document[each.name] for each in fields(cls)}
+            given = {"orders": "paper", **document}
+            values: dict[str, Any] = {each.name: given[each.name] for each in fields(cls)}
             rules = dict(values["rules"])
             values["rules"] = MarketRules(**rules | {"path": BarPath(rules["path"])})
             values |= {name: tuple(values[name]) for name in ("symbols", "instruments")}

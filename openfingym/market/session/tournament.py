@@ -32,7 +32,7 @@ def tournament(tape: Path, agents: Sequence[Agent], *, budgets: Budgets | None =
         SubmissionError: an action is malformed.
     """
     with TapeReader(tape) as reader:
-        machine = machine_of(reader.header)
+        machine = machine_of(reader.header, on_paper=True)
         accounts = [SessionAccount(machine.terms, budgets=budgets) for _ in agents]
         machine.others += accounts
         tell, shown = tellers(machine), machine.shown

@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from decimal import Decimal
 
 from openfingym.errors import DataError, UsageError
+from openfingym.market.brokers.alpaca import Alpaca
+from openfingym.market.brokers.broker import Broker
+from openfingym.market.brokers.reports import Instrument
 from openfingym.market.feed import Feed
 from openfingym.market.feeds.alpaca import AlpacaFeed
 from openfingym.market.feeds.binance import BinanceFeed
@@ -74,6 +78,24 @@ def simulated_venue(venue: str, instruments: Sequence[str], *, seed: int, before
         return
     with local_binance(instruments, seed=seed, before_s=before_s) as binance:
         yield BinanceFeed(instruments, stream_url=binance.stream_url, rest_url=binance.rest_url, simulated=True)
+
+
+def broker_of(feed: Feed) -> Broker:
+    """The account at the venue that a feed is of, with the same keys: of Alpaca the paper account, or the local one.
+
+    Raises:
+        UsageError: there is none, or its orders might cost real money.
+    """
+    if not isinstance(feed, AlpacaFeed):
+        raise UsageError(f"orders can be sent to alpaca alone, and this feed is of {feed.venue}")
+    items = [Instrument(symbol, symbol, "USD", Decimal("0.01"), Decimal(1)) for symbol in feed.symbols]
+    if feed.simulated:
+        broker = Alpaca(items, feed.keys, rest=feed.rest().url, stream=f"{feed.stream_url}/stream")
+    else:
+        broker = Alpaca(items, feed.keys)
+    if broker.real:
+        raise UsageError(f"orders at {broker.rest().url} cost real money; a session sends none there")
+    return broker
 
 
 def _require(venue: str) -> None:

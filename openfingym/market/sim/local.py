@@ -16,7 +16,7 @@ from openfingym.errors import VenueError
 from openfingym.market.keys import Keys
 from openfingym.market.sim.alpaca import AlpacaVenue, stock
 from openfingym.market.sim.binance import BinanceVenue
-from openfingym.market.sim.events import ListedPair
+from openfingym.market.sim.events import ATOMS, ListedPair
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import Faults
 from openfingym.market.sim.flow import Crowd
@@ -37,6 +37,8 @@ STOCK = 100
 SHARES = 300.0
 """Scale of the crowd's orders of a stock: mostly round lots, since trades of odd ones set no price."""
 ACCOUNT = "session"
+CASH = 100_000
+"""Dollars in a new account, as at Alpaca's own paper accounts."""
 START_S, STOP_S = 30.0, 5.0
 
 Venue = TypeVar("Venue", bound=LocalVenue)
@@ -82,6 +84,7 @@ def local_alpaca(
     }
     exchange = _traded(listings, crowds, seed, time.time_ns(), before_s)
     exchange.accounts.open(ACCOUNT, margin=True)
+    exchange.deposit(ACCOUNT, "USD", CASH * ATOMS)
     venue = AlpacaVenue(exchange, faults)
     keys = Keys(secrets.token_hex(16), secrets.token_hex(32))
     venue.add_key(keys.key, keys.secret, ACCOUNT)

@@ -83,7 +83,7 @@ def test_tasks_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     } == {
         "forecasting": 48 + 2,
         "generation": 13,
-        "trading": 4,
+        "trading": 5,
         "fraud": 7,
     }
     channels = {row["name"]: row["channels"] for row in every}

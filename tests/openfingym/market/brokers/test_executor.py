@@ -45,6 +45,21 @@ def test_an_order_is_filled_in_parts():
     line.assert_equal()
 
 
+def test_an_account_is_valued_by_one_price_of_each_symbol():
+    line = Line()
+    executor = line.start()
+    executor.submit([limit(side=SELL, quantity=7.0, price=60.1)])
+    line.carry()
+    line.venue.fill(line.venue.open()[0], D(7), D("60.1"))
+    line.carry()
+    prices = iter(60.0 + 0.07 * number for number in range(1000))
+    executor._price = lambda _: next(prices)  # the feed's thread changes it between any two looks
+    for _ in range(100):
+        account = executor.account()
+        assert account.long == 0.0
+        assert account.equity == pytest.approx(account.cash - account.short)
+
+
 def test_a_partial_fill_then_a_cancellation():
     line = Line()
     executor = line.start()
