@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -32,6 +33,8 @@ from openfingym.market.replay import tellers
 from openfingym.market.rest import RestClient
 from openfingym.market.tape import NoRecorder, Record, Recorder, RecordKind, answered, asked, told
 from openfingym.market.transport import AiohttpTransport, Connection, Transport
+
+logger = logging.getLogger(__name__)
 
 PASS_S = 0.1
 """Seconds between two calls of the machine that say that time has passed."""
@@ -60,7 +63,8 @@ class MachineRunner(Generic[MachineT]):
         rest: makes the way to ask, in the thread.
         recorder: told of every input.
         clock: time.
-        tell: called in the thread with what people should know; must return soon.
+        tell: called in the thread with what people should know; must return soon. What it raises is logged, and costs
+            no message.
         digest: gives the digest of the machine's state, which is recorded now and then, and at the end.
         pass_s: seconds between two calls of the machine that say that time has passed.
         checkpoint_s: seconds between two digests.
@@ -227,7 +231,14 @@ class MachineRunner(Generic[MachineT]):
                 case Tell():
                     self._recorder.record(RecordKind.TOLD, self._now(), 0, told(command))
                     if self._tell is not None:
-                        self._tell(command)
+                        self._told(command)
+
+    def _told(self, tell: Tell) -> None:
+        assert self._tell is not None, "somebody is told"
+        try:
+            self._tell(tell)
+        except Exception:  # whatever a stranger's function may raise: it must cost the feed no message
+            logger.exception("%s: the function that is told failed on %r", self.name, tell)
 
     async def _link(self, number: int) -> None:
         """A connection, from its opening to its end."""

@@ -259,7 +259,7 @@ class LiveBroker(MachineRunner[BrokerLine]):
         done = [order for order, answer in zip(orders, answers, strict=True) if BrokerAnswer.of(answer).good]
         self._gone |= {order.asked.client_id for order in done}
         if orders and self._tell is not None:
-            self._tell(Tell("cancelled", "", f"{len(done)} of {len(orders)} open orders were cancelled after an error"))
+            self._told(Tell("cancelled", "", f"{len(done)} of {len(orders)} open orders were cancelled after an error"))
 
     async def _leave(self) -> None:
         """See :class:`~openfingym.market.live.MachineRunner`: cancel what is open."""

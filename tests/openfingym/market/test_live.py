@@ -207,6 +207,30 @@ def test_a_feed_survives_cut_connections_and_misses_nothing(server: Server, tran
     } <= set(kinds)
 
 
+def test_a_function_that_fails_when_it_is_told_costs_no_message(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine, market = machine_of(server)
+    watch, trades = Watcher(), market.trades["BTCUSDT"]
+
+    def broken(tell: Tell) -> None:
+        watch(tell)
+        raise ZeroDivisionError(tell.kind)
+
+    with Live(machine, tell=broken) as live:
+        watch.heard("connected")
+        server.trade(20)
+        watch.wait(lambda: len(trades) == 20)
+        server.cut()
+        server.trade(10, tell=False)
+        watch.heard("connected", 2)
+        watch.wait(lambda: len(trades) == 30)
+        server.trade(10)
+        watch.wait(lambda: len(trades) == 40)
+        live.check()
+    assert "ZeroDivisionError" in caplog.text
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_what_a_transport_cannot_open_or_has_lost_is_an_error_of_ours(
     server: Server, transport: type[Transport]
