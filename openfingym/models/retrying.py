@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from openai import APIStatusError
     from tenacity import AsyncRetrying, RetryCallState
 
+LEAST_S = 0.1
+"""An attempt with less time than this would only say that there was none, in place of what is wrong."""
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 60.0
 LONGEST_MESSAGE = 1000
@@ -114,8 +116,8 @@ def judge(error: APIStatusError, *, tools: bool = False, streamed: bool = False)
 
 
 def retrying(left_s: Callable[[], float]) -> AsyncRetrying:
-    """Attempts until one succeeds or the next would begin after ``left_s()`` seconds; the last :class:`Transient` is
-    raised.
+    """Attempts until one succeeds or the next would have less than :data:`LEAST_S` of the ``left_s()`` seconds; the
+    last :class:`Transient` is raised.
     """
     from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
 
@@ -130,7 +132,7 @@ def retrying(left_s: Callable[[], float]) -> AsyncRetrying:
     return AsyncRetrying(
         retry=retry_if_exception_type(Transient),
         wait=wait,
-        stop=lambda state: state.upcoming_sleep >= left_s(),
+        stop=lambda state: state.upcoming_sleep + LEAST_S >= left_s(),
         before_sleep=_tell,
         reraise=True,
     )
