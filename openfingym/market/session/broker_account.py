@@ -122,7 +122,7 @@ class BrokerAccount(SessionAccount):
         """See :class:`SessionAccount`."""
         return self._report is not None
 
-    def open(self, state: MarketState, at: Instant, venue_time: Callable[[Instant], int]) -> None:
+    def open(self, state: MarketState, at: Instant, venue_time: Callable[[Instant], int]) -> None:  # noqa: ARG002  # the broker has the cash
         """See :class:`SessionAccount`."""
         self._opened = True
 
@@ -144,7 +144,7 @@ class BrokerAccount(SessionAccount):
     def _carry_out(self, decision: object, at: Instant) -> None:
         """The session has sent it to the broker."""
 
-    def _held(self, at: Instant) -> Held:
+    def _held(self, at: Instant) -> Held:  # noqa: ARG002
         found = self._report
         assert found is not None, "an account is reported before it is valued"
         flows, self._flows = self._flows, [0.0] * 4
