@@ -24,6 +24,7 @@ from typing import NoReturn, TypeVar
 from openfingym.errors import SubmissionError
 from openfingym.trading.executor import Executor
 from openfingym.trading.orders import Order, OrderType, Side, TimeInForce
+from openfingym.trading.rules import WEIGHT_TOLERANCE
 
 ORDER_KEYS = ("symbol", "side", "quantity", "type", "limit_price", "stop_price", "time_in_force", "client_id")
 MAX_CLIENT_ID = 64
@@ -66,6 +67,20 @@ def carry_out(decision: Decision, executor: Executor) -> list[int]:
             change.order_id, quantity=change.quantity, limit_price=change.limit_price, stop_price=change.stop_price
         )
     return executor.submit(decision.orders) if decision.orders else []
+
+
+def admissible(weights: Sequence[float], width: int, max_short: float) -> bool:
+    """Whether target weights can be traded to without leverage: one a symbol, the long ones adding up to at most 1 and
+    the short ones to at most ``max_short``. A NaN or an infinity never is.
+    """
+    longs = shorts = 0.0
+    for weight in weights:
+        if weight > 0.0:
+            longs += weight
+        else:
+            shorts -= weight
+    # A NaN fails every comparison.
+    return len(weights) == width and longs <= 1.0 + WEIGHT_TOLERANCE and shorts <= max_short + WEIGHT_TOLERANCE
 
 
 def parse_decision(action: object, symbols: Sequence[str]) -> Decision:

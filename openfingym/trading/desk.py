@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from openfingym.trading.actions import admissible
 from openfingym.trading.admission import refusal
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import MOST, EventKind, Order, Reason, number, order_number, replaced, well_formed
 from openfingym.trading.portfolio import Portfolio, WorkingOrder
-from openfingym.trading.rules import WEIGHT_TOLERANCE
 
 _NAN = math.nan
 _CANCELLED, _REJECTED, _NONE = EventKind.CANCELLED, EventKind.REJECTED, Reason.NONE
@@ -134,20 +134,8 @@ class OrderDesk(Portfolio):
 
     def _admitted(self, weights: Sequence[float]) -> list[float] | None:
         """Target weights as floats; or None for those that are not admissible, which is recorded."""
-        longs = shorts = 0.0
         wanted = [number(weight) for weight in weights]
-        for weight in wanted:
-            if weight > 0.0:
-                longs += weight
-            else:
-                shorts -= weight
-        # A NaN fails every comparison.
-        good = (
-            len(wanted) == len(self.position)
-            and longs <= 1.0 + WEIGHT_TOLERANCE
-            and shorts <= self.market.max_short + WEIGHT_TOLERANCE
-        )
-        if not good or self.bankrupt:
+        if self.bankrupt or not admissible(wanted, len(self.position), self.market.max_short):
             self.record(_REJECTED, 0, -1, 0, _NAN, Reason.BANKRUPT if self.bankrupt else Reason.BAD_WEIGHTS)
             return None
         return wanted

@@ -268,6 +268,8 @@ class Sessions:
             raise VerifierError(f"the session's tape gives another session than there was: {found.difference}")
         if not machine.over:
             raise VerifierError(INTERRUPTED)
+        if (fault := machine.account.fault) is not None:
+            raise VerifierError(f"the account at {machine.feed.venue} is not the session's own: {fault}")
         if record is not None and not np.array_equal(record, machine.record):
             raise VerifierError("the session's tape gives another account than there was")
         with path.open("rb") as file:

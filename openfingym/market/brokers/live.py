@@ -204,6 +204,12 @@ class LiveBroker(MachineRunner[BrokerLine]):
         with self._turn:
             yield
 
+    @property
+    def strangers(self) -> int:
+        """How many orders of the account were placed by somebody else, as far as the venue has told of them."""
+        with self._turn:
+            return sum(not order.ours for order in self._executor.mirror)
+
     # How it is done.
 
     _last = ""

@@ -13,7 +13,7 @@ from openfingym.market.commands import Instant
 from openfingym.market.feed import Frame
 from openfingym.market.paper.executor import PaperExecutor
 from openfingym.market.state import MarketState
-from openfingym.trading.actions import Decision
+from openfingym.trading.actions import Decision, admissible
 from openfingym.trading.shown import Shown, shown_account
 
 if TYPE_CHECKING:
@@ -98,6 +98,15 @@ class SessionAccount:
 
     def reported(self, payload: Frame) -> None:
         """A broker has told what it holds: of a session whose orders go there, and of no account on paper."""
+
+    @property
+    def fault(self) -> str | None:
+        """Why its record cannot be what its agent's decisions made of it; None where it can."""
+        return None
+
+    def admits(self, weights: Sequence[float]) -> bool:
+        """Whether target weights may be traded to."""
+        return admissible(weights, len(self.terms.symbols), self.terms.rules.max_short)
 
     def digest(self) -> object:
         """A JSON value that is equal after the same inputs."""

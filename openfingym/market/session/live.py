@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from pathlib import Path
@@ -16,7 +17,7 @@ from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.commands import Instant
 from openfingym.market.live import PASS_S, Live
 from openfingym.market.session.account import Mark
-from openfingym.market.session.broker_account import orders_to, report
+from openfingym.market.session.broker_account import alone, orders_to, report
 from openfingym.market.session.machine import TradingIngest, decision_payload
 from openfingym.market.session.venues import broker_of
 from openfingym.market.tape import RecordKind, TapeHeader
@@ -35,6 +36,8 @@ BEGIN_S = 90.0
 """Seconds beyond two bars that a venue has for all that the first mark needs."""
 LATE_S = 30.0
 """Seconds after its time at which a mark that has not come shows that the session is broken."""
+CAUGHT_UP_S = 10.0
+"""Longest wait, at the last mark, for a broker's account that lags."""
 QUICK_S = 0.02
 """Between two looks at the time where bars are short."""
 SHORT_S = 10
@@ -201,7 +204,9 @@ class LiveSession:
         Raises:
             VenueError: it cannot be reached, or holds something already.
         """
-        broker = LiveBroker(broker_of(feed), self.terms.instruments, price=self._price, clock=self._clock)
+        account = broker_of(feed)
+        self._held_alone = alone(account)
+        broker = LiveBroker(account, self.terms.instruments, price=self._price, clock=self._clock)
         broker.__enter__()
         try:
             broker.ready(BEGIN_S)
@@ -212,13 +217,19 @@ class LiveSession:
                     "session begins with nothing: close them first"
                 )
         except BaseException:
-            broker.stop()
+            try:
+                broker.stop()
+            finally:
+                self._held_alone.release()
             raise
         return broker
 
     def _leave_broker(self) -> None:
         if self._broker is not None:
-            self._broker.stop()
+            try:
+                self._broker.stop()
+            finally:
+                self._held_alone.release()
 
     def _end(self) -> None:
         try:
@@ -252,14 +263,21 @@ class LiveSession:
         broker.check()
         carry_out(Decision(cancels=decision.cancels, replaces=decision.replaces), broker)
         orders = list(decision.orders)
-        if decision.weights is not None:
+        if decision.weights is not None and self.machine.account.admits(decision.weights):
             prices = [self._price(instrument) for instrument in self.terms.instruments]
             orders = orders_to(decision.weights, broker, prices, 1.0) + orders
         if orders:
             broker.submit(orders)
 
     def _price(self, symbol: str) -> float:
-        return self.machine.state.snapshots[symbol].price
+        """The mid of the quote, as an account on paper is valued, so that one's own last trade moves it less; the last
+        price where there is no sound quote.
+        """
+        snapshot = self.machine.state.snapshots[symbol]
+        quote = snapshot.quote
+        if quote is not None and 0.0 < quote.bid <= quote.ask < math.inf:
+            return (quote.bid + quote.ask) / 2.0
+        return snapshot.price
 
     def _report(self) -> None:
         """Tell the machine what the broker's mirror holds, at the beginning and before every mark."""
@@ -267,8 +285,11 @@ class LiveSession:
         if broker is None or machine.over:
             return
         if not machine.account.ready or (machine.due and self._clock.monotonic() >= machine.due):
+            broker.check()  # an account of which nothing is known any more is not marked
+            if machine.shown is not None and machine.shown.number == self.terms.steps - 1:
+                broker.ready(CAUGHT_UP_S)  # nor is the last mark of one that has not caught up
             with broker.still():
-                payload = report(broker)
+                payload = report(broker, broker.strangers)
             self._live.enter(RecordKind.REPORTED, payload)
 
     def _last(self, mark: Mark) -> bool:

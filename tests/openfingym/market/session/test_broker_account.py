@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
 
 from openfingym.errors import DataError, UsageError, VenueError
+from openfingym.market.brokers.live import LiveBroker
 from openfingym.market.commands import Instant
 from openfingym.market.feeds.alpaca import AlpacaFeed
 from openfingym.market.feeds.binance import BinanceFeed
@@ -22,6 +27,7 @@ from openfingym.market.session.terms import SessionTerms
 from openfingym.market.session.venues import broker_of, simulated_venue
 from openfingym.market.sim.local import local_alpaca
 from openfingym.metrics.performance import Column
+from openfingym.trading.actions import parse_decision
 from openfingym.trading.executor import Account, OpenOrder
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import Event, EventKind, OrderType, Side, TimeInForce
@@ -59,14 +65,14 @@ def fill(symbol: int, side: Side, quantity: float, price: float, fee: float = 0.
 
 def test_a_report_is_read_as_it_was_written() -> None:
     account = Account(1.5, 2.5, 0.5, 1.0, 0.0)
-    made = report(Fixed(account, (1.0, -2.0), (fill(0, Side.SELL, 3.0, 10.0),)))  # type: ignore[arg-type]
+    made = report(Fixed(account, (1.0, -2.0), (fill(0, Side.SELL, 3.0, 10.0),)), 0)  # type: ignore[arg-type]
     found = read_report(made)
     assert (found.account(), found.positions()) == (account, (1.0, -2.0))
     (order,) = found.open_orders()
     assert (order.side, order.type, order.limit_price) == (Side.BUY, OrderType.LIMIT, 9.5)
     assert math.isnan(order.stop_price)
     assert found.new == (fill(0, Side.SELL, 3.0, 10.0),)
-    for wrong in ("", "[]", "{}", "[[1],[2],[3],[4]]", made.replace("[1.0", '["x"', 1)):
+    for wrong in ("", "[]", "{}", "[[1],[2],[3],[4],5]", made.replace("[1.0", '["x"', 1)):
         with pytest.raises(DataError, match="account's report"):
             read_report(wrong)
 
@@ -81,13 +87,20 @@ def test_the_record_counts_what_fills_closed_and_won() -> None:
         fill(0, Side.SELL, 25.0, 104.0),  # lost 15, and is short by 10 at 104
         fill(0, Side.BUY, 10.0, 103.0),  # won 10
     )
-    made.reported(report(Fixed(Account(1.0, 100.0, 1.0, 60.0, 0.0), (0.0, 0.0), events)))  # type: ignore[arg-type]
+    made.reported(report(Fixed(Account(1.0, 100.0, 1.0, 60.0, 0.0), (0.0, 0.0), events), 0))  # type: ignore[arg-type]
     mark = made.mark(0, {}, {}, at)
     traded = 1000.0 + 1100.0 + 530.0 + 2600.0 + 1030.0
     assert made.record[0].tolist() == [100.0, traded, 1.0, 60.0, 0.0, 3.0, 2.0]
     assert len(mark.observation["fills"]) == 5  # type: ignore[arg-type]
+    assert made.fault is None
+    for held, units, fault in (
+        (1.0, (3.0, 0.0), "fills come to"),
+        (-9.0, (0.0, 0.0), "10.00 of its cash is gone|9.00"),
+    ):
+        made.reported(report(Fixed(Account(held, 1.0, 1.0, 0.0, 0.0), units), 0))  # type: ignore[arg-type]
+        assert re.search(fault, str(made.fault))
     with pytest.raises(DataError, match="1 positions for 2 symbols"):
-        made.reported(report(Fixed(Account(1.0, 1.0, 1.0, 0.0, 0.0), (0.0,))))  # type: ignore[arg-type]
+        made.reported(report(Fixed(Account(1.0, 1.0, 1.0, 0.0, 0.0), (0.0,)), 0))  # type: ignore[arg-type]
 
 
 def test_weights_become_whole_orders_that_the_free_cash_pays() -> None:
@@ -97,7 +110,7 @@ def test_weights_become_whole_orders_that_the_free_cash_pays() -> None:
         (0, Side.SELL, 500.0),
         (1, Side.BUY, 396.0),  # of 1,000 wanted what 99 % of the free cash pays
     ]
-    assert orders_to((0.8, math.nan), account, (100.0, 50.0), 1.0) == []  # type: ignore[arg-type]
+    assert orders_to((0.8, 0.0), account, (100.0, 50.0), 1.0) == []  # type: ignore[arg-type]
     assert orders_to((0.0, 0.1), account, (math.nan, math.nan), 1.0) == []  # type: ignore[arg-type]
 
 
@@ -125,6 +138,69 @@ def test_orders_go_to_an_account_and_a_replay_gives_it_back(tmp_path: Path) -> N
         assert other.terms.orders == "paper"
         assert np.isfinite(other.outcome()).all()
         assert other.machine.bars.tobytes() == machine.bars.tobytes()
+
+
+@contextlib.contextmanager
+def at_a_venue(folder: Path, steps: int = 4) -> Iterator[tuple[LiveSession, AlpacaFeed]]:
+    """A session that has begun, and the feed of its venue."""
+    with local_alpaca(NAMES, seed=1, before_s=30.0) as (venue, keys):
+        feed = AlpacaFeed(NAMES, keys, stream_url=venue.stream_url, rest_url=venue.rest_url, simulated=True)
+        with LiveSession(contextlib.nullcontext(feed), replace(TERMS, steps=steps), folder / "tape") as session:
+            session.begin()
+            yield session, feed
+
+
+def test_no_action_breaks_a_session_at_a_broker(tmp_path: Path) -> None:
+    """Otherwise an agent whose session goes badly would end it without a score."""
+    random, names = np.random.default_rng(2), ["aapl", "msft", "?", -1, 10**17]
+    numbers = [0, -0.0, 1, -1, 0.5, 1e-320, 1e18, 1e300, 1.7e308, 10**17, -(10**17), None]
+    with at_a_venue(tmp_path, 30) as (session, _):
+        for _ in range(150):
+            number = lambda: numbers[random.integers(len(numbers))]  # noqa: E731  # short
+            action: dict[str, object] = {"weights": [number(), number()]}
+            if random.integers(2):
+                order = {"symbol": names[random.integers(5)], "side": "buy", "quantity": number(), "type": "limit"}
+                action = {
+                    "orders": [order | {"limit_price": number()}, order | {"side": "sell", "type": "market"}],
+                    "cancels": [int(random.integers(-1, 5))],
+                    "replaces": [{"order": int(random.integers(5)), "quantity": number(), "limit_price": number()}],
+                }
+            session._trade(parse_decision(action, TERMS.symbols))
+        mark = session.step({"weights": [1e308, 0.0]})
+        reasons = [refused["reason"] for refused in mark.observation["rejections"]]  # type: ignore[attr-defined]
+        assert "bad-weights" in reasons
+
+
+def test_what_others_do_in_the_account_is_a_fault_and_no_score(tmp_path: Path) -> None:
+    with at_a_venue(tmp_path) as (session, feed):
+        session.step(None)
+        assert session.machine.account.fault is None
+        body = {"symbol": "AAPL", "qty": "7", "side": "buy", "type": "market", "time_in_force": "day"}
+        address = feed.rest()
+        request = Request(
+            f"{address.url}/v2/orders",
+            json.dumps(body).encode(),
+            {**address.headers, "Content-Type": "application/json"},
+        )
+        urlopen(request, timeout=10).close()
+        session.leave()
+    assert "1 orders that the session did not place" in str(session.machine.account.fault)
+
+
+def test_an_account_of_which_nothing_is_known_ends_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dead(_: LiveBroker) -> None:
+        raise VenueError("the keys were revoked")
+
+    with at_a_venue(tmp_path) as (session, _):
+        monkeypatch.setattr(LiveBroker, "check", dead)
+        with pytest.raises(VenueError, match="the keys were revoked"):
+            session.step(None)
+
+
+def test_one_session_at_a_time_has_an_account(tmp_path: Path) -> None:
+    refused = pytest.raises(VenueError, match="another session trades for this account")
+    with at_a_venue(tmp_path) as (_, feed), refused:
+        LiveSession(contextlib.nullcontext(feed), TERMS, tmp_path / "other").__enter__()
 
 
 def test_an_account_that_holds_something_is_left_alone(tmp_path: Path) -> None:
