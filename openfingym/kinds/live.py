@@ -76,7 +76,7 @@ def session_terms(contract: LiveContract, duration_s: int | None = None) -> Sess
     """The terms of a session of the task.
 
     Args:
-        contract: of the task.
+        contract: the contract of the task.
         duration_s: seconds that it lasts, divided into the contract's number of steps; None for the contract's own.
 
     Raises:
@@ -118,7 +118,7 @@ def session_arrays(hidden: Mapping[str, Array], bars: Array, first: int, interva
 
     Args:
         hidden: those of the package.
-        bars: of the session, float64[lookback + steps, symbols, 5].
+        bars: the bars of the session, float64[lookback + steps, symbols, 5].
         first: left edge of the first of them, in nanoseconds since the epoch.
         interval: their length in nanoseconds.
     """

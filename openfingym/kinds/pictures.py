@@ -85,7 +85,8 @@ def forecasts(answer: AgentAnswer, steps: Sequence[int]) -> tuple[Picture, ...]:
     """The inputs of some windows, and what was forecast to follow them; channel after channel in turn.
 
     Args:
-        answer: of values [windows, steps, labels]; the public ``test_inputs`` are [windows, rows, channels].
+        answer: the answer, whose values are [windows, steps, labels]; the public ``test_inputs`` are [windows, rows,
+            channels].
         steps: steps ahead of the last input that are forecast.
     """
     inputs, ahead = answer.read("test_inputs"), np.asarray(steps, dtype=np.float64)
@@ -107,7 +108,7 @@ def paths(answer: AgentAnswer) -> tuple[Picture, ...]:
     """Generated paths over windows of training, a picture a channel.
 
     Args:
-        answer: of values [samples, rows, channels], or [contexts, futures, rows, channels].
+        answer: the answer, whose values are [samples, rows, channels], or [contexts, futures, rows, channels].
     """
     context, train = answer.read("test_inputs"), answer.read("train_targets")
     before = answer.read("train_inputs")

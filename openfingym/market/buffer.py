@@ -75,7 +75,7 @@ class MarketBuffer:
     :attr:`latest`: it takes half the time of :attr:`price`, of which the rest is the making of a named tuple.
 
     Args:
-        snapshots: of each symbol, published by one store a change.
+        snapshots: the newest snapshot of each symbol, published by one store a change.
         budgets: when values are stale.
         refresher: how stale values are refreshed; None where the stream alone brings values.
         rate: what refreshes may cost together; shared with all that ask the same venue. Needed with a refresher.

@@ -91,7 +91,7 @@ def follow(
     """Follow the symbols of a feed for as long as the context is entered.
 
     Args:
-        feed: of the venue, such as ``BinanceFeed(["BTCUSDT"])``.
+        feed: the adapter of the venue, such as ``BinanceFeed(["BTCUSDT"])``.
         budgets: seconds after which values are stale, and are asked for over REST when somebody reads them.
         intervals: lengths of bars in nanoseconds, the main one first.
         recorder: told of every input, such as a :class:`~openfingym.market.tape_writer.TapeWriter`.

@@ -53,7 +53,7 @@ class Ingest:
     Args:
         feed: the venue's adapter.
         state: what is kept of the market.
-        rng: for the jitter of waits.
+        rng: draws the jitter of waits.
     """
 
     def __init__(self, feed: Feed, state: MarketSink, rng: np.random.Generator) -> None:

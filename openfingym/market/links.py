@@ -86,7 +86,7 @@ class Links:
 
     Args:
         feed: makes sessions.
-        rng: for jitter.
+        rng: draws the jitter of waits.
         out: where commands go.
         lost: called with the reason when no connection is read any more.
         ready: called with the link and the time when everything is subscribed on the one that is read.

@@ -40,7 +40,7 @@ class Questions:
 
     Args:
         weight_per_minute: what questions of any minute may cost.
-        rng: for jitter.
+        rng: draws the jitter of waits.
         out: where commands go.
     """
 

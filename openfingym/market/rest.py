@@ -25,7 +25,7 @@ class RestClient:
     Args:
         address: the beginning of all URLs, and header fields of every request.
         timeout_s: seconds for a request and its answer together.
-        path: of the Unix socket to which the address leads; None for the network.
+        path: the path of the Unix socket to which the address leads; None for the network.
     """
 
     def __init__(self, address: Address, *, timeout_s: float = TIMEOUT_S, path: str | None = None) -> None:

@@ -63,7 +63,7 @@ class AiohttpTransport:
     """WebSockets of aiohttp: a fifth of the CPU time a frame of :class:`WebsocketsTransport`.
 
     Args:
-        path: of the Unix socket to which all addresses lead; None for the network.
+        path: the path of the Unix socket to which all addresses lead; None for the network.
         ping_s: seconds between pings of ours; a side that does not answer one in half of it is gone.
     """
 

@@ -451,7 +451,7 @@ def run(
         verifier: where a running one is, or a registry file; None for what ``$OPENFINGYM_VERIFIER`` says, or one for
             this call.
         fresh: hidden data drawn for this rollout instead of the package's own; the result's ``tape`` says which it had.
-        session: of a task about a live market, where its session is and how long; None for the task's own duration on a
+        session: where the session of a live task is, and how long it lasts; None for the task's own duration on a
             simulated venue.
 
     Raises:

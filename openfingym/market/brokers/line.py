@@ -26,7 +26,7 @@ class BrokerLine:
 
     Args:
         executor: the account; it is told of the connection that is open.
-        rng: for jitter.
+        rng: draws the jitter of waits.
     """
 
     def __init__(self, executor: BrokerExecutor, rng: np.random.Generator) -> None:

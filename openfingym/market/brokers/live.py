@@ -71,7 +71,7 @@ class LiveBroker(MachineRunner[BrokerLine]):
             leave_s: seconds for that.
             timeout_s: seconds after which a request counts as unanswered.
             prefix: beginning of our client order ids, of at most 20 characters; drawn by chance if None.
-            rng: for jitter, so that many clients do not come back at once.
+            rng: draws the jitter of waits, so that many clients do not come back at once.
             transport: makes the way to connect, in the thread.
             recorder: told of every input, before it has any effect: a tape of its own, since its connections and
                 questions are numbered from 1, as those of a feed are. The account's keys are kept off it.

@@ -65,9 +65,10 @@ class AlpacaFeed(Feed):
 
     Args:
         symbols: such as ``AAPL``, or ``BTC/USD`` of crypto.
-        keys: of an account; a paper account's will do.
-        feed: of stocks ``iex``, ``sip``, ``delayed_sip`` or ``test``; of crypto ``us``, ``us-1`` or ``eu-1``.
-        channels: of each symbol; None for :data:`STOCK_CHANNELS` or :data:`CRYPTO_CHANNELS`.
+        keys: the keys of an account; those of a paper account will do.
+        feed: which data: of stocks ``iex``, ``sip``, ``delayed_sip`` or ``test``; of crypto ``us``, ``us-1`` or
+            ``eu-1``.
+        channels: what is subscribed of each symbol; None for :data:`STOCK_CHANNELS` or :data:`CRYPTO_CHANNELS`.
         stream_url: where the streams are.
         rest_url: where the REST interface is.
         lot: shares in a unit of a stock's quoted size: 1 since November 2025, 100 in recordings from before.

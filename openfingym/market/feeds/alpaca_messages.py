@@ -201,7 +201,7 @@ class AlpacaSession(FeedSession):
 
     Args:
         symbols: what is wanted.
-        channels: of each symbol.
+        channels: what is subscribed of each symbol.
         login: the message with the keys.
         lot: shares in a unit of a quoted size.
     """

@@ -96,10 +96,11 @@ class BinanceFeed(Feed):
 
     Args:
         symbols: such as ``BTCUSDT``.
-        channels: of each symbol; :data:`CHANNELS`, and ``kline_1m`` or another length for the venue's own bars.
+        channels: what is subscribed of each symbol: :data:`CHANNELS`, and ``kline_1m`` or another length for the
+            venue's own bars.
         stream_url: where the streams are.
         rest_url: where the REST interface is.
-        levels: of a whole book, each side; more of them cost more of the rate limit.
+        levels: how many levels a whole book has on each side; more of them cost more of the rate limit.
         simulated: whether these are addresses of a local venue.
 
     Raises:

@@ -75,7 +75,7 @@ class PaperFills(OrderDesk):
             venue_time: what the venue's clock shows at an instant, nanoseconds since the epoch, as
                 :meth:`openfingym.market.venue_clock.VenueClock.time` says it.
             interval_s: seconds from mark to mark, of which the rules' ``bars_per_year`` make a year.
-            ticks: of each symbol the step of its venue's prices; that of the rules for all if None. Above 0: where any
+            ticks: the step of the venue's prices of each symbol; that of the rules for all if None. Above 0: where any
                 price may be asked for, one a hair better passes all that wait at another's.
             budgets: when books, quotes and prices are too old to trade on.
             latency_s: seconds from an order's submission until trades can fill it.

@@ -66,7 +66,7 @@ class SessionAccount:
     """One account. Several may trade on the market of a session: each meets the market as if it were alone.
 
     Args:
-        terms: of the session.
+        terms: the terms of the session.
         budgets: when books, quotes and prices are too old to trade on.
     """
 
@@ -156,7 +156,7 @@ class SessionAccount:
         """Value it now.
 
         Args:
-            number: of the mark.
+            number: the number of the mark.
             market: what every agent is shown of the market.
             info: what it is told beside that.
             at: now.

@@ -62,7 +62,7 @@ def report(executor: Executor, strangers: int) -> str:
     """A report of an account, as its record on a tape holds it; takes the executor's events.
 
     Args:
-        executor: of the account.
+        executor: what executes the account's orders.
         strangers: how many orders it has that the session did not place.
     """
     found = [executor.account(), executor.positions(), executor.open_orders(), executor.events(), strangers]
@@ -123,8 +123,8 @@ def orders_to(weights: Sequence[float], executor: Executor, prices: Sequence[flo
 
     Args:
         weights: an admissible share of each symbol, negative for short.
-        executor: of the account.
-        prices: of each symbol; one without a price is not traded.
+        executor: what executes the account's orders.
+        prices: the price of each symbol; one without a price is not traded.
         lot: quantities are multiples of this; 0 for any.
     """
     account, held = executor.account(), executor.positions()

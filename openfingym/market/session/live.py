@@ -48,11 +48,11 @@ class LiveSession:
 
     Args:
         venue: gives the feed, and has the venue for as long as it is entered, such as a local one.
-        terms: of the session.
+        terms: the terms of the session.
         tape: path of the tape, which must not exist.
         task: name and digest of the task, for the tape.
         rollout: id of the rollout whose session it is, for the tape.
-        seed: of the jitter of waits.
+        seed: the seed of the jitter of waits.
         clock: the time.
     """
 

@@ -52,8 +52,8 @@ class TradingIngest(Ingest):
 
     Args:
         feed: the venue's adapter, for the instruments of the terms.
-        terms: of the session.
-        rng: for the jitter of waits.
+        terms: the terms of the session.
+        rng: draws the jitter of waits.
         marked: called with each mark, in whatever thread tells this machine; must return soon.
     """
 

@@ -56,12 +56,12 @@ def simulated_session(
 
     Args:
         venue: not started; nothing else may use it or its exchange.
-        terms: of the session.
+        terms: the terms of the session.
         tape: path of the tape, which must not exist.
         agent: is shown each mark but the last.
         clock: begins at the time of the venue's exchange if None. Another wall clock is a wrong one.
         task: name and digest of the task, for the tape.
-        seed: of the jitter of waits.
+        seed: the seed of the jitter of waits.
         pass_s: seconds between two looks of the machine at the time, by which marks come late at most.
 
     Returns:

@@ -30,7 +30,7 @@ def machine_of(header: TapeHeader, *, on_paper: bool = False) -> TradingIngest:
     """A new machine, made as the one of the tape's session was.
 
     Args:
-        header: of the tape.
+        header: the header of the tape.
         on_paper: fill orders on paper also where those of the session went to a broker.
 
     Raises:

@@ -63,7 +63,7 @@ def simulated_venue(venue: str, instruments: Sequence[str], *, seed: int, before
     Args:
         venue: name of the venue whose protocols it speaks.
         instruments: what is listed.
-        seed: of its crowd: who knows it knows what will happen.
+        seed: the seed of its crowd: who knows it knows what will happen.
         before_s: seconds of trading that it has behind it.
 
     Raises:

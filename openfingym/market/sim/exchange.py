@@ -27,7 +27,7 @@ class Exchange:
     Args:
         listings: its symbols.
         flows: for each symbol a crowd or a tape; a symbol without one has the accounts' orders alone.
-        seed: of all crowds.
+        seed: the seed of all crowds.
         start: where its clock begins, in nanoseconds.
         history: how many trades of each symbol :attr:`trades` keeps at least.
     """

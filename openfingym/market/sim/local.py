@@ -51,7 +51,7 @@ def local_binance(
 
     Args:
         symbols: what is listed, such as ``BTCUSDT``.
-        seed: of the crowd.
+        seed: the seed of the crowd.
         before_s: seconds of trading that are over when it opens.
         faults: what goes wrong.
 
@@ -70,7 +70,7 @@ def local_alpaca(
 
     Args:
         symbols: what is listed, such as ``AAPL``.
-        seed: of the crowd.
+        seed: the seed of the crowd.
         before_s: seconds of trading that are over when it opens.
         faults: what goes wrong.
 
@@ -149,7 +149,7 @@ def crowded_exchange(symbols: Sequence[str], *, seed: int, now: int, before_s: f
 
     Args:
         symbols: what is listed, such as ``BTCUSDT``.
-        seed: of the crowd.
+        seed: the seed of the crowd.
         now: its time, nanoseconds since the epoch.
         before_s: seconds of trading until now.
         rate: steps of each symbol's crowd a second, on average; a third of them are trades.

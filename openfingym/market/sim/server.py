@@ -203,7 +203,7 @@ class LocalVenue(ABC):
         """The answer to a request, and all that may go wrong with it.
 
         Args:
-            path: of the request, as faults name it.
+            path: the path of the request, as faults name it.
             work: carries it out and gives the body, None for an empty one; raises :class:`RefusalError`.
             headers: the fields that every answer has.
             placing: whether it is an order.

@@ -104,11 +104,11 @@ def bars(
     """The bars whose left edge is in [begin, end], oldest first.
 
     Args:
-        listing: of the symbol.
+        listing: the terms of the symbol.
         trades: all its trades, oldest first.
         frame: their length.
-        begin: in nanoseconds.
-        end: in nanoseconds.
+        begin: the smallest left edge, in nanoseconds.
+        end: the largest left edge, in nanoseconds.
         mids: bars of middle prices by left edge, for minutes without trades.
     """
     place = bisect_left(trades, begin, key=_TIME)

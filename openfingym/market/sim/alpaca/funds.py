@@ -127,7 +127,7 @@ def check(
     Args:
         ledger: what is known.
         account: whose.
-        listing: of what.
+        listing: the terms of what is traded.
         side: 1 or -1.
         lots: how much.
         ticks: its limit or stop price; None for the market's.

@@ -42,7 +42,7 @@ def order_row(
     Args:
         ledger: what is known.
         order: the order.
-        event: of the order; None for now.
+        event: what happened to the order; None for its present state.
         waiting: whether it stood waiting for its market to open.
     """
     listing, terms = ledger.exchange.listings[order.symbol], ledger.terms_of(order)

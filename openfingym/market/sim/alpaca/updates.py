@@ -20,7 +20,7 @@ class TradePeer(Peer):
     """A connection to ``trade_updates``.
 
     Args:
-        number: of the connection.
+        number: the number of the connection.
         request: that opens it.
         ledger: what is known.
         terms: what it is granted.

@@ -52,7 +52,7 @@ class AlpacaVenue(LocalVenue):
         faults: what goes wrong.
         terms: what it grants connections.
         hours: when stocks trade; always unless told otherwise. Outside, their crowds stand still.
-        requests: of an account in a minute, of trading and of market data each.
+        requests: how many an account may send in a minute, of trading and of market data each.
         most_symbols: whose trades or quotes one connection may subscribe.
         paper: whether order events come in binary frames, as on the paper venue.
 
