@@ -1,0 +1,3 @@
+"""The providers of truth, one file each."""
+
+from __future__ import annotations

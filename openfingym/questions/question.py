@@ -1,0 +1,175 @@
+"""A question: what is asked, until when it may be answered, and when and by whom it is resolved."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Literal, Self, get_args
+
+from openfingym.digests import sha256_of_json
+from openfingym.errors import UsageError
+
+Form = Literal["probability", "probabilities", "choice", "value", "quantiles", "interval"]
+"""What an answer is: the probability that it happens; one for each outcome; one outcome; a number; quantiles of a
+number at given levels; or an interval that covers it with a given probability."""
+FORMS: tuple[Form, ...] = get_args(Form)
+NUMERIC: frozenset[Form] = frozenset({"value", "quantiles", "interval"})
+"""Forms of questions whose truth is a number of some unit."""
+Measure = Literal["amount", "ratio", "rate", "macro"]
+"""What a number measures, which fixes how close a forecast must come to count as correct."""
+TOLERANCES: Mapping[Measure, float] = MappingProxyType({"amount": 0.05, "ratio": 0.01, "rate": 0.001, "macro": 0.01})
+"""Largest relative error, exclusive, of a correct forecast (FinDeepForecast, section 2.5): 5 % of amounts in millions,
+1 % of ratios and percentages, 0.1 % of interest and exchange rates, 1 % of other macroeconomic figures."""
+REAL_CLOCK = "real"
+"""Name of the verifier's own clock; every other is a simulated one, which only its operator moves."""
+IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,199}")
+LONGEST_TEXT = 4000
+"""Characters of a question's text, and of its rules."""
+MOST_OUTCOMES = 200
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, with everything that decides its score. Times are nanoseconds since the epoch.
+
+    Raises:
+        UsageError: it contradicts itself, with what was expected.
+    """
+
+    id: str
+    """Letters, digits and ``._:/+-``, unique in a ledger."""
+    text: str
+    """As it is asked."""
+    form: Form
+    generated_ns: int
+    """When it was made (t_g)."""
+    deadline_ns: int
+    """Before which it must be answered (t_d), after ``generated_ns``."""
+    evaluation_ns: int
+    """From which on its truth is asked for (t_e), after ``deadline_ns``."""
+    provider: str
+    """Name of the provider that knows the truth; see :mod:`openfingym.questions.providers`."""
+    query: Mapping[str, str | float] = field(default_factory=dict)
+    """What that provider is asked, such as a market and an outcome."""
+    outcomes: tuple[str, ...] = ()
+    """Of ``probabilities`` and ``choice``: the outcomes, of which one happens."""
+    levels: tuple[float, ...] = ()
+    """Of ``quantiles``: increasing levels in (0, 1). Of ``interval``: the one probability that it is to cover."""
+    unit: str = ""
+    """Unit of a number, such as ``USD`` or ``percent``."""
+    measure: Measure | None = None
+    """What a number measures; None where no forecast of it counts as correct or false."""
+    category: str = ""
+    market: str = ""
+    rules: str = ""
+    """How it is resolved, for who answers it."""
+    clock: str = REAL_CLOCK
+    """Whose time counts."""
+    round: str = ""
+    """Name of the round that asks it; empty where none does."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "query", MappingProxyType(dict(self.query)))
+        if not IDENTIFIER.fullmatch(self.id):
+            raise UsageError(f"a question's id is letters, digits and ._:/+-, at most 200; found {self.id[:80]!r}")
+        where = f"question {self.id}"
+        if not 0 < len(self.text) <= LONGEST_TEXT or len(self.rules) > LONGEST_TEXT:
+            raise UsageError(f"{where}: its text has {len(self.text)} characters, expected 1 to {LONGEST_TEXT}")
+        if self.form not in FORMS:
+            raise UsageError(f"{where}: its form is {self.form!r}, expected one of {', '.join(FORMS)}")
+        if not self.generated_ns < self.deadline_ns < self.evaluation_ns:
+            raise UsageError(
+                f"{where}: made {utc_text(self.generated_ns)}, deadline {utc_text(self.deadline_ns)}, resolved from "
+                f"{utc_text(self.evaluation_ns)}; expected these in this order, each after the one before"
+            )
+        named = self.form in {"probabilities", "choice"}
+        if named != bool(self.outcomes) or (named and not 2 <= len(self.outcomes) <= MOST_OUTCOMES):
+            raise UsageError(
+                f"{where}: {len(self.outcomes)} outcomes for the form {self.form}; expected 2 to {MOST_OUTCOMES} of "
+                "probabilities and choice, none of others"
+            )
+        if len(set(self.outcomes)) < len(self.outcomes) or not all(self.outcomes):
+            raise UsageError(f"{where}: its outcomes must be different names, found {list(self.outcomes)}")
+        if (self.form in {"quantiles", "interval"}) != bool(self.levels) or (
+            self.form == "interval" and len(self.levels) != 1
+        ):
+            raise UsageError(
+                f"{where}: {len(self.levels)} levels for the form {self.form}; expected some of quantiles, one of an "
+                "interval, none of others"
+            )
+        ends = (0.0, *self.levels, 1.0)
+        if not all(low < high for low, high in itertools.pairwise(ends)):
+            raise UsageError(f"{where}: its levels must increase, between 0 and 1; found {list(self.levels)}")
+        if self.form not in NUMERIC and (self.unit or self.measure):
+            raise UsageError(f"{where}: only a number has a unit or a measure; its form is {self.form}")
+        if self.measure is not None and self.measure not in TOLERANCES:
+            raise UsageError(f"{where}: its measure is {self.measure!r}, expected one of {', '.join(TOLERANCES)}")
+        bad = [key for key, value in self.query.items() if not isinstance(value, str) and not math.isfinite(value)]
+        if bad:
+            raise UsageError(f"{where}: its query must hold texts and finite numbers; {bad[0]} is neither")
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its truth is a number of some unit."""
+        return self.form in NUMERIC
+
+    @property
+    def tolerance(self) -> float | None:
+        """Largest relative error, exclusive, of a correct forecast; None where none is correct or false."""
+        return None if self.measure is None else TOLERANCES[self.measure]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the question, by which the log knows it."""
+        return sha256_of_json(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as JSON, with times as integers of nanoseconds."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        return found | {"query": dict(self.query), "outcomes": list(self.outcomes), "levels": list(self.levels)}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """Read what :meth:`to_dict` wrote."""
+        known = {one.name for one in fields(cls)}
+        if unknown := sorted(document.keys() - known):
+            raise UsageError(f"a question has no {unknown[0]!r}; expected some of {', '.join(sorted(known))}")
+        values = dict(document)
+        for name in ("outcomes", "levels"):
+            values[name] = tuple(values.get(name, ()))
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise UsageError(f"question {str(document.get('id'))[:80]!r} is incomplete: {error}") from None
+
+
+def moment_ns(value: str | datetime) -> int:
+    """A moment as nanoseconds since the epoch, exactly to the microsecond.
+
+    Args:
+        value: a datetime, or one in ISO 8601; with its time zone, since a naive one could mean any.
+
+    Raises:
+        UsageError: it cannot be read, or has no time zone.
+    """
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        raise UsageError(f"{str(value)[:60]!r} is no time; expected one such as 2026-11-26T00:00:00Z") from None
+    if moment.tzinfo is None or moment.utcoffset() is None:
+        raise UsageError(f"{moment.isoformat()} has no time zone; write it with one, such as {moment.isoformat()}Z")
+    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def utc_text(moment: int) -> str:
+    """Nanoseconds since the epoch as ISO 8601 in UTC, to the second where that is exact and else to the
+    microsecond.
+    """
+    found = _EPOCH + timedelta(microseconds=moment // 1000)
+    return found.isoformat(timespec="auto").replace("+00:00", "Z")
