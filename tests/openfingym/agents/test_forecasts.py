@@ -63,9 +63,7 @@ def test_a_planted_autoregression_is_found(agent: str, leaning: BuiltPackage, ru
 
 
 @pytest.mark.parametrize("agent", ["ridge", "gbm", "var", "arima"])
-def test_a_planted_autoregression_of_prices_is_found_too(
-    agent: str, leaning_prices: BuiltPackage, run_on: Run
-) -> None:
+def test_a_planted_autoregression_of_prices_is_found_too(agent: str, leaning_prices: BuiltPackage, run_on: Run) -> None:
     result = run_on(leaning_prices, agent)
     assert result.relative_total is not None
     assert result.relative_total < 0.93
