@@ -13,6 +13,8 @@
         trajectory.json    of an agent with a model: what was said and done (openfingym.trajectory)
         tape               of a live session: everything that went into it (docs/live.md)
         actions.jsonl      of a sequential task: every action the verifier took, in order
+        receipt.json       proves that the verifier's log has the submission and the result (docs/receipts.md)
+        verified.json      the result as the verifier wrote it: what the log's digest is of
 
 The folder appears under its name only when it is complete.
 """
@@ -36,6 +38,8 @@ OUTPUT = "output.log"
 ACTIONS = "actions.jsonl"
 TRAJECTORY = "trajectory.json"
 SESSION_TAPE = "tape"
+RECEIPT = "receipt.json"
+VERIFIED = "verified.json"
 """Names of files in a run's folder."""
 RESULT_LIMIT = MEGABYTE
 """Bytes that a ``result.json`` may have."""
@@ -57,6 +61,10 @@ class RunFiles:
     """JSON document of what an agent with a model said and did."""
     tape: bytes | None = None
     """Tape of a live session."""
+    receipt: bytes | None = None
+    """What the verifier's log proves of the rollout; None where it has no result there."""
+    verified: bytes | None = None
+    """The result as the verifier wrote it."""
 
 
 def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResult:
@@ -84,6 +92,9 @@ def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResu
                 (folder / SESSION_TAPE).write_bytes(files.tape)
             if files.trajectory is not None:
                 (folder / TRAJECTORY).write_text(files.trajectory, encoding="utf-8")
+            for name, kept in ((RECEIPT, files.receipt), (VERIFIED, files.verified)):
+                if kept is not None:
+                    (folder / name).write_bytes(kept)
             for number, content in files.submissions.items():
                 (folder / "submissions" / f"{number}.npy").write_bytes(content)
             write_json(folder / RESULT, result.to_dict())

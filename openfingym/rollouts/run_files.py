@@ -15,6 +15,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult, RunFiles
 from openfingym.rollouts.bounds import limits_of
 from openfingym.rollouts.verdict import Acted
+from openfingym.verifiers.known_logs import remember
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from openfingym.agents.llm.launching import ModelSetup
     from openfingym.agents.llm.playing import PlayedConversation
+    from openfingym.receipts.receipt import Receipt
     from openfingym.verifiers.client import VerifierClient
     from openfingym_runtime.job import Backend
 
@@ -37,6 +39,10 @@ class Evidence:
     """Actions of a sequential task, one JSON object a line."""
     tape: bytes | None = None
     """Tape of a live session."""
+    receipt: Receipt | None = None
+    """What the verifier's log proves of the rollout; None where it has no result."""
+    verified: bytes | None = None
+    """The result as the verifier wrote it."""
 
 
 def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> Evidence:
@@ -51,7 +57,12 @@ def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) 
     )
     numbers = [past.submission for past in client.rollout_status(rollout_id).submissions]
     tape = client.tape(rollout_id) if is_live(package.task.spec.contract) else None
-    return Evidence(log, {number: _npy(client.submission(rollout_id, number)) for number in numbers}, actions, tape)
+    submissions = {number: _npy(client.submission(rollout_id, number)) for number in numbers}
+    receipt = client.receipt(rollout_id)
+    if receipt is None:
+        return Evidence(log, submissions, actions, tape)
+    remember(receipt.key)
+    return Evidence(log, submissions, actions, tape, receipt, client.result_document(rollout_id))
 
 
 def files_of(
@@ -81,7 +92,16 @@ def files_of(
         program, trajectory = acted.played.program, rollout_record(acted.played, result).model_dump_json()
     config = _config(package, agent, setup, backend, result, acted.played, program)
     return RunFiles(
-        config, program, acted.output, evidence.log, evidence.submissions, evidence.actions, trajectory, evidence.tape
+        config,
+        program,
+        acted.output,
+        evidence.log,
+        evidence.submissions,
+        evidence.actions,
+        trajectory,
+        evidence.tape,
+        None if evidence.receipt is None else evidence.receipt.to_json(),
+        evidence.verified,
     )
 
 
