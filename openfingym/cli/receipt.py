@@ -188,7 +188,8 @@ def _held(
 def _failed(path: Path, error: OpenFinGymError) -> dict[str, object]:
     step, entry = (error.step, error.index) if isinstance(error, ReceiptError) else (None, None)
     where = "" if step is None else f"{step}{'' if entry is None else f', entry {entry}'}: "
-    return {"path": str(path), "holds": False, "reason": f"{path}: {where}{error}", "step": step, "entry": entry}
+    reason = f"{where}{error}" if str(error).startswith(str(path)) else f"{path}: {where}{error}"
+    return {"path": str(path), "holds": False, "reason": reason, "step": step, "entry": entry}
 
 
 def _print(document: dict[str, object]) -> None:

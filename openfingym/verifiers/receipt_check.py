@@ -160,14 +160,18 @@ def _verified(folder: Path, end: Leaf, rollout_id: str) -> dict[str, Any]:
         raise _wrong(end, f"{VERIFIED} is no JSON document ({error})") from None
     if not isinstance(verified, dict):
         raise _wrong(end, f"{VERIFIED} is no object")
+    if verified.get("disclosure") == "held":
+        # Nothing is told yet, and so nothing may be claimed.
+        if entry.get("disclosure") != "held" or verified.get("state") == "scored":
+            raise _wrong(end, f"{VERIFIED} says that the result is held, and entry {end.index} does not")
+        return verified
     document = {name: value for name, value in verified.items() if name != "log_head"}
-    if verified.get("disclosure") == "full":
-        try:
-            digest = sha256_of_json(document)
-        except ValueError:
-            digest = ""
-        if digest != entry.get("result"):
-            raise _wrong(end, f"{VERIFIED} is not the result that entry {end.index} commits to: it was changed")
+    try:
+        digest = sha256_of_json(document)
+    except ValueError:
+        digest = ""
+    if digest != entry.get("result" if verified.get("disclosure") == "full" else "told"):
+        raise _wrong(end, f"{VERIFIED} is not the result that entry {end.index} commits to: it was changed")
     return verified
 
 
@@ -187,13 +191,12 @@ def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf)
             )
     if result.state != STATES.get(str(verified.get("state"))):
         raise _wrong(end, f"result.json says that the rollout is {result.state}, the verifier {verified.get('state')}")
-    if verified.get("disclosure") != "full":
-        if list(result.flags) != end.document.get("flags"):
-            raise _wrong(end, "result.json states other flags than the log")
-        return Step(
-            "result", f"told {verified.get('disclosure')}: the log holds the digest of more than the run was told"
-        )
-    return Step("result", f"result.json says what entry {end.index} commits to")
+    if list(result.flags) != end.document.get("flags", []):
+        raise _wrong(end, f"result.json states other flags than entry {end.index}")
+    if verified.get("disclosure") == "held":
+        return Step("result", f"held: entry {end.index} commits to a result that is told when the season is closed")
+    rounded = ", rounded as the verifier's policy has it" if verified.get("disclosure") == "rounded" else ""
+    return Step("result", f"result.json says what entry {end.index} commits to{rounded}")
 
 
 def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> Step:

@@ -20,6 +20,7 @@ from openfingym.errors import ReceiptError, StoreError, VerifierError
 from openfingym.receipts.frontier import Frontier
 from openfingym.receipts.merkle import leaf_hash
 from openfingym_verifier import tree
+from openfingym_verifier.statements import Statements
 
 if TYPE_CHECKING:
     import sqlite3
@@ -125,7 +126,7 @@ def verify_chain(path: Path, *, expected_head: str | None = None, earlier: Check
 
 def _verify(database: Database, expected_head: str | None, earlier: Checkpoint | None) -> ChainReport:
     head, last, heads, digests = GENESIS, 0, {GENESIS}, Digests()
-    frontier, inner = Frontier(), dict[object, str]()
+    frontier, inner, statements = Frontier(), dict[object, str](), Statements()
     _compare(frontier, earlier)
     for row in database.query("SELECT seq, rollout_id, entry, prev_hash, hash FROM log ORDER BY seq"):
         seq, text = int(row["seq"]), str(row["entry"])
@@ -139,6 +140,7 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
         if entry["rollout"] != row["rollout_id"]:
             raise VerifierError(f"log row {seq} was edited: it is filed under another rollout than its entry names")
         digests.add(entry)
+        statements.add(entry)
         inner.update(((level, n), found.hex()) for level, n, found in frontier.push(leaf_hash(text.encode())))
         head, last = str(row["hash"]), seq
         heads.add(head)
@@ -160,6 +162,7 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
         stored = database.query("SELECT level, n, hash FROM tree")
         _same("tree's hash", inner, (((row["level"], row["n"]), bytes(row["hash"]).hex()) for row in stored))
     digests.compare(database)
+    statements.compare(database)
     return ChainReport(last, head, base64.b64encode(frontier.root()).decode())
 
 
@@ -177,7 +180,6 @@ class Digests:
     """Digests that the log states for the rows of the other tables."""
 
     def __init__(self) -> None:
-        self.owner: dict[str, str] = {}
         self.payload: dict[tuple[str, int], str] = {}
         self.feedback: dict[tuple[str, int], str] = {}
         self.result: dict[str, str] = {}
@@ -188,13 +190,6 @@ class Digests:
         """Record the digests that one entry states."""
         rollout = str(entry["rollout"])
         match entry:
-            case {
-                "event": "rollout-created",
-                "principal": str(principal),
-                "season": str(season),
-                "policy": str(policy),
-            }:
-                self.owner[rollout] = f"{principal} {season} {policy}"
             case {"event": "accepted" | "played", "submission": int(n), "payload": str(digest)}:
                 self.payload[rollout, n] = digest
             case {"event": "episode-started", "episode": int(n), "fold": str(fold), "number": int(number)}:
@@ -211,9 +206,7 @@ class Digests:
                 self.result[rollout] = digest
 
     def compare(self, database: Database) -> None:
-        """Check every owner, payload, action, feedback and result against what the log says of it."""
-        if "participants" in database.table_names():  # nobody but the local user had a rollout before
-            _same("owner", self.owner, ((key, value) for key, value in self._owners(database) if key in self.owner))
+        """Check every payload, action, feedback and result against what the log says of it."""
         _same("payload", self.payload, self._payloads(database))
         _same("feedback", self.feedback, self._feedback(database))
         _same("result", self.result, self._results(database))
@@ -222,11 +215,6 @@ class Digests:
         ):  # a ledger that no verifier has opened since there are episodes has none
             _same("episode", self.episode, self._episodes(database))
             _same("action", self.action, self._actions(database))
-
-    @staticmethod
-    def _owners(database: Database) -> Iterator[tuple[object, str]]:
-        for row in database.query("SELECT id, principal, season, policy FROM rollouts"):
-            yield row["id"], f"{row['principal']} {row['season']} {row['policy']}"
 
     @staticmethod
     def _payloads(database: Database) -> Iterator[tuple[object, str]]:
