@@ -181,14 +181,13 @@ def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf)
         if result.total is not None or result.relative_total is not None:
             raise _wrong(end, "result.json is an error of ours, which has no score, and states one")
         return Step("result", "an error of ours: no score is claimed")
-    plain = result.to_dict()
-    wanted = dict(verified) if verified.get("state") == "scored" else dict(verified) | dict.fromkeys(SCORE_FIELDS)
-    for name in PROVEN:
-        # What a verifier of another version does not state, it does not prove.
-        if name in wanted and not _equal(plain.get(name), wanted[name]):
-            raise _wrong(
-                end, f"result.json says {name} = {_short(plain.get(name))}, the verifier {_short(wanted[name])}"
-            )
+    told = dict(verified) if verified.get("state") == "scored" else dict(verified) | dict.fromkeys(SCORE_FIELDS)
+    # What a verifier of another version does not state, it does not prove.
+    wanted = {name: told[name] for name in PROVEN if name in told}
+    found = {name: getattr(result, name) for name in wanted}
+    if not _equal(found, wanted):
+        name = next(name for name in wanted if not _equal(found[name], wanted[name]))
+        raise _wrong(end, f"result.json says {name} = {_short(found[name])}, the verifier {_short(wanted[name])}")
     if result.state != STATES.get(str(verified.get("state"))):
         raise _wrong(end, f"result.json says that the rollout is {result.state}, the verifier {verified.get('state')}")
     if list(result.flags) != end.document.get("flags", []):
