@@ -75,6 +75,7 @@ class Service:
         *,
         policy: Policy = LOCAL,
         tapes: TapePolicy | None = None,
+        origin: str | None = None,
     ) -> None:
         """Restore the rollouts of the ledger; blocks until every light submission that was accepted has been scored.
 
@@ -85,10 +86,11 @@ class Service:
             policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
             tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None leaves it to
                 the policy.
+            origin: name of the log; None for the one it has, or a random one.
         """
         self.tasks = tasks
         self.ledger = ledger
-        self.receipts = Receipts(ledger, load_signing_key(ledger.path.parent))
+        self.receipts = Receipts(ledger, load_signing_key(ledger.path.parent, origin))
         self.policy = policy
         self.members = Membership(ledger, policy)
         self._threads = ThreadPoolExecutor(
