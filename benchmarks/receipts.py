@@ -131,7 +131,7 @@ def appending(entries: int) -> None:
 
     def fill(ledger: Ledger, count: int) -> float:
         def write(transaction: Transaction) -> None:
-            for i in range(GROUP):
+            for _ in range(GROUP):
                 transaction.log("", {**LEAF_A, "event": "benchmark"})
 
         groups = count // GROUP

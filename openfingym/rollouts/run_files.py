@@ -12,7 +12,7 @@ from openfingym.digests import sha256_of_text
 from openfingym.errors import UsageError
 from openfingym.kinds import is_live, is_sequential
 from openfingym.packages.package import BuiltPackage
-from openfingym.results import RolloutResult, RunFiles
+from openfingym.results import Proof, RolloutResult, RunFiles
 from openfingym.rollouts.bounds import limits_of
 from openfingym.rollouts.verdict import Acted
 from openfingym.verifiers.known_logs import remember
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from openfingym.agents.llm.launching import ModelSetup
     from openfingym.agents.llm.playing import PlayedConversation
-    from openfingym.receipts.receipt import Receipt
     from openfingym.verifiers.client import VerifierClient
     from openfingym_runtime.job import Backend
 
@@ -39,10 +38,8 @@ class Evidence:
     """Actions of a sequential task, one JSON object a line."""
     tape: bytes | None = None
     """Tape of a live session."""
-    receipt: Receipt | None = None
-    """What the verifier's log proves of the rollout; None where it has no result."""
-    verified: bytes | None = None
-    """The result as the verifier wrote it."""
+    proof: Proof | None = None
+    """What proves the result; None where the verifier has none."""
 
 
 def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> Evidence:
@@ -58,11 +55,23 @@ def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) 
     numbers = [past.submission for past in client.rollout_status(rollout_id).submissions]
     tape = client.tape(rollout_id) if is_live(package.task.spec.contract) else None
     submissions = {number: _npy(client.submission(rollout_id, number)) for number in numbers}
+    return Evidence(log, submissions, actions, tape, proof_of(client, rollout_id))
+
+
+def proof_of(client: VerifierClient, rollout_id: str) -> Proof | None:
+    """Ask the verifier for what proves the result of a rollout, and note the key of its log.
+
+    Returns:
+        None where the rollout has no result, or the verifier is of a version before receipts.
+
+    Raises:
+        VerifierError: the verifier does not answer.
+    """
     receipt = client.receipt(rollout_id)
     if receipt is None:
-        return Evidence(log, submissions, actions, tape)
+        return None
     remember(receipt.key)
-    return Evidence(log, submissions, actions, tape, receipt, client.result_document(rollout_id))
+    return Proof(receipt.to_json(), client.result_document(rollout_id))
 
 
 def files_of(
@@ -100,8 +109,7 @@ def files_of(
         evidence.actions,
         trajectory,
         evidence.tape,
-        None if evidence.receipt is None else evidence.receipt.to_json(),
-        evidence.verified,
+        evidence.proof,
     )
 
 
