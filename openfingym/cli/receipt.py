@@ -138,9 +138,9 @@ def _verified(
     path: Path, key: PublicKey | None, earlier: Path | None, log: str | None, opened: Path | None
 ) -> dict[str, object]:
     """Check one receipt; what is printed of it."""
-    from openfingym.receipts import PublicKey
+    from openfingym.receipts import Checkpoint, PublicKey
     from openfingym.verifiers.known_logs import known_key
-    from openfingym.verifiers.log_tiles import read_checkpoint, require_consistent
+    from openfingym.verifiers.log_tiles import read_note, require_consistent
     from openfingym.verifiers.receipt_check import Step, check_run
 
     checked: CheckedRun | None = None
@@ -156,7 +156,7 @@ def _verified(
             *(Step("inclusion", f"entry {leaf.index} is in the log") for leaf in found.leaves),
         ]
     if earlier is not None:
-        other = read_checkpoint(earlier, PublicKey.parse(found.key))
+        other = Checkpoint.opened(read_note(earlier), PublicKey.parse(found.key))
         steps.append(Step("consistency", require_consistent(other, checkpoint, log)))
     if opened is not None:
         from openfingym.verifiers.opened import check_score

@@ -9,7 +9,6 @@ from pathlib import Path
 from openfingym.errors import ReceiptError, StoreError, UsageError
 from openfingym.files.strange import read_bytes
 from openfingym.receipts.checkpoint import MOST_CHARACTERS, Checkpoint
-from openfingym.receipts.keys import PublicKey
 from openfingym.receipts.merkle import HASH_BYTES, consistency_proof, is_consistent
 from openfingym.receipts.receipt import Receipt
 from openfingym.receipts.tiles import WIDTH, TilePath, TileTree
@@ -19,26 +18,24 @@ Fetch = Callable[[TilePath], bytes]
 LEDGER = "ledger.db"
 
 
-def read_checkpoint(path: Path, key: PublicKey) -> Checkpoint:
-    """A checkpoint that somebody kept: a signed note, or that of a receipt or of a run's folder.
+def read_note(path: Path) -> str:
+    """A signed note that somebody kept, as text: of a checkpoint, of a receipt, or of a run's folder.
 
     Args:
         path: file of the note or of the receipt, or folder of the run.
-        key: public key of the log, which must have signed it.
 
     Raises:
-        ReceiptError: it is malformed, or not signed by the key.
+        ReceiptError: it is malformed.
         UsageError: it cannot be read.
     """
     folder, name = (path, RECEIPT) if path.is_dir() else (path.absolute().parent, path.name)
     try:
         content = read_bytes(folder, name, MOST_CHARACTERS)
-        note = Receipt.from_json(content).checkpoint if content.startswith(b"{") else content.decode()
+        return Receipt.from_json(content).checkpoint if content.startswith(b"{") else content.decode()
     except OSError as error:
         raise UsageError(f"{folder / name}: no checkpoint can be read from it ({error.strerror or error})") from None
     except ValueError:
         raise ReceiptError(f"{path}: a checkpoint is text in UTF-8", step="checkpoint") from None
-    return Checkpoint.opened(note, key)
 
 
 def require_consistent(one: Checkpoint, other: Checkpoint, log: str | None) -> str:

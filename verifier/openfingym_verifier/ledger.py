@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 FIRST_SEASON = "1"
 VERSION = 6
-TREE_VERSION = 6
-"""The first with a tree over the log."""
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
 CHECKPOINT_PAGES = 4096
@@ -427,7 +425,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     if missing:
         # All steps and the new version in one transaction: a migration that breaks off has not begun.
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION};")
-        if version < TREE_VERSION:
+        if version < tree.VERSION:
             tree.fill(connection)
         connection.execute("COMMIT")
 

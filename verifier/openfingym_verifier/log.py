@@ -118,7 +118,7 @@ def verify_chain(path: Path, *, expected_head: str | None = None, earlier: Check
         # recursive_triggers and plug-ins are for writers.
         database = sqlite_utils.Database(connection, recursive_triggers=False, execute_plugins=False)
         return _verify(database, expected_head, earlier)
-    except (sqlite3.DatabaseError, ValueError, KeyError) as error:
+    except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
         raise VerifierError(f"{file}: the log cannot be read: {error}") from error
     finally:
         connection.close()
@@ -158,7 +158,8 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
             "another one",
             step="consistency",
         )
-    if "tree" in database.table_names():  # a ledger that no verifier has opened since there is one has none
+    # A ledger that no verifier has opened since there is a tree has none.
+    if database.conn.execute("PRAGMA user_version").fetchone()[0] >= tree.VERSION:
         stored = database.query("SELECT level, n, hash FROM tree")
         _same("tree's hash", inner, (((row["level"], row["n"]), bytes(row["hash"]).hex()) for row in stored))
     digests.compare(database)

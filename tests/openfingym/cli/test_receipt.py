@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from openfingym.catalog import load_task
 from openfingym.cli import cli
 from openfingym.errors import OpenFinGymError
+from openfingym.packages.build import build
 from openfingym.receipts import Receipt
 from openfingym.reports.report import make_report
 from openfingym.reports.runs import find_runs
+from openfingym.rollouts.launcher import run as launch
+from openfingym.verifiers import VerifierAddress
+from openfingym_verifier.embedded import EmbeddedVerifier
 
 TASK = "treasury-forecast"
 
@@ -147,3 +155,74 @@ def test_reports_count_what_is_backed(run: Path, original: Path) -> None:
     path = run / "verified.json"
     path.write_text(path.read_text().replace('"total":', '"total":1'))
     assert make_report(find_runs([run.parent])).backed == 0
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def link(path: Path) -> None:
+    path.symlink_to("/etc/hostname")
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def deep(path: Path) -> None:
+    path.write_text("[" * 100_000)
+
+
+def long(path: Path) -> None:
+    path.write_text(" " * (2 << 20))
+
+
+def half_a_letter(path: Path) -> None:
+    path.write_text('{"format": 1, "key": "\\ud800", "checkpoint": "\\ud800", "leaves": [{}], "disclosure": "full"}')
+
+
+def terminal_commands(path: Path) -> None:
+    evil = "\x1b[2J\x1b]0;owned\x07\u202e"
+    leaf = {"index": 0, "entry": evil, "proof": []}
+    path.write_text(json.dumps({"format": 1, "key": evil, "checkpoint": evil, "leaves": [leaf], "disclosure": evil}))
+
+
+@pytest.mark.parametrize("name", ["receipt.json", "verified.json"])
+@pytest.mark.parametrize("damage", [pipe, link, folder, deep, long, half_a_letter, terminal_commands])
+def test_a_strangers_files_end_in_a_message(run: Path, name: str, damage: Callable[[Path], None]) -> None:
+    (run / name).unlink()
+    damage(run / name)
+    found = invoke("receipt", "verify", run)
+    assert found.exit_code in {6, 7}, found.output
+    assert found.stderr.startswith("error: ")
+    assert "\x1b" not in found.output
+    if name == "receipt.json":
+        shown = CliRunner().invoke(cli, ["receipt", "show", str(run)], standalone_mode=False)
+        assert isinstance(shown.exception, OpenFinGymError)
+    assert make_report(find_runs([run.parent])).backed == 0
+
+
+def test_a_result_that_is_released_gets_its_receipt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = build(load_task(TASK))
+    with EmbeddedVerifier.start([package], policy="strict") as embedded:
+        operator = VerifierAddress(str(embedded.uds), embedded.admin_token)
+        with contextlib.closing(operator.connect()) as client:
+            key = client.add_participant("somebody")
+            mine = VerifierAddress(operator.location, key)
+            runs = tmp_path / "runs"
+            states = [launch(TASK, "naive", backend="inline", verifier=mine, out=runs).state for _ in range(4)]
+            assert states == ["scored"] * 3 + ["deferred"]
+            before = invoke("receipt", "verify", *runs.iterdir(), "--json")
+            details = [one["steps"][2]["detail"] for one in json.loads(before.stdout)]
+            assert before.exit_code == 0, before.stderr
+            assert sorted("rounded" in detail for detail in details) == [False, True, True, True]
+            client.close_season()
+            monkeypatch.setenv("OPENFINGYM_KEY", key)
+            collected = invoke("verifier", "collect", runs, "--verifier", operator.location)
+            assert collected.exit_code == 0, collected.output
+            after = invoke(
+                "receipt", "verify", *runs.iterdir(), "--log", operator.location, "--checkpoint", next(runs.iterdir())
+            )
+            assert after.exit_code == 0, after.stderr
+            assert after.stdout.count("rounded as the verifier's policy has it") == 4
+            assert after.stdout.count("begin with") == 4
