@@ -127,6 +127,7 @@ def verify_chain(path: Path, *, expected_head: str | None = None, earlier: Check
 def _verify(database: Database, expected_head: str | None, earlier: Checkpoint | None) -> ChainReport:
     head, last, heads, digests = GENESIS, 0, {GENESIS}, Digests()
     frontier, inner, statements = Frontier(), dict[object, str](), Statements()
+    ends: dict[str, str] = {}
     _compare(frontier, earlier)
     for row in database.query("SELECT seq, rollout_id, entry, prev_hash, hash FROM log ORDER BY seq"):
         seq, text = int(row["seq"]), str(row["entry"])
@@ -143,6 +144,8 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
         statements.add(entry)
         inner.update(((level, n), found.hex()) for level, n, found in frontier.push(leaf_hash(text.encode())))
         head, last = str(row["hash"]), seq
+        if entry["event"] == "finalized":
+            ends[entry["rollout"]] = head
         heads.add(head)
         _compare(frontier, earlier)
     written = next(iter(database.query("SELECT coalesce(max(seq), 0) AS seq FROM sqlite_sequence WHERE name = 'log'")))[
@@ -163,6 +166,11 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
         stored = database.query("SELECT level, n, hash FROM tree")
         _same("tree's hash", inner, (((row["level"], row["n"]), bytes(row["hash"]).hex()) for row in stored))
     digests.compare(database)
+    # A result cannot commit to the hash of the very row that holds its digest.
+    stated = database.query(
+        "SELECT id, json_extract(result, '$.log_head') AS head FROM rollouts WHERE result IS NOT NULL"
+    )
+    _same("log_head", ends, ((row["id"], row["head"]) for row in stated))
     statements.compare(database)
     return ChainReport(last, head, base64.b64encode(frontier.root()).decode())
 
