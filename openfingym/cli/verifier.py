@@ -109,6 +109,12 @@ for command in (participant, season, collect):
     default=None,
     help="Give every rollout hidden data of its own, where its task can have any. Default: with the strict policy.",
 )
+@click.option(
+    "--origin",
+    metavar="NAME",
+    help="Name of the log in checkpoints and receipts, such as verifier.example.org/log; it stays. "
+    "Default: a random one.",
+)
 def serve(
     names: tuple[str, ...],
     host: str,
@@ -122,6 +128,7 @@ def serve(
     proxies: str | None,
     policy: PolicyName,
     fresh: bool | None,
+    origin: str | None,
     registry: Path | None,
 ) -> None:
     """Serve tasks until interrupted.
@@ -161,6 +168,7 @@ def serve(
             address=address,
             policy=policy,
             tapes=None if fresh is None else "fresh" if fresh else "given",
+            origin=origin,
             on_ready=announce,
         )
 

@@ -35,6 +35,7 @@ from openfingym_verifier.membership import Membership
 from openfingym_verifier.policy import LOCAL
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.ration import Rations
+from openfingym_verifier.receipts import Receipts, load_signing_key
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.rollout_table import RolloutTable
 from openfingym_verifier.sessions import Sessions
@@ -74,6 +75,7 @@ class Service:
         *,
         policy: Policy = LOCAL,
         tapes: TapePolicy | None = None,
+        origin: str | None = None,
     ) -> None:
         """Restore the rollouts of the ledger; blocks until every light submission that was accepted has been scored.
 
@@ -84,9 +86,11 @@ class Service:
             policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
             tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None leaves it to
                 the policy.
+            origin: name of the log; None for the one it has, or a random one.
         """
         self.tasks = tasks
         self.ledger = ledger
+        self.receipts = Receipts(ledger, load_signing_key(ledger.path.parent, origin))
         self.policy = policy
         self.members = Membership(ledger, policy)
         self._threads = ThreadPoolExecutor(

@@ -121,6 +121,7 @@ def serve(
     policy: PolicyName,
     body_timeout_s: float = BODY_TIMEOUT_S,
     tapes: TapePolicy | None = None,
+    origin: str | None = None,
     on_ready: Callable[[list[str], Callable[[], None]], None] | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM, in a process that does nothing else: files it makes are its user's alone from now
@@ -137,6 +138,7 @@ def serve(
         body_timeout_s: seconds that the body of a submission may take to arrive.
         tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None leaves it to the
             policy.
+        origin: name of the log, which its checkpoints and its key bear; None for the one it has, or a random one.
         on_ready: called once, on the event loop, with the addresses and a thread-safe function that stops the server.
 
     Raises:
@@ -174,7 +176,7 @@ def serve(
         tokens = TokenIssuer(load_key(state / "token.key"), admin_token, monitor_token)
         protocol = bounded_protocol()
         sockets = stack.enter_context(_listen(address))
-        service = Service(tasks, ledger, policy=POLICIES[policy], tapes=tapes)
+        service = Service(tasks, ledger, policy=POLICIES[policy], tapes=tapes, origin=origin)
         stack.callback(service.close)
         app = http.build_app(service, tokens, body_timeout_s=body_timeout_s, version=_version())
         gc.freeze()
