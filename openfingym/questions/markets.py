@@ -1,8 +1,8 @@
-"""What providers of prediction markets share: one request a market for many questions, and the middle of a book."""
+"""What providers share: one request for many questions about the same, and the middle of a book."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,28 +16,30 @@ if TYPE_CHECKING:
 Final = TypeVar("Final")
 
 
-def answers_by_market(
+def answer_together(
     questions: Sequence[Question],
-    ask: Callable[[str], Final | ProviderAnswer],
+    about: Callable[[Question], Hashable],
+    ask: Callable[[Question], Final | ProviderAnswer],
     answer: Callable[[Question, Final], ProviderAnswer],
 ) -> dict[str, ProviderAnswer | OpenFinGymError]:
-    """Ask for each market once, and answer its questions; what fails for one leaves the others alone.
+    """Ask once about the same, and answer its questions; what fails for one leaves the others alone.
 
     Args:
-        questions: each with a ``market`` in its query.
-        ask: what a market's final state is, or why there is none.
-        answer: the answer to a question about a market that is final.
+        questions: what is asked.
+        about: what a question is about, such as a market.
+        ask: what the final state of that is, or why there is none; by any of its questions.
+        answer: the answer to a question about what is final.
     """
-    known: dict[str, Final | ProviderAnswer | OpenFinGymError] = {}
+    known: dict[Hashable, Final | ProviderAnswer | OpenFinGymError] = {}
     found: dict[str, ProviderAnswer | OpenFinGymError] = {}
     for question in questions:
-        market = str(question.query["market"])
-        if market not in known:
+        place = about(question)
+        if place not in known:
             try:
-                known[market] = ask(market)
+                known[place] = ask(question)
             except Exception as error:  # whatever a stranger's document leads to
-                known[market] = one_error(error)
-        state = known[market]
+                known[place] = one_error(error)
+        state = known[place]
         if isinstance(state, ProviderAnswer | Exception):
             found[question.id] = state
             continue
@@ -46,6 +48,11 @@ def answers_by_market(
         except Exception as error:
             found[question.id] = one_error(error)
     return found
+
+
+def market_of(question: Question) -> str:
+    """The market that a question is about."""
+    return str(question.query["market"])
 
 
 def midpoint(bid: Decimal | None, ask: Decimal | None, at_ns: int, source: str) -> dict[str, Any] | None:

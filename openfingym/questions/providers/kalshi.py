@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, UsageError
-from openfingym.questions.markets import answers_by_market, midpoint
+from openfingym.questions.markets import answer_together, market_of, midpoint
 from openfingym.questions.payouts import evidence, exact, instant_ns, truth_of
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.query import require_query
@@ -86,7 +86,7 @@ class Kalshi:
         now_ns: int,  # noqa: ARG002
     ) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
         """What each market says, with as few requests as the service allows."""
-        tickers = list(dict.fromkeys(str(question.query["market"]) for question in questions))
+        tickers = list(dict.fromkeys(map(market_of, questions)))
         known: dict[str, tuple[dict[str, Any], str]] = {}
         failed: OpenFinGymError | None = None
         if len(tickers) > 1:
@@ -95,12 +95,13 @@ class Kalshi:
             except OpenFinGymError as error:
                 failed = error
 
-        def ask(ticker: str) -> _Final | ProviderAnswer:
+        def ask(question: Question) -> _Final | ProviderAnswer:
+            ticker = market_of(question)
             if failed is not None:
                 raise failed
             return _final(*(known[ticker] if ticker in known else self._market(ticker)))
 
-        return answers_by_market(questions, ask, _answer)
+        return answer_together(questions, market_of, ask, _answer)
 
     def close(self) -> None:
         """Close connections."""

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, UsageError
-from openfingym.questions.markets import answers_by_market
+from openfingym.questions.markets import answer_together, market_of
 from openfingym.questions.payouts import evidence, exact, instant_ns, place, truth_of
 from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
@@ -84,13 +84,13 @@ class Manifold:
     ) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
         """What each market says, asked once a market."""
 
-        def ask(market: str) -> tuple[dict[str, Any], str] | ProviderAnswer:
+        def ask(question: Question) -> tuple[dict[str, Any], str] | ProviderAnswer:
             try:
-                return self._ask(market)[:2]
+                return self._ask(market_of(question))[:2]
             except NotThereError as error:
                 return ProviderAnswer("waiting", reason=f"orphaned: {error}")
 
-        return answers_by_market(questions, ask, _answer)
+        return answer_together(questions, market_of, ask, _answer)
 
     def close(self) -> None:
         """Close connections."""

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, UsageError
-from openfingym.questions.markets import answers_by_market, midpoint
+from openfingym.questions.markets import answer_together, market_of, midpoint
 from openfingym.questions.payouts import evidence, exact, instant_ns, listed, place, truth_of
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.query import require_query
@@ -93,7 +93,7 @@ class Polymarket:
         now_ns: int,  # noqa: ARG002
     ) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
         """What Gamma and a second service say of each market, asked once a market."""
-        return answers_by_market(questions, self._final, self._answer)
+        return answer_together(questions, market_of, self._final, self._answer)
 
     def close(self) -> None:
         """Close connections."""
@@ -130,10 +130,10 @@ class Polymarket:
         # In whatever order the levels come.
         return midpoint(max(bids, default=None), min(asks, default=None), at_ns or reply.at_ns, reply.url)
 
-    def _final(self, asked: str) -> _Final | ProviderAnswer:
+    def _final(self, question: Question) -> _Final | ProviderAnswer:
         """What a market pays, or why it waits."""
         try:
-            market, url = self._market(asked, closed=True)
+            market, url = self._market(market_of(question), closed=True)
         except NotThereError as error:
             return ProviderAnswer("waiting", reason=f"orphaned: {error}")
         kept = evidence(market, _KEPT)

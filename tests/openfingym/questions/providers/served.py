@@ -37,6 +37,8 @@ class Service:
     answers: dict[str, Answer] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    now_ns: int | None = None
+    """What its clock shows; None for this machine's time."""
 
     @property
     def web(self) -> Web:
@@ -65,6 +67,10 @@ def serve() -> Iterator[Service]:
             self.send_header("Content-Length", str(found.stated or len(found.body)))
             self.end_headers()
             self.wfile.write(found.body)
+
+        def date_time_string(self, timestamp=None):
+            at = timestamp if service.now_ns is None else service.now_ns // 10**9
+            return super().date_time_string(at)
 
         def log_message(self, *_):
             pass
