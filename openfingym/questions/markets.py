@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from openfingym.errors import OpenFinGymError, VenueError
+from openfingym.questions.payouts import fitting
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.web import one_error
 
 if TYPE_CHECKING:
-    from openfingym.errors import OpenFinGymError
     from openfingym.questions.question import Question
 
 Final = TypeVar("Final")
+LONGEST_S = 150.0
+"""After so long no more is asked in one go, so that what was answered is not lost with it."""
 
 
 def answer_together(
@@ -32,22 +37,31 @@ def answer_together(
     """
     known: dict[Hashable, Final | ProviderAnswer | OpenFinGymError] = {}
     found: dict[str, ProviderAnswer | OpenFinGymError] = {}
+    until = time.monotonic() + LONGEST_S
     for question in questions:
-        place = about(question)
-        if place not in known:
-            try:
-                known[place] = ask(question)
-            except Exception as error:  # whatever a stranger's document leads to
-                known[place] = one_error(error)
-        state = known[place]
-        if isinstance(state, ProviderAnswer | Exception):
-            found[question.id] = state
-            continue
         try:
-            found[question.id] = answer(question, state)
-        except Exception as error:
+            place = about(question)
+            if place not in known:
+                known[place] = _tried(ask, question, until)
+            state = known[place]
+            done = state if isinstance(state, ProviderAnswer | OpenFinGymError) else answer(question, state)
+            found[question.id] = (
+                replace(done, evidence=fitting(done.evidence)) if isinstance(done, ProviderAnswer) else done
+            )
+        except Exception as error:  # whatever a stranger's document leads to
             found[question.id] = one_error(error)
     return found
+
+
+def _tried(
+    ask: Callable[[Question], Final | ProviderAnswer], question: Question, until: float
+) -> Final | ProviderAnswer | OpenFinGymError:
+    if time.monotonic() > until:
+        return VenueError("not asked yet, as many questions were due at once; it is asked about the next time")
+    try:
+        return ask(question)
+    except Exception as error:
+        return one_error(error)
 
 
 def market_of(question: Question) -> str:

@@ -8,14 +8,17 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
+from openfingym.digests import canonical_json, sha256_of
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
     from openfingym.questions.provider import Truth
     from openfingym.questions.question import Question
 
+LONGEST_EVIDENCE = 16_000
+"""Bytes of what is kept with a resolution, as canonical JSON."""
 LONGEST_VALUE = 400
-"""Bytes of one value in evidence, so that all of them stay below the 16 KB of a resolution."""
+"""Bytes of one value of it."""
 
 
 def exact(value: object, what: str, low: int | None = 0, high: int | None = 1) -> Decimal:
@@ -67,8 +70,9 @@ def truth_of(question: Question, labels: Sequence[str], payouts: Sequence[Decima
     if question.form == "probability":
         return float(payouts[place(labels, outcome, question)])
     found = [payouts[place(labels, label, question)] for label in question.outcomes]
-    if abs(sum(found) - 1) > Decimal("1e-6"):
-        raise DataError(f"the outcomes of question {question.id} pay {sum(found)} together, expected 1")
+    total = sum(found, Decimal())
+    if abs(total - 1) > Decimal("1e-6"):
+        raise DataError(f"the outcomes of question {question.id} pay {total} together, expected 1")
     return tuple(map(float, found))
 
 
@@ -109,8 +113,24 @@ def evidence(document: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]
     return {key: _bounded(document[key]) for key in keys if key in document}
 
 
+def fitting(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Evidence within its bound, whatever strangers wrote into their markets: its longest values are cut, and say
+    so.
+    """
+    kept = dict(found)
+    while len(canonical_json(kept)) > LONGEST_EVIDENCE:
+        sizes = {key: len(canonical_json(value)) for key, value in kept.items()}
+        longest = max(sizes, key=lambda key: sizes[key])
+        whole = canonical_json(kept[longest])
+        kept[longest] = f"{whole[:100].decode(errors='ignore')}… ({len(whole)} bytes, SHA-256 {sha256_of(whole)})"
+    return kept
+
+
 def _bounded(value: Any) -> Any:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if len(whole := text.encode(errors="replace")) <= LONGEST_VALUE:
+    try:
+        whole = canonical_json(value)
+    except ValueError:  # a number that is none, or half a character
+        return ascii(value)[:LONGEST_VALUE]
+    if len(whole) <= LONGEST_VALUE:
         return value
     return f"{whole[:LONGEST_VALUE].decode(errors='ignore')}… ({len(whole)} bytes)"

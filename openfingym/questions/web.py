@@ -15,6 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from openfingym.data.sources.transport import tls_context
 from openfingym.data.sources.wire import SNIFFED_BYTES, Kind, TransientError, check_body
 from openfingym.errors import DataError, OpenFinGymError, VenueError
 from openfingym.files.strange import parse_json
@@ -139,7 +140,9 @@ class Web:
                 own = {"User-Agent": "Mozilla/5.0 (compatible; openfingym)", "Accept-Encoding": "identity"}
                 headers = {**own, **self.headers}
                 timeout = httpx.Timeout(self.timeout_s / 2, connect=min(10.0, self.timeout_s))
-                self._client = httpx.Client(headers=headers, timeout=timeout, follow_redirects=False)
+                self._client = httpx.Client(
+                    verify=tls_context(), headers=headers, timeout=timeout, follow_redirects=False
+                )
             return self._client
 
     def _take_turn(self, shown: str) -> None:

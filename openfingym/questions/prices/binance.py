@@ -58,7 +58,12 @@ class BinancePrices:
         """
         symbol, (interval, step) = str(query["symbol"]), interval_of(query, "1m", STEP_S)
         opens = moment_ns // step * step
-        asked = {"symbol": symbol, "interval": interval, "startTime": opens // 10**6, "limit": _BARS}
+        asked: dict[str, str | int] = {
+            "symbol": symbol,
+            "interval": interval,
+            "startTime": opens // 10**6,
+            "limit": _BARS,
+        }
         reply = self._web.get("/api/v3/klines", asked)
         rows = read_page(reply.body, symbol)
         if not len(rows):

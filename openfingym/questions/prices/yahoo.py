@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from openfingym.questions.question import Question
 
 _SYMBOL = re.compile(r"[A-Z0-9^][A-Z0-9.=^-]{0,19}")
+HELD_S = 20.0
+"""How long an answer serves further questions."""
+AROUND = timedelta(days=60)
+"""How much of the time before a day is asked for with it."""
 
 
 class YahooPrices:
@@ -36,6 +41,7 @@ class YahooPrices:
     def __init__(self, web: Web | None = None) -> None:
         self.keys: Mapping[str, type] = {"calendar": str}
         self._web = web or Web(base_url("YAHOO", Yahoo.base_url), per_second=2.0)
+        self._held: dict[str, tuple[float, date, Reply]] = {}
 
     def check(self, question: Question) -> None:
         """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
@@ -49,11 +55,7 @@ class YahooPrices:
     def at(self, query: Mapping[str, str | float], moment_ns: int) -> Price | NotYet:
         """The close of the session, with later splits undone."""
         symbol, session = str(query["symbol"]), next_to_close(calendar_of(query), moment_ns)
-        midnight = datetime(session.day.year, session.day.month, session.day.day, tzinfo=UTC)
-        # Until now, since what is served is divided by every split that came after.
-        until = max(datetime.now(UTC), midnight) + timedelta(days=1)
-        first, last = (int(bound.timestamp()) for bound in (midnight - timedelta(days=1), until))
-        reply, meta = self._chart(symbol, {"period1": first, "period2": last, "events": "div,splits"})
+        reply, meta = self._history(symbol, session.day)
         if reply.at_ns < session.closes_ns + SETTLES_NS:
             return NotYet(f"the session of {session.day} has not closed, or its close has not settled", reply.url)
         try:
@@ -93,12 +95,30 @@ class YahooPrices:
         """Let go of connections."""
         self._web.close()
 
+    def _history(self, symbol: str, day: date) -> tuple[Reply, Mapping[str, Any]]:
+        """The days around one, until now: what is served is divided by every split that came after. One answer serves
+        the questions of a while about other days.
+        """
+        asked_at, since, reply = self._held.get(symbol, (0.0, day, None))
+        if reply is not None and since <= day and time.monotonic() - asked_at < HELD_S:
+            return reply, _meta(reply, symbol)
+        since = day - AROUND
+        until = max(datetime.now(UTC).date(), day) + timedelta(days=1)
+        first, last = (int(datetime(one.year, one.month, one.day, tzinfo=UTC).timestamp()) for one in (since, until))
+        reply, meta = self._chart(symbol, {"period1": first, "period2": last, "events": "div,splits"})
+        self._held[symbol] = time.monotonic(), since + timedelta(days=1), reply
+        return reply, meta
+
     def _chart(self, symbol: str, period: Mapping[str, str | int]) -> tuple[Reply, Mapping[str, Any]]:
         path = f"/v8/finance/chart/{quote(symbol, safe='')}"
         reply = self._web.get(path, {**period, "interval": "1d", "includePrePost": "false"})
-        try:
-            meta = reply.object()["chart"]["result"][0]["meta"]
-        except (KeyError, IndexError, TypeError):
-            raise DataError(f"{reply.url}: the answer has no chart of {symbol}") from None
+        return reply, _meta(reply, symbol)
+
+
+def _meta(reply: Reply, symbol: str) -> Mapping[str, Any]:
+    try:
+        meta: Mapping[str, Any] = reply.object()["chart"]["result"][0]["meta"]
         require_same(meta.get("symbol"), symbol, reply.url)
-        return reply, meta
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise DataError(f"{reply.url}: the answer has no chart of {symbol}") from None
+    return meta

@@ -195,7 +195,7 @@ def _number(market: Mapping[str, Any], share: Decimal) -> float:
     if not low < high:
         raise DataError(f"market {market.get('id')} goes from {low} to {high}, expected in this order")
     if market.get("isLogScale") is True:
-        return low - 1.0 + (high - low + 1.0) ** float(share)
+        return low - 1.0 + math.pow(high - low + 1.0, float(share))
     return low + (high - low) * float(share)
 
 

@@ -19,9 +19,9 @@ from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
 
 if TYPE_CHECKING:
-    from openfingym.questions.question import Question
+    from openfingym.questions.question import Form, Question
 
-FORMS = ("probability", "value", "quantiles", "interval")
+FORMS: tuple[Form, ...] = ("probability", "value", "quantiles", "interval")
 
 
 def _venues() -> dict[str, PriceVenue]:

@@ -1,7 +1,7 @@
 """Figures that are published on a day: series of FRED, and par yields of the United States Treasury.
 
-A figure may be revised. The first print decides unless the question asks for the latest; all prints that are known are
-in the evidence, so that later ones are kept beside it.
+A figure may be revised. The first print decides unless the question asks for the latest; the later ones that are known
+are told with it, so that they are kept beside it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,15 +25,15 @@ from openfingym.questions.web import Web, base_url
 
 if TYPE_CHECKING:
     from openfingym.data.sources.table import Block
-    from openfingym.questions.question import Question
+    from openfingym.questions.question import Form, Question
 
 FRED_API = "https://api.stlouisfed.org"
 KEY_VARIABLE = "FRED_API_KEY"
-FORMS = ("probability", "value", "quantiles", "interval")
+FORMS: tuple[Form, ...] = ("probability", "value", "quantiles", "interval")
 LOOK_BACK = timedelta(days=800)
 """How far before the period the last figure is looked for that was known."""
 MOST_PRINTS = 60
-"""Prints that are kept with a resolution, the newest ones and the first."""
+"""Later prints that are kept beside the one that decides, the newest ones."""
 _SERIES = re.compile(r"[A-Z0-9_]{1,40}")
 _TREASURY = "/resource-center/data-chart-center/interest-rates/daily-treasury-rates.csv"
 
@@ -152,7 +152,11 @@ class Releases:
             asked = {"id": series, "cosd": first.isoformat(), "coed": last.isoformat()}
             reply = self.fred.get("/graph/fredgraph.csv", asked, kind="csv")
             return read_series(reply.body, series), reply.url
-        query = {"type": "daily_treasury_yield_curve", "field_tdr_date_value": last.year, "_format": "csv"}
+        query: dict[str, str | int] = {
+            "type": "daily_treasury_yield_curve",
+            "field_tdr_date_value": last.year,
+            "_format": "csv",
+        }
         reply = self.treasury.get(f"{_TREASURY}/{last.year}/all", query, kind="csv")
         (times, columns, values), _ = read_year(reply.body, last.year)
         place = columns.index(series)
@@ -171,21 +175,22 @@ def _about(question: Question) -> Hashable:
 def _answer(question: Question, prints: Prints) -> ProviderAnswer:
     if not prints.found:
         return ProviderAnswer("waiting", reason="it is not published yet", source=prints.source)
-    latest = question.query.get("print") == "latest"
-    chosen = prints.found[-1 if latest else 0]
-    truth: Truth = chosen.value
+    decides = len(prints.found) - 1 if question.query.get("print") == "latest" else 0
+    found = [_resolved(question, prints, place) for place in (decides, *range(decides + 1, len(prints.found)))]
+    return replace(found[0], later=tuple(found[1:][-MOST_PRINTS:]))
+
+
+def _resolved(question: Question, prints: Prints, place: int) -> ProviderAnswer:
+    """What one print says."""
+    day, value = prints.found[place]
+    truth: Truth = value
     if question.form == "probability":
-        truth = float(chosen.value > float(question.query["above"]))
-    kept = (prints.found[0], *prints.found[1:][-MOST_PRINTS:])
-    evidence = {
-        **{key: question.query[key] for key in ("source", "series", "period")},
-        "value": chosen.value,
-        "print": "latest" if latest else "first" if prints.whole else "as it stood when it was asked for",
-        "vintages": [[one.day, one.value] for one in kept] if prints.whole else [],
-    }
-    published = _midnight_ns(date.fromisoformat(chosen.day)) if chosen.day else None
+        truth = float(value > float(question.query["above"]))
+    which = f"{place + 1} of {len(prints.found)} known" if prints.whole else "as it stood when it was asked for"
+    evidence = {**{key: question.query[key] for key in ("source", "series", "period")}, "value": value, "print": which}
+    published = _midnight_ns(date.fromisoformat(day)) if day else None
     return ProviderAnswer(
-        "resolved", truth, source=prints.source, evidence=evidence, vintage=chosen.day, provider_ns=published
+        "resolved", truth, source=prints.source, evidence=evidence, vintage=day, provider_ns=published
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openfingym.digests import canonical_json
 from openfingym.errors import DataError, UsageError
 from openfingym.questions.providers.manifold import Manifold
 from openfingym.questions.web import Reply
@@ -200,6 +201,20 @@ def test_the_reference_is_the_probability_of_an_open_market(service):
     assert shown({**SEVERAL, **opened}, "choice", **COLOURS)["probabilities"] == pytest.approx([0.2, 0.5, 0.3])
     service.answers["/market/5CuA1234"] = {**BINARY, **opened}
     assert manifold.reference(ask("manifold", {"market": "5CuA1234"}), END) is None, "its time is over"
+
+
+def test_what_strangers_write_into_their_markets_keeps_no_question_from_its_truth(service):
+    hostile = {"question": "長" * 100_000, "url": "\ud800", "max": float("nan"), "resolverId": [["x" * 90] * 5] * 50}
+    answers = [
+        {"id": f"a{at}", "text": f"{at} " + "長" * 5000, "resolution": "YES" if at == 2 else "NO"} for at in range(60)
+    ]
+    market = {**SEVERAL, **hostile, "answers": answers, "resolution": "a2"}
+    texts = tuple(one["text"][:3900] for one in answers)
+    for one, text in zip(answers, texts, strict=True):
+        one["text"] = text
+    found = resolve(service, market, "choice", outcomes=texts)
+    assert found.truth[2] == 1.0
+    assert len(canonical_json(found.evidence)) <= 16_000
 
 
 @pytest.mark.parametrize("query", [{}, {"market": "a b c d"}, {"market": "../me"}, {"market": "5CuA1234", "slug": "x"}])

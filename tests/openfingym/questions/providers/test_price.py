@@ -181,6 +181,21 @@ def show(service, *rows, **more):
     service.answers["/v8/finance/chart/AAPL"] = chart(*rows, **more)
 
 
+@pytest.fixture(autouse=True)
+def _nothing_is_held(monkeypatch):
+    monkeypatch.setattr("openfingym.questions.prices.yahoo.HELD_S", 0.0)
+
+
+def test_one_answer_serves_questions_about_many_days(service, prices, monkeypatch):
+    monkeypatch.setattr("openfingym.questions.prices.yahoo.HELD_S", 600.0)
+    show(service, *((f"2026-11-{day}T14:30:00Z", float(day)) for day in (18, 19, 20)))
+    for day in (20, 19, 18):
+        assert resolve(prices, AAPL, end=moment_ns(f"2026-11-{day}T21:00:00Z")).truth == day
+    assert len(service.asked) == 1
+    resolve(prices, AAPL, end=moment_ns("2026-06-01T20:00:00Z"))
+    assert len(service.asked) == 2
+
+
 def test_the_close_of_the_first_session_that_ends_then_or_later(service, prices):
     friday, monday = ("2026-11-20T14:30:00Z", 231.0), ("2026-11-23T14:30:00Z", 235.0)
     show(service, friday, monday)
