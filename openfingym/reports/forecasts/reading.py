@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -73,10 +73,10 @@ class Coded:
     """int32[questions]"""
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> Coded:
+    def of(cls, texts: Sequence[str]) -> Coded:
         """Encode texts; names are in the order in which they come first."""
-        places: dict[str, int] = {}
-        codes = np.array([places.setdefault(text, len(places)) for text in texts], dtype=np.int32)
+        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        codes = np.fromiter(map(places.__getitem__, texts), dtype=np.int32, count=len(texts))
         return cls(tuple(places), codes)
 
 
@@ -261,7 +261,7 @@ def _questions(columns: Sequence[Sequence[object]]) -> Questions:
     monday = (deadline_ns // _DAY_NS + 3) // 7 * 7 - 3
     weeks, week = np.unique(monday, return_inverse=True)
     return Questions(
-        *(Coded.of(map(str, texts)) for texts in (form, category, market, name)),
+        *(Coded.of(cast("Sequence[str]", texts)) for texts in (form, category, market, name)),
         Coded((*(text for _, text in HORIZONS), LONGEST_HORIZON), horizon.astype(np.int32)),
         Coded(tuple(map(_week, weeks.tolist())), week.astype(np.int32)),
         np.array(simulated, dtype=np.bool_),
