@@ -1,8 +1,8 @@
 """Writes a ledger with a simulated season of forecasts, for the picture of a report and for its benchmark.
 
 Run ``python scripts/simulated_season.py FOLDER [WEEKS [QUESTIONS]]``: writes ``ledger.db`` in FOLDER, with as many
-questions a week. Every week is a round. Each event has a chance that nobody sees; the market and each forecaster see it with noise of
-their own, and forecasters differ in noise, in how bold they are, and in what they leave out.
+questions a week. Every week is a round. Each event has a chance that nobody sees; the market and each forecaster see it
+with noise of their own, and forecasters differ in noise, in how bold they are, and in what they leave out.
 """
 
 from __future__ import annotations
@@ -191,4 +191,4 @@ def _answered(
 if __name__ == "__main__":
     Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
     options = dict(zip(("weeks", "questions"), map(int, sys.argv[2:]), strict=False))
-    print(write_season(Path(sys.argv[1]) / "ledger.db", **options))
+    write_season(Path(sys.argv[1]) / "ledger.db", **options)

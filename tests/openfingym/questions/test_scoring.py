@@ -55,8 +55,13 @@ def test_what_names_no_outcome_is_not_correct():
 
 @pytest.mark.parametrize(
     ("measure", "truth", "near", "at"),
-    [("amount", 200.0, 209.99, 210.0), ("ratio", 3.0, 3.0299, 3.03), ("rate", 3.0, 3.002, 3.003)]
-    + [("macro", -2.5, -2.52, -2.525), ("rate", 0.003, 0.0030029, 0.003003)],
+    [
+        ("amount", 200.0, 209.99, 210.0),
+        ("ratio", 3.0, 3.0299, 3.03),
+        ("rate", 3.0, 3.002, 3.003),
+        ("macro", -2.5, -2.52, -2.525),
+        ("rate", 0.003, 0.0030029, 0.003003),
+    ],
 )
 def test_a_number_is_correct_within_its_tolerance_and_not_at_it(measure, truth, near, at):
     asked = question("value", measure=measure)
@@ -98,9 +103,15 @@ def test_a_tiny_scale_makes_no_infinite_loss():
 
 @pytest.mark.parametrize(
     ("form", "reference"),
-    [("probability", {"probability": 1.2}), ("probability", {"probability": None}), ("probability", {"price": 0.5})]
-    + [("probabilities", {"probabilities": [0.5, 0.5]}), ("probabilities", {"probabilities": {"a": 1.0}})]
-    + [("probabilities", {"probabilities": [0.0, 0.0, 0.0]}), ("choice", {"probabilities": "abc"})],
+    [
+        ("probability", {"probability": 1.2}),
+        ("probability", {"probability": None}),
+        ("probability", {"price": 0.5}),
+        ("probabilities", {"probabilities": [0.5, 0.5]}),
+        ("probabilities", {"probabilities": {"a": 1.0}}),
+        ("probabilities", {"probabilities": [0.0, 0.0, 0.0]}),
+        ("choice", {"probabilities": "abc"}),
+    ],
 )
 def test_a_market_that_shows_nothing_of_use_shows_nothing(form, reference):
     asked = question(form)
@@ -117,9 +128,19 @@ def test_asked_prices_of_outcomes_are_made_to_sum_to_one():
 
 @pytest.mark.parametrize(
     ("form", "truth"),
-    [("probability", 1.1), ("probability", float("nan")), ("probability", True), ("probability", "yes")]
-    + [("choice", 1.0), ("choice", (1, 0)), ("probabilities", (0.5, 0.4, 0.0)), ("probabilities", (1, 1, -1))]
-    + [("value", float("inf")), ("value", (1.0,)), ("interval", None)],
+    [
+        ("probability", 1.1),
+        ("probability", float("nan")),
+        ("probability", True),
+        ("probability", "yes"),
+        ("choice", 1.0),
+        ("choice", (1, 0)),
+        ("probabilities", (0.5, 0.4, 0.0)),
+        ("probabilities", (1, 1, -1)),
+        ("value", float("inf")),
+        ("value", (1.0,)),
+        ("interval", None),
+    ],
 )
 def test_what_is_no_truth_of_a_question_is_refused(form, truth):
     with pytest.raises(DataError, match="the truth of q"):

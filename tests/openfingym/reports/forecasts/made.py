@@ -44,9 +44,12 @@ def ledger(folder: Path, forecasts: Iterable[Said]) -> Path:
                 number = questions[one.question] = len(questions) + 1
                 deadline = FIRST + 7 * one.week * DAY_NS
                 connection.execute(
-                    "INSERT INTO questions VALUES (?, ?, ?, 'manual', 'probability', ?, 'US', ?, 'real', ?, ?, ?, ?, ?, 0, 0, '')",
-                    (number, one.question, "{}", one.category, one.round, deadline - DAY_NS, deadline)
-                    + (deadline + DAY_NS, one.simulated, one.state),
+                    "INSERT INTO questions VALUES"
+                    " (?, ?, '{}', 'manual', 'probability', ?, 'US', ?, 'real', ?, ?, ?, ?, ?, 0, 0, '')",
+                    (
+                        *(number, one.question, one.category, one.round),
+                        *(deadline - DAY_NS, deadline, deadline + DAY_NS, one.simulated, one.state),
+                    ),
                 )
                 connection.execute(
                     "INSERT INTO resolutions (question, n, kind, truth, value, source, evidence, vintage, fetched_ns)"
@@ -66,10 +69,12 @@ def ledger(folder: Path, forecasts: Iterable[Said]) -> Path:
             connection.execute(
                 "INSERT INTO forecasts (question, forecaster, received_ns, answer, salt, digest, counts, p, loss,"
                 " naive_loss, market_loss, correct) VALUES (?, ?, 0, ?, '', '', ?, ?, ?, ?, ?, ?)",
-                (questions[one.question], people[who], json.dumps({"probability": one.p}), one.counts, one.p)
-                + ((one.p - one.y) ** 2, (0.5 - one.y) ** 2)
-                + (None if one.market is None else (one.market - one.y) ** 2,)
-                + (None if one.y not in {0.0, 1.0} else int((one.p > 0.5) == (one.y > 0.5)),),
+                (
+                    *(questions[one.question], people[who], json.dumps({"probability": one.p}), one.counts, one.p),
+                    *((one.p - one.y) ** 2, (0.5 - one.y) ** 2),
+                    None if one.market is None else (one.market - one.y) ** 2,
+                    None if one.y not in {0.0, 1.0} else int((one.p > 0.5) == (one.y > 0.5)),
+                ),
             )
     connection.close()
     return folder

@@ -144,7 +144,7 @@ def test_forecasts_are_chosen_by_names_and_patterns(season, tmp_path):
 def test_a_report_says_the_same_twice_and_holds_no_number_that_json_lacks(season):
     text = forecast_report(season, receipts=7).to_json()
     assert text == forecast_report(season, receipts=7).to_json()
-    found = json.loads(text, parse_constant=lambda name: pytest.fail(name))
+    found = json.loads(text, parse_constant=pytest.fail)
     assert found["receipts"] == 7
     assert found["tracks"][0]["rows"][0]["forecaster"].keys() == {"agent", "version", "principal"}
 
@@ -154,7 +154,7 @@ def test_a_ledger_with_hardly_a_forecast_is_reported(tmp_path, count):
     report = reported(tmp_path, [Said("a", "q1", 1.0, 0.0)][:count])
     assert report.forecasts == count
     assert [standing.rank for track in report.tracks for group in track.groups for standing in group] == [None] * count
-    json.loads(report.to_json(), parse_constant=lambda name: pytest.fail(name))
+    json.loads(report.to_json(), parse_constant=pytest.fail)
     assert ("No forecast is scored yet" in report.html()) == (count == 0)
 
 
