@@ -217,8 +217,8 @@ def _forecasts(
 def attempt_weights(forecaster: Places, question: Places, questions: int) -> Floats:
     """One over how often each pair of forecaster and question is there."""
     pairs = forecaster.astype(np.int64) * questions + question
-    ordered = np.sort(pairs)
-    if not (ordered[1:] == ordered[:-1]).any():
-        return np.ones(len(pairs))
+    size = questions * (int(forecaster.max(initial=0)) + 1)
+    if size <= 4 * len(pairs) + 1000:
+        return np.asarray(1.0 / np.bincount(pairs, minlength=size)[pairs])
     _, places, counts = np.unique(pairs, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / counts[places])
