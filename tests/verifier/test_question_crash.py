@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -107,5 +108,19 @@ def test_participants_see_their_own_forecasts_and_the_operators_routes_are_close
         assert [json.loads(leaf["entry"])["event"] for leaf in leaves] == ["forecast", "forecast-scored"]
         for client in clients.values():
             client.close()
+    assert process.stop() == 0
+    verify_chain(tmp_path / "state")
+
+
+def test_a_verifier_resolves_by_itself(launch: Callable[..., Any], tmp_path: Path) -> None:
+    process = launch([], tmp_path / "state", "--resolve-every", "0.1")
+    with process.client() as client:
+        client.questions.advance("season", START)
+        asked = question("q", provider="simulated", query={"market": "m"})
+        client.questions.ask([asked])
+        client.questions.forecast("q", {"probability": 0.3}, agent="a")
+        client.questions.advance("season", asked.evaluation_ns)
+        while client.questions.show("q")["state"] != "scored":
+            time.sleep(0.05)
     assert process.stop() == 0
     verify_chain(tmp_path / "state")
