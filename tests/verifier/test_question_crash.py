@@ -58,8 +58,7 @@ def test_a_full_disk_refuses_forecasts_and_loses_none(launch: Callable[..., Any]
         forecast(0)
         limit_file_size(process.popen.pid, 400_000)
         with pytest.raises(VerifierError, match="503 unavailable"):
-            for n in range(1, 400):
-                forecast(n)
+            until_full(forecast)
         limit_file_size(process.popen.pid, -1)
         forecast(1000)
         there = [row["forecast"] for row in client.questions.forecasts(question="q")]
@@ -67,6 +66,11 @@ def test_a_full_disk_refuses_forecasts_and_loses_none(launch: Callable[..., Any]
         assert len(there) == len(set(there)) == len(accepted)
     assert process.stop() == 0
     verify_chain(tmp_path / "state")
+
+
+def until_full(forecast: Callable[[int], None]) -> None:
+    for n in range(1, 400):
+        forecast(n)
 
 
 def test_participants_see_their_own_forecasts_and_the_operators_routes_are_closed_to_them(

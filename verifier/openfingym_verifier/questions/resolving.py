@@ -172,7 +172,8 @@ class Resolver:
             return sorted(row["id"] for row in rows)
 
     def _load(self, rows: Sequence[int]) -> list[Due]:
-        query = "SELECT id, content, state, attempts FROM questions WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        among = "id IN (SELECT value FROM json_each(?))"
+        query = f"SELECT id, content, state, attempts FROM questions WHERE {among} ORDER BY id"  # noqa: S608  # a constant
         with self._ledger.read() as connection:
             return [
                 Due(row["id"], Question.from_dict(json.loads(row["content"])), row["state"], row["attempts"])
