@@ -153,6 +153,8 @@ def test_a_ledger_from_before_there_was_a_tree_is_taken_over(copied: Path) -> No
         "DELETE FROM tree WHERE n = 0",
         "INSERT INTO tree VALUES (1, 3, zeroblob(32))",
         "INSERT INTO tree VALUES (2, 0, zeroblob(32))",
+        "UPDATE tree SET hash = 'text' WHERE n = 1",
+        "UPDATE tree SET hash = 7 WHERE n = 1",
     ],
 )
 def test_a_change_of_the_tree_is_found(copied: Path, statement: str) -> None:
@@ -164,7 +166,14 @@ def test_a_change_of_the_tree_is_found(copied: Path, statement: str) -> None:
             connection.execute(f"DROP TRIGGER {name}")
         connection.execute(statement)
         connection.commit()
-    with pytest.raises(VerifierError, match="tree's hash"):
+    with pytest.raises(VerifierError, match=r"tree's hash|cannot be read"):
+        verify_chain(copied)
+
+
+def test_a_tree_that_is_gone_is_missed(copied: Path) -> None:
+    with contextlib.closing(sqlite3.connect(copied / "ledger.db")) as connection:
+        connection.execute("DROP TABLE tree")
+    with pytest.raises(VerifierError, match="cannot be read"):
         verify_chain(copied)
 
 

@@ -163,7 +163,8 @@ class Resolver:
         """
         query = (
             "SELECT id FROM questions WHERE clock = :clock AND state IN ('pending', 'scored', 'void')"
-            " AND due_ns <= :now UNION ALL SELECT id FROM questions WHERE clock = :clock AND state IN ('resolvable', 'error')"
+            " AND due_ns <= :now UNION ALL"
+            " SELECT id FROM questions WHERE clock = :clock AND state IN ('resolvable', 'error')"
             " AND (:all OR due_ns <= :now)"
             " UNION ALL SELECT id FROM questions WHERE clock = :clock AND state = 'resolved'"
         )
