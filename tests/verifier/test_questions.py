@@ -510,3 +510,21 @@ def test_digests_of_forecasts_cannot_be_guessed(tmp_path: Path) -> None:
     (first, _) = entries(tmp_path, "forecast")
     assert "0.5" not in str(first["payload"])
     assert first["reference"] is None
+
+
+def test_a_file_that_somebody_else_has_locked_refuses_for_a_moment_and_loses_nothing(tmp_path: Path) -> None:
+    async def live() -> None:
+        async with service(tmp_path, Scripted()) as own:
+            await own.ask([question("q").to_dict()])
+            await forecast(own, "q", 0.1)
+            own._ledger.writer._connection.execute("PRAGMA busy_timeout = 20")
+            with contextlib.closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                with pytest.raises(sqlite3.OperationalError, match="locked"):
+                    await forecast(own, "q", 0.2)
+                other.execute("ROLLBACK")
+            await forecast(own, "q", 0.3)
+            assert [row["answer"]["probability"] for row in await rows(own, "q")] == [0.1, 0.3]
+
+    run(live())
+    verify_chain(tmp_path)

@@ -6,7 +6,7 @@ What is refused is returned, not raised: an operation that fails has those of it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from openfingym.digests import canonical_json, sha256_of_text
 from openfingym_verifier.problems import Problem
@@ -62,8 +62,7 @@ class QuestionAsked:
         return written.lastrowid
 
 
-@dataclass(frozen=True)
-class Receipt:
+class Receipt(NamedTuple):
     """What a forecaster gets for a forecast that is on the disk."""
 
     forecast: int
@@ -109,9 +108,8 @@ class Forecast:
         if self.idempotency_key is not None and (known := self._replayed(transaction)) is not None:
             return known
         # The condition is the last guard, whatever memory says. A simulated clock may have moved since it was read.
-        guard = _SIMULATED_GUARD if self.simulated else ""
         written = connection.execute(
-            _INSERT_FORECAST + guard,
+            _INSERT_SIMULATED if self.simulated else _INSERT_FORECAST,
             (
                 self.forecaster_id,
                 self.rollout_id,
@@ -182,7 +180,9 @@ _INSERT_FORECAST = (
     " reference, p, log_row) SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM log)"
     " FROM questions WHERE id = ? AND state = 'pending' AND deadline_ns > ?"
 )
-_SIMULATED_GUARD = " AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"
+_INSERT_SIMULATED = (
+    f"{_INSERT_FORECAST} AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"
+)
 
 
 @dataclass(frozen=True)
