@@ -181,7 +181,7 @@ _INSERT_FORECAST = (
     " FROM questions WHERE id = ? AND state = 'pending' AND deadline_ns > ?"
 )
 _INSERT_SIMULATED = (
-    f"{_INSERT_FORECAST} AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"
+    f"{_INSERT_FORECAST} AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"  # noqa: S608  # a constant
 )
 
 
