@@ -48,7 +48,7 @@ def place_options(command: C) -> C:
 
 @click.group()
 def ledger() -> None:
-    """Questions about what has not happened yet: what is asked, what was forecast, and what came.
+    """List, resolve, verify and import questions and their forecasts.
 
     Commands use the ledger in the store, or in --state-folder; with --verifier they ask a running verifier, which needs
     its admin token.
