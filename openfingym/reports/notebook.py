@@ -22,4 +22,4 @@ def report_html(report: Report) -> str:
         parts.append(html_table(table.columns, table.rows, title=f"{data_name(kind)} data: {table.title}", note=said))
     damaged = f"; {len(report.damaged):,} damaged runs are in no figure" if report.damaged else ""
     backed = f"; {report.backed:,} of {report.scored:,} scores are backed by a receipt"
-    return "".join((*parts, f"<p>{report.runs:,} runs{backed}{damaged}</p>"))
+    return "".join((*parts, f"<p>{report.runs:,} runs{damaged}{backed}</p>"))

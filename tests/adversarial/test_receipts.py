@@ -192,13 +192,15 @@ def test_any_byte_of_a_ledgers_rows(ledger: sqlite3.Connection) -> None:
         except sqlite3.IntegrityError:  # its own rules refuse it already
             ledger.execute("ROLLBACK TO before")
             continue
-        (now,) = ledger.execute(f"SELECT CAST({column} AS BLOB) FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
+        # The number of a row is a column too; where that was changed, the row is not at its place any more.
+        found = ledger.execute(f"SELECT CAST({column} AS BLOB) FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
+        now = None if found is None else found[0]
         try:
             log._verify(database, None, None)
         except (VerifierError, sqlite3.DatabaseError, ValueError, KeyError):
             pass
         else:
-            assert now == value, f"{table}.{column} of {rowid}: {value[:80]!r} became {now[:80]!r}"
+            assert now == value, f"{table}.{column} of {rowid}: {value!r} became {now!r}"
         ledger.execute("ROLLBACK TO before")
     log._verify(database, None, None)
 

@@ -94,6 +94,7 @@ TAMPERINGS: dict[str, str] = {
     "swapped": "UPDATE log SET seq = CASE seq WHEN 4 THEN -5 ELSE -4 END WHERE seq IN (4, 5); UPDATE log SET seq = "
     "-seq WHERE seq < 0",
     "forged result": "UPDATE rollouts SET result = replace(result, '\"total\":', '\"total\":1')",
+    "forged head of a result": "UPDATE rollouts SET result = json_set(result, '$.log_head', 'x')",
     "forged feedback": 'UPDATE submissions SET feedback = \'{"metrics":{},"total":0.0}\' WHERE n = 2',
     "forged payload": "UPDATE payloads SET content = zeroblob(length(content)) WHERE submission = 1",
     "lost payload": "DELETE FROM payloads WHERE submission = 1",
@@ -123,6 +124,10 @@ def rewrite_from_third_row(connection: sqlite3.Connection) -> None:
             (forged, head, entry_hash(head, forged.encode()), seq),
         )
         head = entry_hash(head, forged.encode())
+    connection.execute(
+        "UPDATE rollouts SET result = json_set(result, '$.log_head',"
+        " (SELECT hash FROM log WHERE rollout_id = rollouts.id AND json_extract(entry, '$.event') = 'finalized'))"
+    )
 
 
 def test_a_rewritten_log_is_found_by_the_head_in_a_result(ledger: Path, written: tuple[bytes, str]) -> None:

@@ -48,6 +48,11 @@ CREATE TRIGGER log_no_delete BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT, 'the
 CREATE TRIGGER log_no_replace BEFORE INSERT ON log WHEN EXISTS (SELECT 1 FROM log WHERE seq = NEW.seq)
 BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 """
+OTHER_HEADS = """
+SELECT id FROM rollouts WHERE result IS NOT NULL AND json_extract(result, '$.log_head') IS NOT
+(SELECT hash FROM log WHERE rollout_id = rollouts.id AND json_extract(entry, '$.event') = 'finalized')
+"""
+"""Results that state another hash than that of their row, to which they cannot commit by the digest that it holds."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +172,8 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
         stored = database.query("SELECT level, n, hash FROM tree")
         _same("tree's hash", inner, (((row["level"], row["n"]), bytes(row["hash"]).hex()) for row in stored))
     digests.compare(database)
+    for row in database.query(OTHER_HEADS):
+        raise VerifierError(f"the log_head of the result of {row['id']} is not the hash of its row in the log")
     statements.compare(database)
     rows.finish()
     return ChainReport(last, head, base64.b64encode(frontier.root()).decode())
