@@ -1,7 +1,7 @@
 # The two commands of the README, and the ones a contributor needs.
 #   make demo    set up, and run a baseline agent on the five tasks, with verified scores
 #   make test    set up, and pass the tests
-.PHONY: demo test lint format types images bench clean
+.PHONY: demo test lint format types pytest images bench clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -17,14 +17,16 @@ TASKS := commodity-forecast crypto-forecast equity-forecast fx-forecast treasury
 demo: $(VENV)/.demo
 	$(BIN)/openfingym run $(TASKS) --agent $(AGENT)
 
-test: $(VENV)/.dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+# Types are checked in what time the tests leave while they wait for programs and servers.
+test: lint
+	@$(MAKE) --no-print-directory -j 2 types pytest
+
+pytest: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

@@ -71,7 +71,7 @@ def task_folders() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in _all_folders():
         other = found.setdefault(folder.name, folder)
-        if other.resolve() != folder.resolve():
+        if other != folder and other.resolve() != folder.resolve():
             raise TaskError(
                 f"the task name {folder.name!r} is taken by {other}; rename one of the two folders", path=folder
             )

@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 # Before NumPy is loaded, here and in the commands that tests start: where processes share cores, threads of one product
@@ -147,6 +148,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in marked:
             if reason:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage while tests are collected, and never in what that loads: next to nothing of it is any."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _docker_unavailable() -> str | None:

@@ -94,6 +94,7 @@ def test_a_run_says_by_digest_what_it_was_made_of(launcher: Launcher, tmp_path: 
     config = json.loads((result.path / "config.json").read_text())
     assert config["program_sha256"] == hashlib.sha256(LOOK_AROUND.encode()).hexdigest()
     assert config["agent_digest"] == RolloutSpec("t", "d", agent).inputs["agent_digest"]
+    assert config["family"] == package.task.spec.family
     environment = config["environment"]
     if result.backend == "docker":
         inspect = ["docker", "image", "inspect", "--format", "{{.Id}}", environment["image"]]

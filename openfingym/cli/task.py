@@ -417,4 +417,8 @@ def _tell(folder: Path) -> None:
     click.echo(f"wrote {folder}, which holds {printable(', '.join(prepared.files))}: {task.spec.panel}")
     for step in prepared.steps:
         click.echo(printable(f"  {step}"))
-    click.echo("  it says that the data is real, and nothing of source and licence; correct that in task.toml")
+    kind, asset_class = task.spec.dataset.kind, task.spec.asset_class
+    click.echo(
+        f"  it says that the data is {kind} and of asset class {asset_class}, and nothing of source and licence; "
+        "correct that in task.toml"
+    )

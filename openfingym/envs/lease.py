@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from openfingym.errors import OpenFinGymError
+from openfingym.errors import OpenFinGymError, UsageError
 from openfingym.results import RolloutResult
 from openfingym.rollouts.verdict import Acted, judged
 
@@ -48,6 +48,12 @@ class Lease:
     def client(self) -> VerifierClient:
         """A client of the verifier that scores the task."""
         return self.launcher.client_for(self.launcher.packages[0])
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError(
+            "this environment has a rollout at a verifier, and cannot be pickled or copied; make another by "
+            "`openfingym.make`, or copy one that has not taken a step. A training environment can be copied at any time"
+        )
 
     def give_back(self) -> None:
         """Release the verifier; the last environment to do so stops it."""

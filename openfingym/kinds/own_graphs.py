@@ -15,6 +15,8 @@ from openfingym.kinds.start import OwnData
 from openfingym.task.files import read_task_file
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from openfingym.data.graphs import Graph, GraphSet
     from openfingym.kinds.start import Given, Start
     from openfingym.task import DataKind, Task
@@ -85,16 +87,7 @@ def start_from_graphs(start: Start, given: Given) -> Start:
         asks="Score each graph: higher where it is of class 1, lower where it is of class 0.",
         panel=size,
         dataset=None,
-        own_data=OwnData(
-            file=graphs.STORED,
-            content={
-                graphs.STORED: graphs.stored_bytes(own.graphs),
-                graph_sets.NAMES: graphs.names_csv("graph", own.names).encode(),
-            },
-            measure="mixed",
-            names=given.names,
-            steps=own.notes,
-        ),
+        own_data=_own_data(own.graphs, {graph_sets.NAMES: graphs.names_csv("graph", own.names)}, given, own.notes),
     )
 
 
@@ -118,17 +111,16 @@ def start_from_graph(start: Start, given: Given) -> Start:
         asks=f"Score the nodes of a graph for anomalies.{listed}",
         panel=size,
         dataset=None,
-        own_data=OwnData(
-            file=graphs.STORED,
-            content={
-                graphs.STORED: graphs.stored_bytes(own.graph),
-                graphs.NAMES: graphs.names_csv("node", own.names).encode(),
-            },
-            measure="mixed",
-            names=given.names,
-            steps=own.notes,
-        ),
+        own_data=_own_data(own.graph, {graphs.NAMES: graphs.names_csv("node", own.names)}, given, own.notes),
     )
+
+
+def _own_data(items: Graph | GraphSet, names: Mapping[str, str], given: Given, notes: tuple[str, ...]) -> OwnData:
+    """What a task holds of an author's graphs: the graphs, and in a file beside them the names of their items."""
+    from openfingym.data.own import graphs
+
+    content = {graphs.STORED: graphs.stored_bytes(items), **{file: text.encode() for file, text in names.items()}}
+    return OwnData(graphs.STORED, content, "mixed", given.names, notes)
 
 
 def require_graph_options(given: Given) -> None:

@@ -165,6 +165,7 @@ class ModelEndpoint:
     async def _watched(self, body: Json, *, timeout_s: float) -> ParsedCompletion:
         """An attempt, and a note of whether the endpoint works at all."""
         before = time.monotonic()
+        self._outage.asked(timeout_s)
         try:
             answer = await self._attempt(body, timeout_s=timeout_s)
         except Adapted:

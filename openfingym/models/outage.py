@@ -1,6 +1,7 @@
 """Since when an endpoint does not answer, how long it is waited for, and telling people so.
 
-It is told as warnings of this module's logger: at once, and again every :data:`TELL_EVERY_S` seconds.
+It is told as warnings of this module's logger: a failure at once, and again every :data:`TELL_EVERY_S` seconds; a
+silence every as many seconds, until the endpoint answers for the first time. A model that is known to work may think.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ class Outage:
         """Monotonic time of the first attempt, while no connection was made at all."""
         self._told_at: float | None = None
         self._teller: asyncio.Task[None] | None = None
+        """What tells of failures, or before there are any, of a silence."""
+        self._works = False
+        """Whether it ever answered."""
 
     @property
     def unreached(self) -> bool:
@@ -52,6 +56,11 @@ class Outage:
             end = min(end, self._unreached_since + UNREACHED_S)
         return end if self._since is None else min(end, self._since + self._patience_s)
 
+    def asked(self, timeout_s: float) -> None:
+        """A request is sent, whose answer may take ``timeout_s``."""
+        if not self._works and self._teller is None:
+            self._teller = asyncio.get_running_loop().create_task(self._tell_silence(timeout_s))
+
     def failed(self, started: float, reason: str, *, connected: bool) -> None:
         """An attempt that began at ``started`` failed."""
         self._reason = reason
@@ -60,8 +69,9 @@ class Outage:
         elif not self._reached:
             self._unreached_since = self._unreached_since or started
         # Shared by all requests: what has been waited for by one is not waited for once more by each of hundreds.
-        self._since = self._since or started
-        if self._teller is None:
+        if self._since is None:
+            self._since = started
+            self._hush()
             # An endpoint that limits the rate refuses one request and answers the next: not each time is worth a line.
             if self._told_at is None or time.monotonic() - self._told_at >= TELL_EVERY_S:
                 self._say()
@@ -69,7 +79,7 @@ class Outage:
 
     def answered(self) -> None:
         """The endpoint works, whether or not it did what it was asked for."""
-        self._reached, self._unreached_since = True, None
+        self._reached, self._works, self._unreached_since = True, True, None
         if self._since is not None and time.monotonic() - self._since > TELL_EVERY_S:
             _log.warning("%s answers again, after %.0f s", self._place, time.monotonic() - self._since)
         self.forget()
@@ -77,6 +87,9 @@ class Outage:
     def forget(self) -> None:
         """Nobody waits any more: what was is no reason to be less patient with what comes."""
         self._since = None
+        self._hush()
+
+    def _hush(self) -> None:
         if self._teller is not None:
             self._teller.cancel()
             self._teller = None
@@ -85,6 +98,17 @@ class Outage:
         while True:
             await asyncio.sleep(TELL_EVERY_S)
             self._say()
+
+    async def _tell_silence(self, timeout_s: float) -> None:
+        began = time.monotonic()
+        while True:
+            await asyncio.sleep(TELL_EVERY_S)
+            _log.warning(
+                "%s has not answered for %.0f s; this first answer is waited for up to %.0f s",
+                self._place,
+                time.monotonic() - began,
+                timeout_s,
+            )
 
     def _say(self) -> None:
         assert self._since is not None, "the teller ends with the outage"

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from openfingym.adversarial.marks import share_without_skill
 from openfingym.reports.statistics import Estimate, mean_estimate, pass_at_k
-from openfingym.task import DataKind
+from openfingym.task import DataKind, Family
 
 if TYPE_CHECKING:
+    from openfingym.reports.runs import Made
     from openfingym.results import RolloutResult
 
 Field = Literal["agent", "model", "backend"]
@@ -22,7 +23,7 @@ Row = tuple[str, ...]
 ALL = "all"
 """Name of the cell over all families."""
 UNKNOWN = "unknown"
-"""Family of a task that this installation does not know."""
+"""Family of a task that this installation does not know, and of which no run states it."""
 NONE = "-"
 """What stands for the model of a program."""
 
@@ -177,19 +178,23 @@ def kind_order(kind: str) -> tuple[int, str]:
     return (known.index(kind) if kind in known else len(known)), kind
 
 
-def families_of(tasks: Iterable[str]) -> dict[str, str]:
-    """Family of each task as the catalogue has it; ``unknown`` where it does not know the task."""
+def families_of(groups: Sequence[RunGroup], made: Mapping[str, Made]) -> dict[str, str]:
+    """Family of each task as the catalogue has it; of a task known by its folder alone, as a run of it states it."""
     from openfingym import catalog
     from openfingym.errors import TaskError
 
     folders = catalog.task_folders()
+    stated: dict[str, str] = {}
+    for task, run in ((task, run) for group in groups for task, runs in group.tasks.items() for run in runs):
+        family = one.family if (one := made.get(run.rollout_id)) else None
+        stated[task] = family if family is not None and family in get_args(Family) else stated.get(task, UNKNOWN)
     families = {}
-    for task in tasks:
+    for task, of_runs in stated.items():
         name = task.partition("@")[0]
         try:
-            families[task] = str(catalog.load_task(folders[name]).spec.family) if name in folders else UNKNOWN
+            families[task] = str(catalog.load_task(folders[name]).spec.family) if name in folders else of_runs
         except TaskError:
-            families[task] = UNKNOWN
+            families[task] = of_runs
     return families
 
 

@@ -101,7 +101,7 @@ def _facts(report: Report, kinds: list[str]) -> dict[str, str]:
         "Made": report.made_at or "",
         "OpenFinGym": __version__,
         "Runs made with": ", ".join(f"{version} ({count:,})" for version, count in report.versions),
-        "Models": ", ".join(f"{one.model} at {one.where}" for one in report.models[:MODELS])
+        "Models": ", ".join(f"{one.model} ({one.where})" for one in report.models[:MODELS])
         + (f" and {len(report.models) - MODELS} more" if len(report.models) > MODELS else ""),
         "Copies": f"{report.copies:,}, left out" if report.copies else "",
     }

@@ -163,7 +163,7 @@ def make_report(runs: FoundRuns, by: Sequence[Field] = ("agent", "model"), *, se
     if not by or len(set(by)) < len(by):
         raise UsageError(f"rows are grouped by at least one field and each once, found {', '.join(by) or 'none'}")
     groups = grouped(runs.results, by)
-    families = families_of({task for group in groups for task in group.tasks})
+    families = families_of(groups, runs.made)
     return Report(
         by=tuple(by),
         cells=tuple(cells_of(groups, families, seed)),

@@ -41,6 +41,8 @@ class Made:
     """Base URL that its model was asked at, without credentials."""
     version: str | None = None
     """Version of this library that it ran with."""
+    family: str | None = None
+    """Family of its task, as stated."""
     backed: bool = False
     """Whether a receipt in its folder proves that the log of a verifier has its result."""
 
@@ -172,6 +174,7 @@ def _made(folder: Path) -> Made:
         _text(environment, "digest"),
         None if endpoint is None else without_credentials(endpoint),
         _text(config, "openfingym"),
+        _text(config, "family"),
     )
 
 

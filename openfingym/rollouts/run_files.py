@@ -135,6 +135,7 @@ def _config(
         "task": manifest.name,
         "task_version": manifest.version,
         "task_digest": manifest.digest,
+        "family": package.task.spec.family,
         "data_kind": manifest.data_kind,
         "agent": agent.name,
         "agent_digest": _digest_of(agent),

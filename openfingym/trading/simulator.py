@@ -23,7 +23,6 @@ from collections.abc import Sequence
 
 from openfingym.trading.corporate_actions import act
 from openfingym.trading.desk import OrderDesk
-from openfingym.trading.market import MarketRules
 from openfingym.trading.matching import match
 from openfingym.trading.rebalancing import rebalance
 
@@ -31,18 +30,7 @@ from openfingym.trading.rebalancing import rebalance
 class Simulator(OrderDesk):
     """One account in a simulated market; an :class:`~openfingym.trading.executor.Executor`."""
 
-    def __init__(
-        self,
-        market: MarketRules,
-        *,
-        cash: float,
-        closes: Sequence[float],
-        volumes: Sequence[float] | None = None,
-        row: int = 0,
-    ) -> None:
-        """Open an account; see :class:`~openfingym.trading.portfolio.Portfolio`."""
-        super().__init__(market, cash=cash, closes=closes, volumes=volumes, row=row)
-        self._targets: list[float] | None = None
+    _targets: list[float] | None = None
 
     def target(self, weights: Sequence[float]) -> bool:
         """Trade at the next open to these shares of equity, one a symbol, negative for short.

@@ -22,6 +22,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym.verifiers.client import EpisodeStep, VerifiedResult, VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
+from tests.marks import SOCKETS_DROPPED
 
 TRADED = 2
 """Private episodes that are traded; those left out count as if nothing were done in them."""
@@ -31,11 +32,7 @@ TRADING = {"crypto-trading": "fresh", "equity-trading": "twin"}
 ROLLING = {"equity-rolling-forecast": "twin"}
 if os.environ.get("OPENFINGYM_ADVERSARIAL_FULL"):  # its many bars take a minute
     ROLLING |= {"crypto-rolling-forecast": "fresh"}
-# httpcore leaves a unix socket that could not be connected to the garbage collector.
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::{kind}")
-    for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
-]
+pytestmark = SOCKETS_DROPPED
 
 Recording = list[NDArray[np.float64]]
 """The bars of each private episode from its first origin on, float64[1 + steps, S, 5]."""

@@ -84,6 +84,17 @@ def test_where_nothing_can_be_written_it_is_compiled_all_the_same(tmp_path: Path
     assert errors.startswith("compiling, for the first time, the sum")
 
 
+def test_where_the_source_is_read_only_the_cache_is_the_users(tmp_path: Path) -> None:
+    site, home = tmp_path / "site", tmp_path / "home"
+    site.mkdir()
+    home.mkdir()
+    (site / "__pycache__").touch()  # a file where Numba would make a folder: root may write anywhere
+    users = {"NUMBA_CACHE_DIR": "", "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+    said = [start(site, **users).communicate("\n") for _ in range(2)]
+    assert said == [("1\n", COMPILING), ("0\n", "")]
+    assert list(home.rglob("*.nbc"))
+
+
 def test_a_disk_that_is_full_fails_nothing(tmp_path: Path) -> None:
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
     process = start(tmp_path, full, NUMBA_CACHE_DIR=str(tmp_path / "cache"))

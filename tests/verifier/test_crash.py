@@ -18,12 +18,9 @@ from openfingym.errors import SubmissionError, VerifierError
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import RolloutTicket, VerifierClient
 from openfingym_verifier.log import verify_chain
+from tests.marks import SOCKETS_DROPPED
 
-# httpcore leaves a unix socket that could not be connected to the garbage collector.
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::{kind}")
-    for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
-]
+pytestmark = SOCKETS_DROPPED
 
 
 def shaped(package: BuiltPackage, seed: int) -> np.ndarray:

@@ -39,15 +39,12 @@ from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.service import Service
 from openfingym_verifier.truth import load_tasks
+from tests.marks import SOCKETS_DROPPED
 
 TASK = "equity-rolling-forecast"
 STEPS, SYMBOLS, EPISODES = 100, 3, 5
 LIVE = "ws://verifier/v1/episodes/live"
-# httpcore leaves a unix socket that could not be connected to the garbage collector.
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::{kind}")
-    for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
-]
+pytestmark = SOCKETS_DROPPED
 
 
 @pytest.fixture(scope="module")

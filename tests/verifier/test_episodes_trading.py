@@ -18,14 +18,11 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.task.episodes import Episode, Step
 from openfingym.verifiers.client import EpisodeStep, VerifierClient
 from openfingym_verifier.log import verify_chain
+from tests.marks import SOCKETS_DROPPED
 
 TASK = "equity-trading"
 SYMBOLS = ("aapl", "ibm", "msft")
-# httpcore leaves a unix socket that could not be connected to the garbage collector.
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::{kind}")
-    for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
-]
+pytestmark = SOCKETS_DROPPED
 
 
 @pytest.fixture(scope="module")

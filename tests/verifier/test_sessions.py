@@ -16,17 +16,14 @@ from openfingym.errors import SubmissionError, VerifierError
 from openfingym.market.session.taped import replayed
 from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.log import verify_chain
+from tests.marks import SOCKETS_DROPPED
 
 TASK = "quick-live"
 LIVE: dict[str, object] = {"venue": "simulated"}
 BUY = {"weights": [0.4, 0.3, 0.3]}
 Scenario = Callable[[Any, Path], None]
 
-# httpcore leaves a unix socket that could not be connected to the garbage collector.
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::{kind}")
-    for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
-]
+pytestmark = SOCKETS_DROPPED
 
 
 def refusal(action: Callable[[], object]) -> str | None:

@@ -26,6 +26,7 @@ from openfingym_verifier.problems import Problem
 from openfingym_verifier.service import Service
 from openfingym_verifier.truth import HiddenTask, load_tasks
 from openfingym_verifier.workers import MAX_TAPES, Workers
+from tests.marks import SOCKETS_DROPPED
 
 FORECAST, GRAPHS, FRESH_BARS, REAL_BARS, TRADED_BARS, REAL = (
     "crypto-forecast",
@@ -35,11 +36,7 @@ FORECAST, GRAPHS, FRESH_BARS, REAL_BARS, TRADED_BARS, REAL = (
     "equity-trading",
     "treasury-forecast",
 )
-# httpcore leaves a unix socket that could not be connected to the garbage collector.
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::{kind}")
-    for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
-]
+pytestmark = SOCKETS_DROPPED
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ the parent died.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
@@ -35,8 +34,6 @@ def _stop_at_eof(stop: Callable[[], None]) -> None:
 
 def main() -> int:
     """Serve until stdin ends."""
-    # Nothing of what is loaded until it is ready is garbage: to look for some takes a twelfth of the start.
-    gc.disable()
     # Through a pipe: arguments and environment can be read by other processes of the user.
     order = json.loads(sys.stdin.readline())
     try:
@@ -46,8 +43,6 @@ def main() -> int:
 
         def ready(_addresses: list[str], stop: Callable[[], None]) -> None:
             threading.Thread(target=_stop_at_eof, args=(stop,), name="parent-watch", daemon=True).start()
-            gc.freeze()
-            gc.enable()
             _reply({"ready": True})
 
         serve(

@@ -110,7 +110,8 @@ class Conversation:
         """Positions of the model's messages."""
         self._offering = False
         """Whether the model was offered tools when it was last asked."""
-        self._useless = 0
+        self._useless: list[EndName] = []
+        """What was of no use in the latest answers, since one was of use."""
         self._ever_useful = False
         self._done: Counter[str] = Counter()
         """How often each call was made with the same result, by its digest."""
@@ -237,7 +238,7 @@ class Conversation:
 
     def useful(self) -> None:
         """Record that an answer was of use."""
-        self._useless, self._ever_useful = 0, True
+        self._useless, self._ever_useful = [], True
 
     def weigh(self, made: Sequence[tuple[ToolCall, ToolOutcome]], *, told: str | None) -> None:
         """Record whether an answer was of use, by the calls that it made and what came of them.
@@ -281,10 +282,9 @@ class Conversation:
         Raises:
             Ended: the model has given too many useless answers.
         """
-        self._useless += 1
-        if once or self._useless >= (self.meter.allowance.useless or USELESS_IN_A_ROW):
-            number, answers = (self._useless, "answers in a row") if self._useless > 1 else ("its", "answer")
-            reason = _USELESS.get(how, how).format(f"{number} {answers}")
+        self._useless.append(how)
+        if once or len(self._useless) >= (self.meter.allowance.useless or USELESS_IN_A_ROW):
+            reason = _why(self._useless)
             raise Ended(how, reason if found is None else f"{reason}: {found}")
         self._close_calls()
         if told is not None:
@@ -417,10 +417,20 @@ _USELESS: Mapping[EndName, str] = {
     "silent": "{} empty",
     "bad-calls": "{} with calls of tools that do not exist, or with arguments that are none",
     "no-program": "{} without a program or a call",
-    "failed": "{} that were not understood",
+    "failed": "{} not understood",
     "no-progress": "no progress in {}",
     "stopped": "{} that it was done, while nothing was answered",
 }
+
+
+def _why(useless: Sequence[EndName]) -> str:
+    """What was of no use in answers in a row, at least one."""
+    sorts = {how: useless.count(how) for how in useless}
+    if len(sorts) == 1:
+        answers = f"{len(useless)} answers in a row" if len(useless) > 1 else "its answer"
+        return _USELESS.get(useless[0], useless[0]).format(answers)
+    parts = "; ".join(_USELESS.get(how, f"{{}} {how}").format(number) for how, number in sorts.items())
+    return f"{len(useless)} useless answers in a row: {parts}"
 
 
 def _digest(call: ToolCall, found: ToolOutcome) -> str:

@@ -31,9 +31,8 @@ finds none reads ``/task/instruction.md``.
 - ``run_python(code)``: runs a program in ``/work``, with the task's ``interface``; answers what it prints.
 - ``read_file(path)``, ``write_file(path, content)``: in the container.
 - ``submit(path)``: submits the array in a ``.npy`` file below ``/work``; answers the feedback or what is wrong.
-- ``start_episode(practice)``: begins an episode of a sequential task, and answers the first observation. Without this
-tool, whoever
-  offers ``step`` has begun.
+- ``start_episode(practice)``: begins an episode of a sequential task, and answers the first observation. Without
+  this tool, whoever offers ``step`` has begun.
 - ``step(action)``, or ``step(action, wait)``: the next action of a sequential task, a JSON value as the
   task's instruction has it, null to do nothing; then ``wait`` steps with nothing done; answers the next
   observation. Whoever offers the tool ends the conversation when the last episode is over. Where it is

@@ -49,6 +49,11 @@ def martingale(make_task: MakeTask) -> BuiltPackage:
     return make_task("martingale", prices(autoregression(2, 2400, 2, 0.0)), RETURNS, F1)
 
 
+@pytest.fixture(scope="module")
+def leaning_prices(make_task: MakeTask) -> BuiltPackage:
+    return make_task("leaning-prices", prices(autoregression(3, 2400, 2, 0.6)), PRICES, ERRORS)
+
+
 @pytest.mark.parametrize("agent", ["ridge", "gbm", "var", "arima"])
 def test_a_planted_autoregression_is_found(agent: str, leaning: BuiltPackage, run_on: Run) -> None:
     result = run_on(leaning, agent)
@@ -58,9 +63,8 @@ def test_a_planted_autoregression_is_found(agent: str, leaning: BuiltPackage, ru
 
 
 @pytest.mark.parametrize("agent", ["ridge", "gbm", "var", "arima"])
-def test_a_planted_autoregression_of_prices_is_found_too(agent: str, make_task: MakeTask, run_on: Run) -> None:
-    package = make_task(f"leaning-prices-{agent}", prices(autoregression(3, 2400, 2, 0.6)), PRICES, ERRORS)
-    result = run_on(package, agent)
+def test_a_planted_autoregression_of_prices_is_found_too(agent: str, leaning_prices: BuiltPackage, run_on: Run) -> None:
+    result = run_on(leaning_prices, agent)
     assert result.relative_total is not None
     assert result.relative_total < 0.93
 
@@ -161,10 +165,14 @@ def test_curves_come_with_intervals_that_hold_what_they_should(agent: str, run_o
 TARGETS = {**PRICES, "targets": ["c1"]}
 
 
+@pytest.fixture(scope="module")
+def one_of_three(make_task: MakeTask) -> BuiltPackage:
+    return make_task("one-of-three", prices(autoregression(8, 1200, 3, 0.0)), TARGETS, F1)
+
+
 @pytest.mark.parametrize("agent", ["naive", *ANY_PANEL, "historical"])
-def test_a_target_that_is_one_of_several_channels(agent: str, make_task: MakeTask, run_on: Run) -> None:
-    package = make_task(f"targets-{agent}", prices(autoregression(8, 1200, 3, 0.0)), TARGETS, F1)
-    result = run_on(package, agent)
+def test_a_target_that_is_one_of_several_channels(agent: str, one_of_three: BuiltPackage, run_on: Run) -> None:
+    result = run_on(one_of_three, agent)
     assert result.relative_total is not None
     assert result.relative_total < 1.5
 
@@ -172,9 +180,13 @@ def test_a_target_that_is_one_of_several_channels(agent: str, make_task: MakeTas
 POOLED = {"kind": "forecast", "lookback": 15, "horizon": 1, "value_semantics": "log_return", "pooled": True}
 
 
+@pytest.fixture(scope="module")
+def pooled(make_task: MakeTask) -> BuiltPackage:
+    return make_task("pooled", prices(autoregression(9, 1000, 4, 0.5)), POOLED, ERRORS)
+
+
 @pytest.mark.parametrize("agent", ["mean", "seasonal", "ridge", "gbm"])
-def test_pooled_series(agent: str, make_task: MakeTask, run_on: Run) -> None:
-    package = make_task(f"pooled-{agent}", prices(autoregression(9, 1000, 4, 0.5)), POOLED, ERRORS)
-    result = run_on(package, agent)
+def test_pooled_series(agent: str, pooled: BuiltPackage, run_on: Run) -> None:
+    result = run_on(pooled, agent)
     assert result.relative_total is not None
     assert result.relative_total < (0.95 if agent in {"ridge", "gbm"} else 1.02)

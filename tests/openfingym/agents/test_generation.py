@@ -104,11 +104,15 @@ def test_a_copier_is_refused_where_the_generators_are_not(returns: BuiltPackage)
     assert "memorised" in str(result.reason)
 
 
+@pytest.fixture(scope="module")
+def levels(make_task: MakeTask) -> BuiltPackage:
+    return make_task("generated-prices", stock_prices(3, 2000), LEVELS, METRICS)
+
+
 @pytest.mark.parametrize("agent", AGENTS)
-def test_prices_stay_positive_and_start_where_windows_start(agent: str, make_task: MakeTask, run_on: Run) -> None:
-    package = make_task(f"generated-prices-{agent}", stock_prices(3, 2000), LEVELS, METRICS)
-    result = run_on(package, agent)
-    values, train = submitted(result), package.array("train_targets")
+def test_prices_stay_positive_and_start_where_windows_start(agent: str, levels: BuiltPackage, run_on: Run) -> None:
+    result = run_on(levels, agent)
+    values, train = submitted(result), levels.array("train_targets")
     assert (values > 0.0).all()
     assert values[:, 0].min() >= train[:, 0].min()
     assert values[:, 0].max() <= train[:, 0].max()

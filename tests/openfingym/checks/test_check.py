@@ -38,23 +38,31 @@ def test_an_unbuildable_task_is_a_finding(own_task: Path) -> None:
     assert report.findings[-1].name == "build"
 
 
-def test_a_range_no_answer_can_meet_is_a_finding(own_task: Path) -> None:
-    path = own_task / "task.toml"
+def test_a_range_no_answer_can_meet_is_a_finding(short_task: Path) -> None:
+    path = short_task / "task.toml"
     path.write_text(path.read_text().replace("high = 1.0", "high = 0.001"))
     failed = {
-        finding.name: finding.detail for finding in check_task(load_task(own_task)).findings if not finding.passed
+        finding.name: finding.detail for finding in check_task(load_task(short_task)).findings if not finding.passed
     }
     assert "no answer could match" in failed["contract"]
 
 
-def test_an_interface_that_carries_the_labels_is_caught(own_task: Path) -> None:
+def test_an_interface_that_carries_the_labels_is_caught(short_task: Path) -> None:
     """The defect a careless author would really make: labels pasted into the task's own module."""
-    truth = build(load_task(own_task)).read_truth()["targets"]
-    (own_task / "interface.py").write_text(f"ANSWERS = {np.round(truth[3:5], 6).tolist()}\n")
+    truth = build(load_task(short_task)).read_truth()["targets"]
+    (short_task / "interface.py").write_text(f"ANSWERS = {np.round(truth[3:5], 6).tolist()}\n")
     failed = {
-        finding.name: finding.detail for finding in check_task(load_task(own_task)).findings if not finding.passed
+        finding.name: finding.detail for finding in check_task(load_task(short_task)).findings if not finding.passed
     }
     assert "interface.py" in failed["leak"]
+
+
+@pytest.fixture
+def short_task(own_task: Path) -> Path:
+    """The scaffolded task over two fifths of its rows: what is looked for is as well found in fewer."""
+    rows = (own_task / "data.csv").read_text().splitlines(keepends=True)
+    (own_task / "data.csv").write_text("".join(rows[:600]))
+    return own_task
 
 
 def _with_a_blob(folder: Path) -> None:
@@ -80,14 +88,14 @@ def _leak(folder: Path) -> tuple[bool, str]:
     )
 
 
-def test_a_finding_can_be_waived_with_a_reason(own_task: Path) -> None:
-    _with_a_blob(own_task)
-    passed, detail = _leak(own_task)
+def test_a_finding_can_be_waived_with_a_reason(short_task: Path) -> None:
+    _with_a_blob(short_task)
+    passed, detail = _leak(short_task)
     assert not passed
     assert "instruction.md: text of unexplained entropy (characters" in detail
     assert "[[metadata.openfingym.waivers]]" in detail
-    _waive(own_task, "text of unexplained entropy")
-    assert _leak(own_task) == (
+    _waive(short_task, "text of unexplained entropy")
+    assert _leak(short_task) == (
         True,
         (
             "no hidden values in any public file, in any common encoding, rounding, order or transform; "
@@ -96,26 +104,26 @@ def test_a_finding_can_be_waived_with_a_reason(own_task: Path) -> None:
     )
 
 
-def test_a_waiver_holds_for_its_own_file_and_finding_only(own_task: Path) -> None:
-    _with_a_blob(own_task)
-    _waive(own_task, "text of unexplained entropy", file="interface.py")
-    assert not _leak(own_task)[0]
-    truth = build(load_task(own_task)).read_truth()["targets"]
-    (own_task / "task.toml").write_text(
-        (own_task / "task.toml").read_text().replace('"interface.py"', '"instruction.md"')
+def test_a_waiver_holds_for_its_own_file_and_finding_only(short_task: Path) -> None:
+    _with_a_blob(short_task)
+    _waive(short_task, "text of unexplained entropy", file="interface.py")
+    assert not _leak(short_task)[0]
+    truth = build(load_task(short_task)).read_truth()["targets"]
+    (short_task / "task.toml").write_text(
+        (short_task / "task.toml").read_text().replace('"interface.py"', '"instruction.md"')
     )
-    assert _leak(own_task)[0]
-    path = own_task / "instruction.md"
+    assert _leak(short_task)[0]
+    path = short_task / "instruction.md"
     path.write_text(f"{path.read_text()}\n{' '.join(f'{value:.8f}' for value in truth[5].ravel())}\n")
-    passed, detail = _leak(own_task)
+    passed, detail = _leak(short_task)
     assert not passed
     assert "targets" in detail
     assert "hidden row 5" in detail
 
 
-def test_a_waiver_of_what_is_not_there_is_reported(own_task: Path) -> None:
-    _waive(own_task, "text of unexplained entropy")
-    passed, detail = _leak(own_task)
+def test_a_waiver_of_what_is_not_there_is_reported(short_task: Path) -> None:
+    _waive(short_task, "text of unexplained entropy")
+    passed, detail = _leak(short_task)
     assert not passed
     assert "'text of unexplained entropy' in instruction.md" in detail
     assert "remove" in detail

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import gymnasium
@@ -75,6 +77,15 @@ def test_public_fold_predictions_do_not_move_the_reward(env: BatchEnv, treasury:
     env.reset(seed=0)
     _, after, *_ = env.step(predictions)
     assert before == after
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_one_with_a_rollout_says_that_it_cannot_be_copied(env: BatchEnv, copied: Callable[[object], BatchEnv]) -> None:
+    fresh = copied(openfingym.make("treasury-forecast"))
+    assert fresh.reset(seed=0)[0].keys() == env.reset(seed=0)[0].keys()
+    env.step(last_value(env.reset(seed=0)[0]))
+    with pytest.raises(UsageError, match=r"has a rollout at a verifier.*make another by `openfingym.make`"):
+        copied(env)
 
 
 def test_reset_is_deterministic_and_says_what_is_asked(env: BatchEnv) -> None:

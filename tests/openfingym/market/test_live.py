@@ -8,7 +8,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,49 +27,19 @@ from openfingym.market.tape import NoRecorder, Record, RecordKind
 from openfingym.market.ticks import Trade
 from openfingym.market.transport import AiohttpTransport, Transport, WebsocketsTransport
 from tests.openfingym.market.plain import PlainMarket, _rest, trade_frame
+from tests.openfingym.market.served import Served
 
 TRANSPORTS = (AiohttpTransport, WebsocketsTransport)
 
 
-class Server:
-    """A venue of one symbol on a port of its own, in a thread of its own; ``send`` trades, ``cut`` connections."""
+class Server(Served):
+    """A venue of one symbol; ``send`` trades, ``cut`` connections."""
 
     def __init__(self) -> None:
+        super().__init__(web.get("/stream", self._stream), web.get("/api/v3/{what:.*}", self._rest))
         self.sockets: list[web.WebSocketResponse] = []
         self.history: list[Trade] = []
         self.refusals: list[web.Response] = []
-        self.loop = asyncio.new_event_loop()
-        self.url = ""
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._ready.wait(10)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(10)
-        self.loop.close()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        runner = self.loop.run_until_complete(self._start())
-        self._ready.set()
-        self.loop.run_forever()
-        self.loop.run_until_complete(runner.cleanup())
-
-    async def _start(self) -> web.AppRunner:
-        app = web.Application()
-        app.router.add_get("/stream", self._stream)
-        app.router.add_get("/api/v3/{what:.*}", self._rest)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"127.0.0.1:{runner.addresses[0][1]}"
-        return runner
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         if self.refusals:
@@ -138,7 +108,7 @@ def server() -> Iterator[Server]:
 
 
 def feed_of(server: Server) -> BinanceFeed:
-    url = server.url
+    url = server.address
     return BinanceFeed(["BTCUSDT"], stream_url=f"ws://{url}", rest_url=f"http://{url}", simulated=True)
 
 
@@ -239,7 +209,7 @@ def test_what_a_transport_cannot_open_or_has_lost_is_an_error_of_ours(
         carrier = transport()
         try:
             server.refusals.append(web.Response(status=429, headers={"Retry-After": "7"}))
-            address = Address(f"ws://{server.url}/stream", {"Secret": "hush"})
+            address = Address(f"ws://{server.address}/stream", {"Secret": "hush"})
             with pytest.raises(ConnectionClosedError, match="429") as refused:
                 await carrier.connect(address)
             assert refused.value.retry_after_s == 7
@@ -314,7 +284,7 @@ def test_a_cut_cable_is_noticed_though_nothing_is_closed(
                         writer.write(content)
 
         async def join(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            host, port = server.url.split(":")
+            host, port = server.address.split(":")
             far_reader, far_writer = await asyncio.open_connection(host, int(port))
             ends.extend((writer, far_writer))
             joined.extend(asyncio.create_task(each) for each in (carry(reader, far_writer), carry(far_reader, writer)))
@@ -340,7 +310,7 @@ def test_a_cut_cable_is_noticed_though_nothing_is_closed(
 
 def test_a_rest_answer_is_never_an_exception(server: Server) -> None:
     async def scenario() -> None:
-        client = RestClient(Address(f"http://{server.url}"), timeout_s=0.3)
+        client = RestClient(Address(f"http://{server.address}"), timeout_s=0.3)
         try:
             answer = await client.ask(Request("GET", "/api/v3/limited"))
             assert (answer.status, answer.retry_after_s, answer.used) == (429, 7.0, 1234)

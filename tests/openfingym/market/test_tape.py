@@ -37,7 +37,6 @@ from tests.openfingym.market.tapes import (
     entry_of,
     later,
     read,
-    short_tape,
     trade,
     written,
 )
@@ -45,12 +44,6 @@ from tests.openfingym.market.tapes import (
 instants = st.builds(Instant, st.integers(0, 2**62), st.integers(0, 2**62))
 payloads = st.binary(max_size=60) | st.text(st.characters(), max_size=40)
 entries = st.tuples(st.sampled_from(list(RecordKind)), instants, st.integers(0, 2**32 - 1), payloads)
-
-
-@pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A short tape, which nothing here may change."""
-    return short_tape(tmp_path_factory.mktemp("tapes") / "short.tape")
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

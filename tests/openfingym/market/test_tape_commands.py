@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from openfingym.cli import cli
@@ -18,16 +17,9 @@ from openfingym.market.tape_summary import summarize
 from tests.openfingym.market.tapes import (
     BEGAN,
     later,
-    short_tape,
     trade,
     written,
 )
-
-
-@pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A short tape, which nothing here may change."""
-    return short_tape(tmp_path_factory.mktemp("tapes") / "short.tape")
 
 
 def test_commands_say_what_a_tape_holds(short: Path, tmp_path: Path) -> None:

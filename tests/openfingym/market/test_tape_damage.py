@@ -32,14 +32,7 @@ from tests.openfingym.market.tapes import (
     VENUE,
     block_begins,
     read,
-    short_tape,
 )
-
-
-@pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A short tape, which nothing here may change."""
-    return short_tape(tmp_path_factory.mktemp("tapes") / "short.tape")
 
 
 def test_a_cut_at_any_byte_leaves_a_prefix(short: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from openfingym.metrics.registry import METRICS
 HEAVY = {
     "disc_fast": {"repeats": 1},
     "sig_mmd": {"paths": 64},
-    "disc_gru": {"repeats": 1},
+    "disc_gru": {"repeats": 1, "epochs": 10},
     "pred_lstm": {"epochs": 5},
 }
 NEEDS_TORCH = {"disc_gru", "pred_lstm"}

@@ -85,6 +85,36 @@ def test_the_end_of_an_outage_is_told(caplog: pytest.LogCaptureFixture, monkeypa
     assert "answers again, after" in said[-1]
 
 
+def test_a_silence_is_told_before_it_is_a_failure(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openfingym.models.outage.TELL_EVERY_S", 0.3)
+    with StandIn() as stand_in, caplog.at_level(logging.WARNING, "openfingym"), pytest.raises(ModelUnavailableError):
+        ask(stand_in.base_url, model="stand-in/competent+hang", patience_s=1.5)
+    said = [record.getMessage() for record in caplog.records]
+    assert re.fullmatch(
+        r"http://127.0.0.1:\d+/v1 has not answered for \d s; this first answer is waited for up to \d s", said[0]
+    )
+    assert "does not answer" in said[-1]
+    assert "no answer within 1.5 s" in said[-1]
+
+
+def test_a_model_that_is_known_to_work_may_think(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openfingym.models.outage.TELL_EVERY_S", 0.3)
+
+    async def asking(url: str) -> None:
+        async with ModelEndpoint(url, "none", patience_s=1.5, loopback=True) as endpoint:
+            await endpoint.model("stand-in/competent").complete(HELLO)
+            with pytest.raises(ModelUnavailableError):
+                await endpoint.model("stand-in/competent+hang").complete(HELLO)
+
+    with StandIn() as stand_in, caplog.at_level(logging.WARNING, "openfingym"):
+        asyncio.run(asking(stand_in.base_url))
+    assert not [record for record in caplog.records if "first answer" in record.getMessage()]
+
+
 def test_endpoints_that_work_are_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
     with StandIn() as stand_in, caplog.at_level(logging.WARNING, "openfingym"):
         # A request that is sent in another form is no outage, and refusals that alternate with answers are one line.

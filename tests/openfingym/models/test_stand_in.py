@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from openfingym.agents import Agent
 from openfingym.catalog import load_task
 from openfingym.models import Message, Tool, ToolCall
 from openfingym.models.testing import BLOCKS_MARKER, POLICIES, CompletionRequest, StandIn, find_policy
+from openfingym.models.testing.__main__ import main as serve
 from openfingym.models.testing.answers import answer
 from openfingym.models.testing.brief import WAYS, InstructionFacts
 from openfingym.models.text_tools import as_text
@@ -304,3 +306,15 @@ def test_a_server_of_its_own() -> None:
     finally:
         process.terminate()
         process.communicate()
+
+
+def test_a_server_of_its_own_says_how_it_is_started_and_why_it_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
+    for wrong, why in (("--port", "No such option"), ("web", "'web' is not a valid integer"), ("70000", "0<=x<=65535")):
+        with pytest.raises(SystemExit) as ended:
+            serve([wrong])
+        assert ended.value.code == 2
+        assert why in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit) as ended:
+        serve([str(taken.getsockname()[1])])
+    assert ended.value.code == 1
+    assert re.search(r"port \d+ cannot be taken \(.*in use.*\); give another, or none", capsys.readouterr().err)

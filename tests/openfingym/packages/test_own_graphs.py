@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -145,6 +146,8 @@ def test_a_task_from_a_graph_passes_and_is_scored(tmp_path: Path) -> None:
     )
     assert run.exit_code == 0, run.output
     assert "scored" in run.output
+    report = CliRunner().invoke(cli, ["report", str(tmp_path / "run"), "--json"], catch_exceptions=False)
+    assert {cell["family"] for cell in json.loads(report.stdout)["cells"]} == {"fraud"}
 
 
 def test_equal_files_give_equal_packages(tmp_path: Path) -> None:

@@ -210,6 +210,7 @@ def test_a_copy_of_a_known_task_on_own_data(tmp_path: Path) -> None:
     options = ["--like", "treasury-forecast", "--from", str(path), "--to", str(tmp_path)]
     run = CliRunner().invoke(cli, ["task", "new", "mine", *options], catch_exceptions=False)
     assert run.exit_code == 0, run.output
+    assert "it says that the data is real and of asset class rates" in run.output
     mine, known = Task.read(tmp_path / "mine").spec, load_task("treasury-forecast").spec
     assert (mine.contract, mine.scoring, mine.split) == (known.contract, known.scoring, known.split)
     assert mine.provenance.catalogue_id is None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from openfingym import catalog
 from openfingym.reports.cells import ALL, UNKNOWN, Cost, cells_of, families_of, grouped, task_cells_of
+from openfingym.reports.runs import Made
 from tests.openfingym.reports.made import failed, scored
 
 FORECASTS = [f"fx-forecast-v{n}" for n in range(2, 8)]
@@ -20,13 +21,12 @@ BY = ("agent", "model")
 
 def cells(*results, by=BY):
     groups = grouped(results, by)
-    families = families_of({task for group in groups for task in group.tasks})
-    return cells_of(groups, families, 0)
+    return cells_of(groups, families_of(groups, {}), 0)
 
 
 def task_cells(*results):
     (group,) = grouped(results, BY)
-    return {cell.task: cell for cell in task_cells_of(group, families_of(group.tasks), 0)}
+    return {cell.task: cell for cell in task_cells_of(group, families_of([group], {}), 0)}
 
 
 def test_skill_is_one_minus_the_geometric_mean_over_tasks_of_runs():
@@ -109,16 +109,28 @@ def test_builds_of_a_task_are_tasks_of_their_own():
 
 
 def test_families_are_the_catalogues_and_an_unknown_task_is_said_to_be():
-    names = [
-        "ou-generation",
-        "amazon-fraud",
-        "equity-trading",
-        "treasury-forecast",
-        "treasury-forecast@dddddddd",
-        "gone",
-    ]
     known = {info.name: info.family for info in catalog.tasks()}
-    assert families_of(names) == {name: known.get(name.partition("@")[0], UNKNOWN) for name in names}
+    names = ["ou-generation", "amazon-fraud", "equity-trading", "treasury-forecast", "gone"]
+    groups = grouped([scored(0.5, task=name) for name in names], BY)
+    assert families_of(groups, {}) == {name: known.get(name, UNKNOWN) for name in names}
+    builds = grouped([scored(0.5), scored(0.5, task_digest="e" * 64)], BY)
+    assert set(families_of(builds, {}).values()) == {"forecasting"}
+
+
+def test_the_family_of_a_task_known_by_its_folder_alone_is_what_its_runs_state():
+    mine, again, odd, ours = (
+        scored(0.5, task="mine"),
+        scored(0.5, task="mine", agent="naive"),
+        scored(0.5, task="odd"),
+        scored(0.5),
+    )
+    made = {
+        again.rollout_id: Made(family="fraud"),
+        odd.rollout_id: Made(family="<b>"),
+        ours.rollout_id: Made(family="fraud"),  # the catalogue knows better
+    }
+    found = families_of(grouped([again, mine, odd, ours], BY), made)
+    assert found == {"mine": "fraud", "odd": UNKNOWN, "treasury-forecast": "forecasting"}
 
 
 def test_families_come_in_the_papers_order_and_all_together_last():

@@ -195,7 +195,7 @@ def test_a_report_says_what_it_is_about(tmp_path):
     assert told["folders"] == [str(tmp_path / "my-runs")]
     assert (told["openfingym"], told["versions"]) == (__version__, {"0.0.9": 1, "0.1.0": 1})
     page = render(report)
-    for text in (*told["folders"], told["made_at"], __version__, "0.0.9 (1), 0.1.0 (1)", "m at http://0.0.9/v1"):
+    for text in (*told["folders"], told["made_at"], __version__, "0.0.9 (1), 0.1.0 (1)", "m (http://0.0.9/v1)"):
         assert str(text) in page
 
 

@@ -49,8 +49,14 @@ def test_every_sort_of_rubbish(sort: str, play: Play) -> None:
         boundary = "model" if how == "refused" else "protocol"
         assert (left.result.state, left.result.boundary, left.result.ended_by) == ("rejected", boundary, how), agent
         assert left.record.failure == boundary
-        assert left.result.reason
+        assert str(left.result.reason).startswith("3 answers in a row ") == (agent != "oneshot" and how != "refused")
         assert left.result.turns == (1 if agent == "oneshot" or how == "refused" else 3)
+
+
+def test_what_was_of_no_use_is_told_of_each_of_the_answers(play: Play) -> None:
+    left = play("react", "broken")  # rubbish of another sort every turn
+    each = "1 empty; 1 without a program or a call; 1 cut off for length"
+    assert str(left.result.reason).startswith(f"3 useless answers in a row: {each}; no submission was accepted")
 
 
 def test_programs_that_never_run_spend_the_turns(play: Play) -> None:

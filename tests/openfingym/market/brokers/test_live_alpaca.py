@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -21,39 +20,21 @@ from openfingym.market.feed import Request
 from openfingym.market.keys import Keys
 from openfingym.trading.orders import Order, OrderType, Side
 from tests.openfingym.market.brokers.fake_alpaca import INSTRUMENTS, FakeAlpaca
+from tests.openfingym.market.served import Served
 
 KEYS = Keys("PK-the-key-of-ann", "the-secret-nobody-may-see")
 
 
-class AlpacaServer:
+class AlpacaServer(Served):
     """:class:`FakeAlpaca` on a port of its own, in a thread of its own."""
 
     def __init__(self) -> None:
-        self.fake, self.address, self.cut = FakeAlpaca(), "", False
-        self.loop = asyncio.new_event_loop()
-        self._begun = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        assert self._begun.wait(10)
+        super().__init__(web.get("/stream", self._stream), web.route("*", "/v2/{rest:.*}", self._rest))
+        self.fake, self.cut = FakeAlpaca(), False
 
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        runner = self.loop.run_until_complete(self._start())
-        self._begun.set()
-        self.loop.run_forever()
-        self.loop.run_until_complete(runner.cleanup())
-        self.loop.close()
-
-    async def _start(self) -> web.AppRunner:
-        app = web.Application()
-        app.router.add_get("/stream", self._stream)
-        app.router.add_route("*", "/v2/{rest:.*}", self._rest)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        self.address = f"127.0.0.1:{runner.addresses[0][1]}"
-        return runner
+    def __exit__(self, *_: object) -> None:
+        self.cut = True
+        super().__exit__()
 
     async def _rest(self, request: web.Request) -> web.Response:
         self.fake.now = time.time_ns()
@@ -87,11 +68,6 @@ class AlpacaServer:
     async def _send(socket: web.WebSocketResponse, value: object) -> None:
         await socket.send_bytes(json.dumps(value).encode())
 
-    def stop(self) -> None:
-        self.cut = True
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(10)
-
     def fill(self, quantity: str, price: str) -> None:
         async def done() -> None:
             self.fake.now = time.time_ns()
@@ -105,9 +81,8 @@ class AlpacaServer:
 
 @pytest.fixture
 def server() -> Iterator[AlpacaServer]:
-    running = AlpacaServer()
-    yield running
-    running.stop()
+    with AlpacaServer() as running:
+        yield running
 
 
 def until(holds: Callable[[], bool]) -> None:
