@@ -36,6 +36,7 @@ COMMANDS = {
     "tape": ("openfingym.cli.tape:tape", "Look at session tapes: everything that went into a live session."),
     "receipt": ("openfingym.cli.receipt:receipt", "Show and check receipts: what proves a score to others."),
     "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, ask it how it is, and say who takes part."),
+    "ledger": ("openfingym.cli.ledger:ledger", "List, resolve, verify and import questions and their forecasts."),
     "image": ("openfingym.cli.image:image", "Build the agent image for the docker backend."),
     "doctor": ("openfingym.cli.doctor:doctor", "Say what works on this machine, and what to do about the rest."),
 }

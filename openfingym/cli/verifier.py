@@ -110,6 +110,20 @@ for command in (participant, season, collect):
     help="Give every rollout hidden data of its own, where its task can have any. Default: with the strict policy.",
 )
 @click.option(
+    "--resolve-every",
+    "resolve_every",
+    type=click.FloatRange(min=1.0),
+    metavar="S",
+    help="Look for questions that are due every S seconds. Default: only when `openfingym ledger resolve` asks.",
+)
+@click.option(
+    "--void-after",
+    "void_after",
+    type=click.FloatRange(min=0.0),
+    metavar="DAYS",
+    help="Days after its evaluation time that a question is void without a truth. Default: 14.",
+)
+@click.option(
     "--origin",
     metavar="NAME",
     help="Name of the log in checkpoints and receipts, such as verifier.example.org/log; it stays. "
@@ -130,6 +144,8 @@ def serve(
     fresh: bool | None,
     origin: str | None,
     registry: Path | None,
+    resolve_every: float | None,
+    void_after: float | None,
 ) -> None:
     """Serve tasks until interrupted.
 
@@ -168,6 +184,8 @@ def serve(
             address=address,
             policy=policy,
             tapes=None if fresh is None else "fresh" if fresh else "given",
+            resolve_every_s=resolve_every,
+            void_after_s=None if void_after is None else void_after * 86_400.0,
             origin=origin,
             on_ready=announce,
         )

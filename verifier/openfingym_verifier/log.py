@@ -130,8 +130,11 @@ def verify_chain(path: Path, *, expected_head: str | None = None, earlier: Check
 
 
 def _verify(database: Database, expected_head: str | None, earlier: Checkpoint | None) -> ChainReport:
+    from openfingym_verifier.questions.checking import QuestionRows
+
     head, last, heads, digests = GENESIS, 0, {GENESIS}, Digests()
     frontier, inner, statements = Frontier(), dict[object, str](), Statements()
+    rows = QuestionRows(database.conn)
     _compare(frontier, earlier)
     for row in database.query("SELECT seq, rollout_id, entry, prev_hash, hash FROM log ORDER BY seq"):
         seq, text = int(row["seq"]), str(row["entry"])
@@ -146,6 +149,7 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
             raise VerifierError(f"log row {seq} was edited: it is filed under another rollout than its entry names")
         digests.add(entry)
         statements.add(entry)
+        rows.add(seq, entry)
         inner.update(((level, n), found.hex()) for level, n, found in frontier.push(leaf_hash(text.encode())))
         head, last = str(row["hash"]), seq
         heads.add(head)
@@ -171,6 +175,7 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
     for row in database.query(OTHER_HEADS):
         raise VerifierError(f"the log_head of the result of {row['id']} is not the hash of its row in the log")
     statements.compare(database)
+    rows.finish()
     return ChainReport(last, head, base64.b64encode(frontier.root()).decode())
 
 
