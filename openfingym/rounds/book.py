@@ -3,20 +3,20 @@
 Of what was asked, forecast and resolved the verifier's ledger is the only record. Here is what it does not know, in
 ``<store>/rounds/<name>/``::
 
-    definition.toml          what `rounds init` was given
-    begun.json               since when there are rounds, and where the definition was
-    tick.lock                held by the tick at work
-    2026-W48/questions-SOURCE.json   what a source asks, written before it is asked, so that a tick that is killed in
-                             between goes on with the same questions
-    2026-W48/closed.json     the log's signed checkpoint at the deadline: whoever keeps it finds a later change
-    2026-W48/missed.json     that no tick came in time
+    definition.toml                     what `rounds init` was given
+    begun.json                          since when there are rounds, and where the definition was
+    tick.lock                           held by the tick at work
+    2026-W48/entered-SOURCE.json        how many forecasts the reference forecasters made
+    2026-W48/closed.json                the log's signed checkpoint at the deadline, which later changes contradict
+    2026-W48/missed.json                that no tick came in time
     2026-W48/report.html, report.json   as published
+
+Were all of it lost but the definition, the next tick would write it anew from the ledger.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from openfingym import store
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.locks import Lock, take
 from openfingym.files.whole import store_errors, write_json, write_text
-from openfingym.questions.question import Question, moment_ns, utc_text
+from openfingym.questions.question import moment_ns, utc_text
 from openfingym.rounds.series import Series
 
 DEFINITION, BEGUN, LOCK = "definition.toml", "begun.json", "tick.lock"
@@ -119,20 +119,6 @@ class Book:
         with store_errors(path, store.ELSEWHERE):
             write_json(self.path(week, name), document)
 
-    def intend(self, week: str, source: str, questions: Sequence[Question]) -> None:
-        """Write down what a source asks, before it is asked."""
-        self.write(week, _intended(source), [one.to_dict() for one in questions])
-
-    def intended(self, week: str, source: str) -> list[Question] | None:
-        """What a source was going to ask; None where it was not asked yet."""
-        path = self.folder / week / _intended(source)
-        try:
-            return [Question.from_dict(one) for one in json.loads(path.read_text(encoding="utf-8"))]
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, TypeError, UsageError) as error:
-            raise StoreError(f"{path}: cannot be read ({error}); remove it, and what it lacks is asked anew") from error
-
     @cached_property
     def _begun(self) -> dict[str, Any]:
         path = self.folder / BEGUN
@@ -150,7 +136,3 @@ def series_names() -> list[str]:
 
 def _root() -> Path:
     return store.home() / "rounds"
-
-
-def _intended(source: str) -> str:
-    return f"questions-{source}.json"

@@ -22,7 +22,7 @@ WEEKLY = Schedule.model_validate(
 )
 SINGAPORE = ZoneInfo("Asia/Singapore")
 
-# With summer time in both hemispheres, of half an hour, of a negative hour, and with days that never were or came twice.
+# With summer time in both hemispheres, of half an hour, of a negative hour; with days that never were or came twice.
 zones = st.sampled_from(
     [
         "UTC",
