@@ -25,7 +25,20 @@ from openfingym.verifiers.answers import (
     Season,
     VerifiedResult,
 )
-from openfingym.verifiers.routes import EPISODES, JSON, LIVE, MEDIA_TYPES, NPY, NPZ, ROLLOUT, STEPS, SUBMISSIONS, TASK
+from openfingym.verifiers.routes import (
+    EPISODES,
+    JSON,
+    LIVE,
+    MEDIA_TYPES,
+    NPY,
+    NPZ,
+    QUESTIONS,
+    RECORDINGS,
+    ROLLOUT,
+    STEPS,
+    SUBMISSIONS,
+    TASK,
+)
 from openfingym_verifier import documents as doc
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import PostRoute, read_within
@@ -33,6 +46,7 @@ from openfingym_verifier.live import EpisodeEndpoints, LiveEndpoint
 from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem, of_failure
+from openfingym_verifier.questions.routes import add_question_routes
 from openfingym_verifier.rollout import Rollout, utc
 from openfingym_verifier.telemetry import CONTENT_TYPE
 
@@ -54,6 +68,9 @@ logger = logging.getLogger(__name__)
 HEALTH = "/healthz"
 MAX_CONTROL_BYTES = 64 * 1024
 """Longest body of a request that neither submits nor steps."""
+BATCHES = frozenset({QUESTIONS, RECORDINGS})
+"""Paths that the operator posts many things to at once."""
+MAX_BATCH_BYTES = 8 * 1024 * 1024
 NDJSON = "application/x-ndjson"
 TAPE = "application/vnd.openfingym.tape"
 _BY_STATUS = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
@@ -106,7 +123,8 @@ class FrontDoor:
         if endpoint is not None:
             await endpoint(scope, receive, send)
             return
-        body = await read_within(receive, headers, MAX_CONTROL_BYTES, self._body_timeout_s)
+        limit = MAX_BATCH_BYTES if path in BATCHES and scope["method"] == "POST" else MAX_CONTROL_BYTES
+        body = await read_within(receive, headers, limit, self._body_timeout_s)
         await self.control(scope, _again(body, receive), send)
 
 
@@ -152,6 +170,7 @@ def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, v
     _add_owner_routes(app, service, tokens)
     _add_operator_routes(app, service, tokens)
     _add_rollout_routes(app, service, tokens)
+    add_question_routes(app, service, tokens)
     describe(app)
     return FrontDoor(app, posts, LiveEndpoint(service, tokens), service, tokens, body_timeout_s)
 

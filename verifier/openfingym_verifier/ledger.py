@@ -22,6 +22,7 @@ from openfingym_verifier import log
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.policy import LOCAL_USER
 from openfingym_verifier.principals import ParticipantRecord
+from openfingym_verifier.questions import schema as questions
 from openfingym_verifier.writer import Writer
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.writer import Transaction
 
 FIRST_SEASON = "1"
-VERSION = 5
+VERSION = 7
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
 CHECKPOINT_PAGES = 4096
@@ -421,7 +422,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise VerifierError(
             f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym"
         )
-    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES, SESSIONS)[version:]
+    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES, SESSIONS, "", questions.SCHEMA)[version:]
     if missing:
         # All steps and the new version in one transaction: a migration that breaks off has not begun.
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION}; COMMIT;")

@@ -32,7 +32,8 @@ STEP_ONLY = frozenset({"episodes-exhausted", "episode-over", "out-of-step", "mal
 BATCH_ONLY = frozenset(
     {"malformed-submission", "wrong-shape", "wrong-dtype", "not-finite", "out-of-range", "memorised", "unscorable"}
 )
-COMMON = KINDS.keys() - STEP_ONLY - BATCH_ONLY - {"method-not-allowed"}
+QUESTIONS_ONLY = frozenset({"deadline-passed", "truth-known", "not-due", "clock-backwards", "wrong-unit"})
+COMMON = KINDS.keys() - STEP_ONLY - BATCH_ONLY - QUESTIONS_ONLY - {"method-not-allowed"}
 
 
 def describe(app: FastAPI) -> None:

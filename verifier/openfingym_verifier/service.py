@@ -34,6 +34,7 @@ from openfingym_verifier.ledger_health import LedgerHealth
 from openfingym_verifier.membership import Membership
 from openfingym_verifier.policy import LOCAL
 from openfingym_verifier.problems import Problem
+from openfingym_verifier.questions.service import QuestionService
 from openfingym_verifier.ration import Rations
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.rollout_table import RolloutTable
@@ -74,6 +75,7 @@ class Service:
         *,
         policy: Policy = LOCAL,
         tapes: TapePolicy | None = None,
+        void_after_s: float | None = None,
     ) -> None:
         """Restore the rollouts of the ledger; blocks until every light submission that was accepted has been scored.
 
@@ -84,6 +86,7 @@ class Service:
             policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
             tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None leaves it to
                 the policy.
+            void_after_s: seconds after its evaluation time that a question is void without a truth; None for two weeks.
         """
         self.tasks = tasks
         self.ledger = ledger
@@ -106,6 +109,9 @@ class Service:
         self._submissions = SubmissionService(
             ledger, self.tapes, self.grading, self._rations, self.telemetry, self._threads
         )
+        # A key of its own: whoever knows it can compute the truths of simulated providers.
+        secret = load_key(ledger.path.parent / "provider.key", "change the truths of open questions that are simulated")
+        self.questions = QuestionService(ledger, self._threads, secret, void_after_s=void_after_s)
         self.episodes = EpisodeService(ledger, self.tapes, self.sessions, self.telemetry, self._threads)
         watch = ParticipantWatch(ledger, self._threads)
         self._finalization = FinalizationService(
@@ -117,6 +123,7 @@ class Service:
     def close(self) -> None:
         """Finish light work, abandon heavy work and break off live sessions; whoever opened the ledger closes it."""
         self.sessions.close()
+        self.questions.close()
         self._workers.close()
         self._threads.shutdown()
 

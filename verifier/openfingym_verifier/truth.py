@@ -194,7 +194,7 @@ def load_tasks(packages: Sequence[BuiltPackage]) -> dict[str, HiddenTask]:
         DigestMismatchError: a package is not what it was when it was built.
         StoreError: a package cannot be read.
         TaskError: two packages have one name.
-        VerifierError: there is no package at all, or its baseline cannot be an answer.
+        VerifierError: the baseline of a package cannot be an answer.
     """
     tasks: dict[str, HiddenTask] = {}
     for package in packages:
@@ -202,8 +202,6 @@ def load_tasks(packages: Sequence[BuiltPackage]) -> dict[str, HiddenTask]:
         if task.name in tasks:
             raise TaskError(f"two packages are named {task.name!r}; a verifier serves one of each")
         tasks[task.name] = task
-    if not tasks:
-        raise VerifierError("no package given; a verifier without a task has nothing to do")
     return tasks
 
 

@@ -1,3 +1,81 @@
-"""The providers of truth, one file each."""
+"""The registry of providers of truth: the library's own, one file each, and those of installed distributions.
+
+A distribution brings a provider by an entry point of the group ``openfingym.providers``, named as the provider, whose
+object is called with a secret key and returns a :class:`~openfingym.questions.provider.Provider`; the library's own are
+found in the same way, as ``provider`` of their modules. None is loaded before it is looked up.
+"""
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, cast
+
+from openfingym.errors import UsageError
+
+if TYPE_CHECKING:
+    from openfingym.questions.provider import Provider
+
+ENTRY_POINT_GROUP = "openfingym.providers"
+OWN = ("manual", "simulated")
+"""Providers of the library, by the names of their modules here."""
+Factory = Callable[[bytes], "Provider"]
+"""Makes a provider from a secret key, which only simulated ones use."""
+
+
+class _Providers(Mapping[str, Factory]):
+    """Every known provider by name; its module is loaded when it is looked up."""
+
+    def __getitem__(self, name: str) -> Factory:
+        found = _entries()[name]
+        try:
+            return cast("Factory", found.load())
+        except Exception as error:  # whatever a stranger's module may raise
+            raise UsageError(f"the provider {name!r} of {_source(found)} cannot be loaded: {error}") from error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_entries())
+
+    def __len__(self) -> int:
+        return len(_entries())
+
+
+PROVIDERS: Mapping[str, Factory] = _Providers()
+"""Every known provider by name, the library's own first."""
+
+
+def find_provider(name: str, secret: bytes = b"") -> Provider:
+    """A new provider; who asks for it closes it.
+
+    Args:
+        name: its name in :data:`PROVIDERS`.
+        secret: key from which simulated providers make up their truths, so that nobody without it can compute them; the
+            same key gives the same truths. Others do not look at it.
+
+    Raises:
+        UsageError: there is none of that name, or it cannot be loaded.
+    """
+    if name not in _entries():
+        raise UsageError(f"there is no provider {name[:60]!r}; known: {', '.join(PROVIDERS)}")
+    return PROVIDERS[name](secret)
+
+
+@functools.cache
+def _entries() -> Mapping[str, EntryPoint]:
+    """Where each provider is. Looks through the installed distributions once, and loads none.
+
+    Raises:
+        UsageError: two bring a provider of one name, or one has a name that the library uses.
+    """
+    found = {name: EntryPoint(name, f"{__name__}.{name}:provider", ENTRY_POINT_GROUP) for name in OWN}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        if found.setdefault(entry.name, entry).value != entry.value:
+            raise UsageError(
+                f"the provider {entry.name!r} of {_source(entry)} has the name of another one; uninstall one of the two"
+            )
+    return found
+
+
+def _source(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} ({entry.value})" if entry.dist is not None else entry.value

@@ -1,0 +1,42 @@
+"""Questions that only a person can decide: the operator records the verdict in the ledger, with the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from openfingym.questions.provider import ProviderAnswer
+from openfingym.questions.query import require_query
+
+if TYPE_CHECKING:
+    from openfingym.questions.question import Question
+
+
+@dataclass(frozen=True)
+class Manual:
+    """Never knows a truth by itself."""
+
+    name: str = "manual"
+    simulated: bool = False
+
+    def check(self, question: Question) -> None:
+        """See :class:`~openfingym.questions.provider.Provider`."""
+        require_query(question, optional={"url": str, "contact": str})
+
+    def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
+        """None: there is no market."""
+        return None
+
+    def answers(self, questions: Sequence[Question], now_ns: int) -> Mapping[str, ProviderAnswer]:  # noqa: ARG002
+        """That each waits for its verdict."""
+        waiting = ProviderAnswer("waiting", reason="waits for the operator's verdict")
+        return {question.id: waiting for question in questions}
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def provider(secret: bytes) -> Manual:  # noqa: ARG001
+    """The provider, for the registry."""
+    return Manual()

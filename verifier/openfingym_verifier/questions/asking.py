@@ -1,0 +1,117 @@
+"""What providers say of questions, taken for true only where it can be."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from openfingym.digests import canonical_json
+from openfingym.errors import DataError, OpenFinGymError
+from openfingym.questions import ProviderAnswer, Question
+from openfingym.questions.scoring import check_truth
+from openfingym_verifier.questions.events import Resolution
+from openfingym_verifier.threads import in_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from openfingym_verifier.questions.providers import Providers
+
+PROVIDER_S = 300.0
+"""Longest that a provider may take for one batch."""
+AHEAD_NS = 300_000_000_000
+"""How far a provider's clock may be ahead of the question's."""
+LONGEST_EVIDENCE = 16 * 1024
+"""Bytes of what a provider answered that are kept."""
+LONGEST_REASON = 500
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Due:
+    """A question whose provider is to be asked."""
+
+    row: int
+    question: Question
+    state: str
+    attempts: int
+
+
+Found = tuple[Due, ProviderAnswer | OpenFinGymError]
+
+
+async def ask(providers: Providers, threads: Executor, name: str, due: Sequence[Due], now_ns: int) -> list[Found]:
+    """What a provider says of questions; of each an error where it could not be asked, or said what cannot be."""
+
+    def answers() -> Mapping[str, ProviderAnswer | OpenFinGymError]:
+        return providers.get(name).answers([one.question for one in due], now_ns)
+
+    try:
+        async with asyncio.timeout(PROVIDER_S):
+            found = await in_threads(threads, answers)
+    except TimeoutError:
+        failure = DataError(f"the provider {name} did not answer within {PROVIDER_S:g} s")
+        return [(one, failure) for one in due]
+    except Exception as error:  # a provider is code that anybody may have written
+        if not isinstance(error, OpenFinGymError):
+            logger.exception("the provider %s failed", name)
+        failure = DataError(f"the provider {name} cannot be asked: {str(error) or type(error).__name__}")
+        return [(one, failure) for one in due]
+    return [(one, _checked(one.question, found.get(one.question.id), now_ns)) for one in due]
+
+
+def _checked(
+    question: Question, answer: ProviderAnswer | OpenFinGymError | None, now_ns: int
+) -> ProviderAnswer | OpenFinGymError:
+    if answer is None:
+        return DataError(f"the provider {question.provider} said nothing of it")
+    if isinstance(answer, OpenFinGymError):
+        return answer
+    try:
+        if answer.status == "resolved":
+            check_truth(question, answer.truth)
+        elif answer.status not in {"waiting", "void"}:
+            return DataError(f"the provider says {str(answer.status)[:40]!r}, which means nothing")
+        if answer.provider_ns is not None and answer.provider_ns > now_ns + AHEAD_NS:
+            return DataError("the provider says that it was decided in the future")
+        evidence_text(answer.evidence)
+    except (OpenFinGymError, ValueError, TypeError) as error:
+        return DataError(f"the provider {question.provider} said what is no truth: {error}")
+    return answer
+
+
+def resolution(
+    kind: Literal["resolved", "void", "vintage", "correction"], answer: ProviderAnswer, fetched_ns: int
+) -> Resolution:
+    """What is written of a provider's answer."""
+    truth = answer.truth if answer.status == "resolved" else None
+    return Resolution(
+        kind=kind,
+        truth=None
+        if truth is None
+        else canonical_json(list(truth) if isinstance(truth, tuple | list) else truth).decode(),
+        value=float(truth) if isinstance(truth, int | float) else None,
+        source=answer.source[:2000],
+        evidence=evidence_text(answer.evidence),
+        vintage=answer.vintage[:200],
+        provider_ns=answer.provider_ns,
+        fetched_ns=fetched_ns,
+    )
+
+
+def evidence_text(evidence: Mapping[str, object]) -> str:
+    """Evidence as canonical JSON.
+
+    Raises:
+        DataError: it is too long.
+        ValueError: it is no JSON.
+    """
+    text = canonical_json(dict(evidence)).decode()
+    if len(text.encode()) > LONGEST_EVIDENCE:
+        raise DataError(f"its evidence has {len(text)} characters, expected at most {LONGEST_EVIDENCE}")
+    return text

@@ -1,0 +1,73 @@
+"""Times by which questions are asked, answered and resolved. Belongs to the event loop; the ledger holds them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING
+
+from openfingym.questions.question import IDENTIFIER, REAL_CLOCK
+from openfingym_verifier import clock
+from openfingym_verifier.problems import Problem
+from openfingym_verifier.questions.events import ClockAdvanced
+from openfingym_verifier.questions.reading import clocks_of
+
+if TYPE_CHECKING:
+    from openfingym_verifier.ledger import Ledger
+
+logger = logging.getLogger(__name__)
+
+
+class Clocks:
+    """The verifier's own clock, and simulated ones, which their operator moves."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """Read the simulated clocks, and the time at which the ledger was written last."""
+        self._ledger = ledger
+        with ledger.read() as connection:
+            self._simulated = clocks_of(connection)
+            row = connection.execute("SELECT entry FROM log ORDER BY seq DESC LIMIT 1").fetchone()
+        # Were the machine's clock set back between two runs, a deadline that had passed would lie ahead again.
+        self._floor = 0 if row is None else int(json.loads(row["entry"]).get("at_ns", 0))
+        behind = self._floor - clock.now_ns()
+        if behind > 0:
+            logger.warning("this machine's clock is %.0f s behind the ledger's last entry, which counts", behind / 1e9)
+
+    @property
+    def simulated(self) -> dict[str, int]:
+        """The simulated clocks by name."""
+        return dict(self._simulated)
+
+    def real(self) -> int:
+        """The verifier's own time, which never runs backwards, in nanoseconds since the epoch."""
+        return max(clock.now_ns(), self._floor)
+
+    def now(self, name: str) -> int:
+        """The time on a clock.
+
+        Raises:
+            Problem: ``not-found``: there is no such clock.
+        """
+        if name == REAL_CLOCK:
+            return self.real()
+        if name not in self._simulated:
+            raise Problem("not-found", f"There is no clock {name[:80]}; make it with POST /v1/clocks/{name[:80]}.")
+        return self._simulated[name]
+
+    async def advance(self, name: str, now_ns: int) -> int:
+        """Make a simulated clock, or move one forward; returns where it stands.
+
+        Raises:
+            Problem: ``clock-backwards`` where it is later already; ``malformed-request`` for the real clock.
+        """
+        if name == REAL_CLOCK or not IDENTIFIER.fullmatch(name):
+            raise Problem(
+                "malformed-request",
+                "A simulated clock has a name of letters, digits and ._:/+-, other than 'real'; the real clock is "
+                "nobody's to move.",
+            )
+        refused = await self._ledger.writer.submit(ClockAdvanced(name, now_ns, self.real()).apply)
+        if isinstance(refused, Problem):
+            raise refused
+        self._simulated[name] = max(now_ns, self._simulated.get(name, now_ns))
+        return self._simulated[name]

@@ -1,0 +1,476 @@
+"""Events of questions and forecasts, each one operation on the ledger together with its rows of the log.
+
+What is refused is returned, not raised: an operation that fails has those of its group written one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from openfingym.digests import canonical_json, sha256_of_text
+from openfingym_verifier.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openfingym.questions import Question
+    from openfingym_verifier.writer import Transaction
+
+
+def forecast_digest(salt: str, answer: str) -> str:
+    """What the log knows a forecast by."""
+    return sha256_of_text(salt + answer)
+
+
+@dataclass(frozen=True)
+class QuestionAsked:
+    """A question was asked; the same one again changes nothing."""
+
+    question: Question
+    simulated: bool
+    """Whether its clock or its truth is made up."""
+    at_ns: int
+    """By the verifier's own clock, as in all events."""
+    clock_ns: int
+    """By the question's clock."""
+
+    def apply(self, transaction: Transaction) -> int | Problem:
+        """Write it; returns its row's id, or ``idempotency-conflict`` or ``deadline-passed``, and then writes
+        nothing.
+        """
+        one, connection = self.question, transaction.connection
+        content = canonical_json(one.to_dict()).decode()
+        known = connection.execute("SELECT id, content FROM questions WHERE name = ?", (one.id,)).fetchone()
+        if known is not None:
+            if known[1] != content:
+                return Problem("idempotency-conflict", f"Another question has the id {one.id}; choose a new one.")
+            return int(known[0])
+        if one.deadline_ns <= self.clock_ns:
+            return Problem("deadline-passed", f"The deadline of {one.id} has passed; a question is asked before it.")
+        columns = (one.id, content, one.provider, one.form, one.category, one.market, one.round, one.clock)
+        times = (one.generated_ns, one.deadline_ns, one.evaluation_ns)
+        written = connection.execute(
+            "INSERT INTO questions (name, content, provider, form, category, market, round, clock, generated_ns,"
+            " deadline_ns, evaluation_ns, simulated, state, due_ns)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?)",
+            (*columns, *times, self.simulated, one.evaluation_ns),
+        )
+        entry = {"event": "question-asked", "at_ns": self.at_ns, "question": one.id, "content": sha256_of_text(content)}
+        transaction.log("", {**entry, "simulated": self.simulated})
+        assert written.lastrowid is not None
+        return written.lastrowid
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a forecaster gets for a forecast that is on the disk."""
+
+    forecast: int
+    received_ns: int
+    """By the question's clock."""
+    digest: str
+    salt: str
+    referenced: bool
+    """Whether what the market showed is recorded beside it."""
+    new: bool = True
+    """False where it was there already."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A forecast was received in time; the latest of a forecaster counts."""
+
+    question_id: int
+    question: str
+    forecaster_id: int
+    forecaster: tuple[str, str, str]
+    """Principal, agent and version."""
+    rollout_id: str | None
+    received_ns: int
+    """By the question's clock."""
+    at_ns: int
+    answer: str
+    salt: str
+    digest: str
+    idempotency_key: str | None
+    reference: str | None
+    p: float | None
+    simulated: bool
+    """Whether its question has a simulated clock."""
+
+    def apply(self, transaction: Transaction) -> Receipt | Problem:
+        """Write it, unless the same key wrote it before; returns what the forecaster gets, or ``deadline-passed``,
+        ``truth-known`` or ``idempotency-conflict``, and then writes nothing.
+        """
+        connection = transaction.connection
+        if self.idempotency_key is not None and (known := self._replayed(transaction)) is not None:
+            return known
+        # The condition is the last guard, whatever memory says. A simulated clock may have moved since it was read.
+        guard = _SIMULATED_GUARD if self.simulated else ""
+        written = connection.execute(
+            _INSERT_FORECAST + guard,
+            (
+                self.forecaster_id,
+                self.rollout_id,
+                self.received_ns,
+                self.answer,
+                self.salt,
+                self.digest,
+                self.idempotency_key,
+                self.reference,
+                self.p,
+                self.question_id,
+                self.received_ns,
+            ),
+        )
+        if written.rowcount != 1:
+            return self._refusal(transaction)
+        forecast = written.lastrowid
+        assert forecast is not None
+        connection.execute(
+            "UPDATE forecasts SET counts = 0 WHERE question = ? AND forecaster = ? AND counts = 1 AND rollout_id IS ?"
+            " AND id < ?",
+            (self.question_id, self.forecaster_id, self.rollout_id, forecast),
+        )
+        principal, agent, version = self.forecaster
+        entry = {
+            "event": "forecast",
+            "at_ns": self.at_ns,
+            "forecast": forecast,
+            "question": self.question,
+            "principal": principal,
+            "agent": agent,
+            "version": version,
+            "received_ns": self.received_ns,
+            "payload": self.digest,
+            "reference": None if self.reference is None else sha256_of_text(self.reference),
+        }
+        transaction.log(self.rollout_id or "", entry)
+        return Receipt(forecast, self.received_ns, self.digest, self.salt, self.reference is not None)
+
+    def _replayed(self, transaction: Transaction) -> Receipt | Problem | None:
+        row = transaction.connection.execute(
+            "SELECT id, question, answer, received_ns, digest, salt, reference IS NOT NULL FROM forecasts"
+            " WHERE forecaster = ? AND idempotency_key = ?",
+            (self.forecaster_id, self.idempotency_key),
+        ).fetchone()
+        if row is None:
+            return None
+        if (row[1], row[2]) != (self.question_id, self.answer):
+            return Problem(
+                "idempotency-conflict", f"This key was used for forecast {row[0]} with another content; use a new key."
+            )
+        return Receipt(row[0], row[3], row[4], row[5], bool(row[6]), new=False)
+
+    def _refusal(self, transaction: Transaction) -> Problem:
+        (state,) = transaction.connection.execute(
+            "SELECT state FROM questions WHERE id = ?", (self.question_id,)
+        ).fetchone()
+        if state in {"resolved", "scored", "void"}:
+            return Problem("truth-known", f"{self.question} is {state}; it takes no forecasts.")
+        return Problem("deadline-passed", f"The deadline of {self.question} has passed; it takes no forecasts.")
+
+
+_INSERT_FORECAST = (
+    "INSERT INTO forecasts (question, forecaster, rollout_id, received_ns, answer, salt, digest, idempotency_key,"
+    " reference, p) SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM questions WHERE id = ? AND state = 'pending'"
+    " AND deadline_ns > ?"
+)
+_SIMULATED_GUARD = " AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"
+
+
+@dataclass(frozen=True)
+class Referenced:
+    """What the market showed came after forecasts of a question had been acknowledged, and is kept beside them."""
+
+    question: str
+    forecasts: Sequence[int]
+    reference: str
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it to those that have none."""
+        for forecast in self.forecasts:
+            written = transaction.connection.execute(
+                "UPDATE forecasts SET reference = ? WHERE id = ? AND reference IS NULL AND loss IS NULL",
+                (self.reference, forecast),
+            )
+            if written.rowcount == 1:
+                entry = {"event": "forecast-referenced", "at_ns": self.at_ns, "question": self.question}
+                transaction.log("", {**entry, "forecast": forecast, "reference": sha256_of_text(self.reference)})
+
+
+@dataclass(frozen=True)
+class ClockAdvanced:
+    """A simulated clock was made, or moved forward; to where it stands already, nothing changes."""
+
+    name: str
+    now_ns: int
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> Problem | None:
+        """Write it; returns ``clock-backwards`` where it is later already, and then writes nothing."""
+        row = transaction.connection.execute("SELECT now_ns FROM clocks WHERE name = ?", (self.name,)).fetchone()
+        if row is not None and row[0] >= self.now_ns:
+            if row[0] == self.now_ns:
+                return None
+            return Problem("clock-backwards", f"The clock {self.name} is later already; it moves forward alone.")
+        transaction.connection.execute(
+            "INSERT INTO clocks VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET now_ns = excluded.now_ns",
+            (self.name, self.now_ns),
+        )
+        transaction.log("", {"event": "clock-advanced", "at_ns": self.at_ns, "clock": self.name, "now_ns": self.now_ns})
+        return None
+
+
+@dataclass(frozen=True)
+class TruthRecorded:
+    """The truth of a past question was put aside, until the clock of its replay has come to it."""
+
+    question: str
+    content: str
+    """Canonical JSON, as :mod:`openfingym_verifier.questions.recorded` reads it."""
+    salt: str
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> Problem | None:
+        """Write it; returns ``not-found``, ``idempotency-conflict`` or ``malformed-request``, and then writes
+        nothing.
+        """
+        connection = transaction.connection
+        row = connection.execute(
+            "SELECT questions.id, provider, recordings.content FROM questions LEFT JOIN recordings"
+            " ON question = questions.id WHERE name = ?",
+            (self.question,),
+        ).fetchone()
+        if row is None:
+            return Problem("not-found", f"There is no question {self.question}.")
+        if row[1] != "recorded":
+            return Problem("malformed-request", f"{self.question} is resolved by {row[1]}, not from a record.")
+        if row[2] is not None:
+            if row[2] != self.content:
+                return Problem("idempotency-conflict", f"Another truth of {self.question} is recorded.")
+            return None
+        connection.execute("INSERT INTO recordings VALUES (?, ?, ?)", (row[0], self.content, self.salt))
+        entry = {"event": "truth-recorded", "at_ns": self.at_ns, "question": self.question}
+        transaction.log("", {**entry, "payload": forecast_digest(self.salt, self.content)})
+        return None
+
+
+@dataclass(frozen=True)
+class Resolvable:
+    """The evaluation time of a question has passed: from now on its provider is asked."""
+
+    question_id: int
+    question: str
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> bool:
+        """Write it; False where that was known."""
+        written = transaction.connection.execute(
+            "UPDATE questions SET state = 'resolvable' WHERE id = ? AND state = 'pending'", (self.question_id,)
+        )
+        if written.rowcount == 1:
+            transaction.log("", {"event": "question-resolvable", "at_ns": self.at_ns, "question": self.question})
+        return written.rowcount == 1
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What was found out about a question."""
+
+    kind: Literal["resolved", "void", "vintage", "correction"]
+    truth: str | None
+    """Canonical JSON."""
+    value: float | None
+    """The truth where it is one number."""
+    source: str
+    evidence: str
+    """Canonical JSON."""
+    vintage: str
+    provider_ns: int | None
+    fetched_ns: int
+    """By the verifier's own clock."""
+
+    def write(self, transaction: Transaction, question_id: int, question: str, n: int, reason: str = "") -> None:
+        """Write it as the n-th of a question, with its row of the log."""
+        transaction.connection.execute(
+            "INSERT INTO resolutions (question, n, kind, truth, value, source, evidence, vintage, provider_ns,"
+            " fetched_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                question_id,
+                n,
+                self.kind,
+                self.truth,
+                self.value,
+                self.source,
+                self.evidence,
+                self.vintage,
+                self.provider_ns,
+                self.fetched_ns,
+            ),
+        )
+        entry = {"event": f"question-{self.kind}", "at_ns": self.fetched_ns, "question": question, "n": n}
+        entry |= {"resolution": self.digest} | ({"reason": reason} if reason else {})
+        transaction.log("", entry)
+
+    @property
+    def digest(self) -> str:
+        """What the log knows it by."""
+        return sha256_of_text(
+            canonical_json(
+                [
+                    self.kind,
+                    self.truth,
+                    self.source,
+                    self.evidence,
+                    self.vintage,
+                    self.provider_ns,
+                    self.fetched_ns,
+                    self.value,
+                ]
+            ).decode()
+        )
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The truth of a question is known, or it is known that there will be none: once, whoever finds it out."""
+
+    question_id: int
+    question: str
+    resolution: Resolution
+    """Of the kind ``resolved`` or ``void``."""
+    due_ns: int
+    """When the provider is asked again whether it still says so, by the question's clock."""
+    reason: str = ""
+
+    def apply(self, transaction: Transaction) -> bool:
+        """Write it; False where it was known already, and then nothing changes."""
+        connection, found = transaction.connection, self.resolution
+        written = connection.execute(
+            "UPDATE questions SET state = ?, due_ns = ?, attempts = 0, reason = ?"
+            " WHERE id = ? AND state IN ('resolvable', 'error')",
+            (found.kind, self.due_ns, self.reason, self.question_id),
+        )
+        if written.rowcount != 1:
+            return False
+        if found.kind == "resolved" and found.provider_ns is not None:
+            _leave_out_late(transaction, self.question_id, found.provider_ns)
+        found.write(transaction, self.question_id, self.question, 1, self.reason)
+        return True
+
+
+def _leave_out_late(transaction: Transaction, question_id: int, known_ns: int) -> None:
+    """Let those forecasts count that were the latest when the truth became known; later ones could have seen it."""
+    connection = transaction.connection
+    late = connection.execute(
+        "SELECT 1 FROM forecasts WHERE question = ? AND counts = 1 AND received_ns >= ? LIMIT 1",
+        (question_id, known_ns),
+    )
+    if late.fetchone() is None:
+        return
+    connection.execute(
+        "UPDATE forecasts SET counts = id IN (SELECT max(id) FROM forecasts WHERE question = ? AND received_ns < ?"
+        " GROUP BY forecaster, rollout_id) WHERE question = ?",
+        (question_id, known_ns, question_id),
+    )
+
+
+@dataclass(frozen=True)
+class Revised:
+    """The provider says something else of a question than it did before: kept beside the first, which decided."""
+
+    question_id: int
+    question: str
+    resolution: Resolution | None
+    """Of the kind ``vintage`` or ``correction``; None where the provider said nothing."""
+    due_ns: int
+
+    def apply(self, transaction: Transaction) -> bool:
+        """Write it; False where it is the same as the latest, or nothing was resolved."""
+        connection, found = transaction.connection, self.resolution
+        latest = connection.execute(
+            "SELECT n, truth, vintage FROM resolutions WHERE question = ? ORDER BY n DESC LIMIT 1", (self.question_id,)
+        ).fetchone()
+        connection.execute("UPDATE questions SET due_ns = ? WHERE id = ?", (self.due_ns, self.question_id))
+        if found is None or latest is None or (latest[1], latest[2]) == (found.truth, found.vintage):
+            return False
+        found.write(transaction, self.question_id, self.question, int(latest[0]) + 1)
+        return True
+
+
+@dataclass(frozen=True)
+class Postponed:
+    """A provider knew nothing final yet, or could not be asked; it is asked again later."""
+
+    question_id: int
+    question: str
+    failed: bool
+    """Whether it could not be asked, which is an error of ours."""
+    reason: str
+    due_ns: int
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> bool:
+        """Write it, with a row of the log where it says anything new; False where the question is resolved."""
+        connection, state = transaction.connection, "error" if self.failed else "resolvable"
+        before = connection.execute(
+            "SELECT state, reason FROM questions WHERE id = ? AND state IN ('resolvable', 'error')", (self.question_id,)
+        ).fetchone()
+        if before is None:
+            return False
+        connection.execute(
+            "UPDATE questions SET state = ?, reason = ?, due_ns = ?, attempts = attempts + 1 WHERE id = ?",
+            (state, self.reason, self.due_ns, self.question_id),
+        )
+        if before != (state, self.reason):
+            event = "question-error" if self.failed else "question-waiting"
+            transaction.log("", {"event": event, "at_ns": self.at_ns, "question": self.question, "reason": self.reason})
+        return True
+
+
+@dataclass(frozen=True)
+class ForecastScore:
+    """The score of one forecast."""
+
+    forecast: int
+    rollout_id: str | None
+    loss: float
+    naive_loss: float | None
+    market_loss: float | None
+    correct: bool | None
+
+
+@dataclass(frozen=True)
+class ForecastsScored:
+    """Forecasts of a resolved question got their scores; a second time changes nothing."""
+
+    question_id: int
+    question: str
+    scores: Sequence[ForecastScore]
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> bool:
+        """Write them; True where that were the last of the question, which is scored then."""
+        connection = transaction.connection
+        for one in self.scores:
+            written = connection.execute(
+                "UPDATE forecasts SET loss = ?, naive_loss = ?, market_loss = ?, correct = ? WHERE id = ?"
+                " AND question = ? AND counts = 1 AND loss IS NULL",
+                (one.loss, one.naive_loss, one.market_loss, one.correct, one.forecast, self.question_id),
+            )
+            if written.rowcount == 1:
+                entry = {"event": "forecast-scored", "at_ns": self.at_ns, "question": self.question}
+                entry |= {"forecast": one.forecast, "loss": one.loss, "naive_loss": one.naive_loss}
+                entry |= {"market_loss": one.market_loss, "correct": one.correct}
+                transaction.log(one.rollout_id or "", entry)
+        written = connection.execute(
+            "UPDATE questions SET state = 'scored' WHERE id = ? AND state = 'resolved' AND NOT EXISTS"
+            " (SELECT 1 FROM forecasts WHERE question = questions.id AND counts = 1 AND loss IS NULL)",
+            (self.question_id,),
+        )
+        if written.rowcount == 1:
+            transaction.log("", {"event": "question-scored", "at_ns": self.at_ns, "question": self.question})
+        return written.rowcount == 1

@@ -1,0 +1,227 @@
+"""What the ledger says of questions and forecasts, for answers over HTTP and for commands that read the file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from openfingym.questions import Question, utc_text
+from openfingym.questions.question import REAL_CLOCK
+from openfingym_verifier.questions.schema import NEVER
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+STATES = ("pending", "resolvable", "resolved", "scored", "void", "error")
+MOST = 1000
+"""Rows of one answer."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A question as the ledger knows it, without what changes."""
+
+    row: int
+    question: Question
+    simulated: bool
+
+
+def known(connection: sqlite3.Connection, name: str) -> Known | None:
+    """A question by its id; None where there is none."""
+    row = connection.execute("SELECT id, content, simulated FROM questions WHERE name = ?", (name,)).fetchone()
+    return (
+        None
+        if row is None
+        else Known(row["id"], Question.from_dict(json.loads(row["content"])), bool(row["simulated"]))
+    )
+
+
+def questions(
+    connection: sqlite3.Connection,
+    *,
+    state: str | None = None,
+    round_name: str | None = None,
+    open_at: dict[str, int] | None = None,
+    after: str = "",
+    limit: int = MOST,
+) -> list[dict[str, Any]]:
+    """Questions in the order in which they were asked.
+
+    Args:
+        connection: a reader of the ledger.
+        state: only those in this state.
+        round_name: only those of this round.
+        open_at: only those whose deadline is later than this time of their clock; clocks by name.
+        after: id of the question after which to go on.
+        limit: at most so many.
+    """
+    query = (
+        "SELECT id, name, content, simulated, state, reason, due_ns, attempts FROM questions"
+        " WHERE id > coalesce((SELECT id FROM questions WHERE name = :after), 0)"
+        " AND (:state IS NULL OR state = :state) AND (:round IS NULL OR round = :round)"
+        " AND (:clocks IS NULL OR (state = 'pending' AND deadline_ns >"
+        " coalesce((SELECT value FROM json_each(:clocks) WHERE key = clock), deadline_ns))) ORDER BY id LIMIT :limit"
+    )
+    clocks = None if open_at is None else json.dumps(open_at)
+    bound = {"after": after, "state": state, "round": round_name, "clocks": clocks, "limit": limit}
+    rows = connection.execute(query, bound).fetchall()
+    counts = _counts(connection, [row["id"] for row in rows])
+    return [_question(row, counts.get(row["id"], 0)) for row in rows]
+
+
+def question(connection: sqlite3.Connection, name: str) -> dict[str, Any] | None:
+    """A question with its resolutions, the one that decides first; None where there is none."""
+    row = connection.execute(
+        "SELECT id, name, content, simulated, state, reason, due_ns, attempts FROM questions WHERE name = ?", (name,)
+    ).fetchone()
+    if row is None:
+        return None
+    found = connection.execute("SELECT * FROM resolutions WHERE question = ? ORDER BY n", (row["id"],))
+    return _question(row, _counts(connection, [row["id"]]).get(row["id"], 0)) | {
+        "resolutions": [_resolution(one) for one in found]
+    }
+
+
+def forecasts(
+    connection: sqlite3.Connection,
+    *,
+    principal: str | None,
+    question_name: str | None = None,
+    agent: str | None = None,
+    after: int = 0,
+    limit: int = MOST,
+) -> list[dict[str, Any]]:
+    """Forecasts in the order in which they came.
+
+    Args:
+        connection: a reader of the ledger.
+        principal: who asks, and sees those of others once they are scored or void; None for who sees all.
+        question_name: only those of this question.
+        agent: only those of agents of this name.
+        after: id of the forecast after which to go on.
+        limit: at most so many.
+    """
+    query = (
+        "SELECT forecasts.*, questions.name, questions.state, questions.simulated, principal, agent, version"
+        " FROM forecasts JOIN questions ON questions.id = question JOIN forecasters ON forecasters.id = forecaster"
+        " WHERE forecasts.id > :after AND (:question IS NULL OR questions.name = :question)"
+        " AND (:agent IS NULL OR agent = :agent)"
+        " AND (:principal IS NULL OR principal = :principal OR state IN ('scored', 'void'))"
+        " ORDER BY forecasts.id LIMIT :limit"
+    )
+    bound = {"after": after, "question": question_name, "agent": agent, "principal": principal, "limit": limit}
+    return [_forecast(row) for row in connection.execute(query, bound)]
+
+
+def status(connection: sqlite3.Connection, now_ns: int) -> dict[str, Any]:
+    """How many questions and forecasts there are in each state, and what is due.
+
+    Args:
+        connection: a reader of the ledger.
+        now_ns: time on the real clock; simulated ones stand in the ledger.
+    """
+    by_state = dict.fromkeys(STATES, 0)
+    by_state |= dict(map(tuple, connection.execute("SELECT state, count(*) FROM questions GROUP BY state")))
+    # Counted along an index of forecasts that count, question by question, before questions are looked up.
+    counting = dict.fromkeys(STATES, 0)
+    counting |= dict(
+        map(
+            tuple,
+            connection.execute(
+                "SELECT state, sum(n) FROM (SELECT question, count(*) AS n FROM forecasts WHERE counts = 1"
+                " GROUP BY question) JOIN questions ON questions.id = question GROUP BY state"
+            ),
+        )
+    )
+    clocks = {REAL_CLOCK: now_ns} | clocks_of(connection)
+    due = sum(len_due(connection, name, at) for name, at in clocks.items())
+    (total,) = connection.execute("SELECT count(*) FROM forecasts").fetchone()
+    (entries,) = connection.execute("SELECT coalesce(max(seq), 0) FROM log").fetchone()
+    (asked,) = connection.execute(
+        "SELECT min(due_ns) FROM questions WHERE clock = 'real' AND state IN ('pending', 'resolvable', 'error')"
+    ).fetchone()
+    return {
+        "questions": by_state,
+        "forecasts": total,
+        "counting": counting,
+        "due": due,
+        "next_due": None if asked is None else _moment(asked),
+        "clocks": {name: utc_text(at) for name, at in clocks.items() if name != REAL_CLOCK},
+        "log_entries": entries,
+    }
+
+
+def clocks_of(connection: sqlite3.Connection) -> dict[str, int]:
+    """The simulated clocks by name."""
+    return dict(map(tuple, connection.execute("SELECT name, now_ns FROM clocks")))
+
+
+def len_due(connection: sqlite3.Connection, clock: str, now_ns: int) -> int:
+    """How many questions of a clock wait for their truth, with their evaluation time behind them."""
+    query = (
+        "SELECT count(*) FROM questions WHERE clock = ? AND state IN ('pending', 'resolvable', 'error', 'resolved')"
+        " AND evaluation_ns <= ?"
+    )
+    return int(connection.execute(query, (clock, now_ns)).fetchone()[0])
+
+
+def _counts(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, int]:
+    query = (
+        "SELECT question, count(*) FROM forecasts WHERE counts = 1 AND question IN (SELECT value FROM json_each(?))"
+        " GROUP BY question"
+    )
+    return dict(map(tuple, connection.execute(query, (json.dumps(ids),))))
+
+
+def _moment(at_ns: int) -> str | None:
+    return None if at_ns == NEVER else utc_text(at_ns)
+
+
+def _question(row: sqlite3.Row, count: int) -> dict[str, Any]:
+    return {
+        "question": json.loads(row["content"]),
+        "state": row["state"],
+        "reason": row["reason"],
+        "simulated": bool(row["simulated"]),
+        "due_at": _moment(row["due_ns"]),
+        "attempts": row["attempts"],
+        "forecasts": count,
+    }
+
+
+def _resolution(row: sqlite3.Row) -> dict[str, Any]:
+    return {
+        "n": row["n"],
+        "kind": row["kind"],
+        "truth": None if row["truth"] is None else json.loads(row["truth"]),
+        "source": row["source"],
+        "evidence": json.loads(row["evidence"]),
+        "vintage": row["vintage"],
+        "known_at": None if row["provider_ns"] is None else utc_text(row["provider_ns"]),
+        "fetched_at": utc_text(row["fetched_ns"]),
+    }
+
+
+def _forecast(row: sqlite3.Row) -> dict[str, Any]:
+    return {
+        "forecast": row["id"],
+        "question": row["name"],
+        "state": row["state"],
+        "simulated": bool(row["simulated"]),
+        "principal": row["principal"],
+        "agent": row["agent"],
+        "version": row["version"],
+        "rollout_id": row["rollout_id"],
+        "received_at": utc_text(row["received_ns"]),
+        "answer": json.loads(row["answer"]),
+        "salt": row["salt"],
+        "digest": row["digest"],
+        "reference": None if row["reference"] is None else json.loads(row["reference"]),
+        "counts": bool(row["counts"]),
+        "loss": row["loss"],
+        "naive_loss": row["naive_loss"],
+        "market_loss": row["market_loss"],
+        "correct": None if row["correct"] is None else bool(row["correct"]),
+    }

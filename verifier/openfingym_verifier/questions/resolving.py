@@ -1,0 +1,227 @@
+"""The resolver: finds what is due, asks who knows the truth, and has it written and scored once.
+
+Nothing of a pass is kept but what is in the ledger, so that whichever step a pass breaks off at, the next one goes on
+from there. That a question is resolved once is up to the statement that writes it, however many resolvers there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from openfingym.errors import OpenFinGymError
+from openfingym.questions import Question
+from openfingym.questions.question import REAL_CLOCK
+from openfingym_verifier.questions.asking import LONGEST_REASON, Due, ask, resolution
+from openfingym_verifier.questions.events import Postponed, Resolvable, Resolved, Revised
+from openfingym_verifier.questions.schema import NEVER
+from openfingym_verifier.questions.unscored import next_scores
+from openfingym_verifier.threads import in_threads
+from openfingym_verifier.writer import HEAVY_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from openfingym.questions import ProviderAnswer
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.questions.asking import Found
+    from openfingym_verifier.questions.clocks import Clocks
+    from openfingym_verifier.questions.providers import Providers
+    from openfingym_verifier.writer import Transaction
+
+VOID_AFTER_S = 14 * 86_400.0
+"""How long after its evaluation time a question is void without a truth (FinDeepForecast, section 3.1)."""
+VOID_LOOKS = 3
+"""How often a provider was asked at least before its question is void on the real clock: one late look is too few."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 86_400.0
+"""Pauses between two looks: a minute, twice as long each time, a day at most."""
+RECHECK_S, RECHECK_FOR_S = 86_400.0, 7 * 86_400.0
+"""How often, and how long after the evaluation time, a provider is asked whether it still says the same."""
+BATCH = 500
+"""Questions that are asked about together."""
+CHUNK = 250
+"""Events that are written together; forecasts wait meanwhile."""
+LIGHT = 20
+"""Events that are staged on the event loop; more would hold it up."""
+THREADS = 8
+MOST_PROBLEMS = 20
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Pass:
+    """What one pass of the resolver did, in numbers of questions."""
+
+    resolved: int = 0
+    void: int = 0
+    waiting: int = 0
+    error: int = 0
+    revised: int = 0
+    scored: int = 0
+    forecasts: int = 0
+    """Forecasts that were scored."""
+    problems: dict[str, str] = field(default_factory=dict)
+    """Why something failed, by question; the first few."""
+
+    def fail(self, question: str, reason: str) -> None:
+        """Say why a question has no truth or no score."""
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems[question] = reason
+
+
+class Resolver:
+    """Resolves the questions of one ledger. Belongs to the event loop; providers are asked in its own threads."""
+
+    def __init__(
+        self, ledger: Ledger, clocks: Clocks, providers: Providers, *, void_after_s: float | None = None
+    ) -> None:
+        """Void questions without a truth after ``void_after_s`` seconds; None for two weeks."""
+        self._ledger = ledger
+        self._clocks = clocks
+        self._providers = providers
+        self._void_after_ns = int((VOID_AFTER_S if void_after_s is None else void_after_s) * 1e9)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="resolver")
+        self._turn = asyncio.Lock()
+        self.settled: Callable[[Sequence[int]], Awaitable[None]] | None = None
+        """Told the rows of questions that have become scored or void."""
+
+    def close(self) -> None:
+        """Wait for no provider any longer."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def run(self, *, everything: bool = True) -> Pass:
+        """Resolve and score what is due.
+
+        Args:
+            everything: ask about every question whose evaluation time has passed; otherwise only where the pause after
+                the last look is over.
+        """
+        done = Pass()
+        # A second pass at the same time would ask everything twice, for nothing.
+        async with self._turn:
+            for clock, now_ns in {REAL_CLOCK: self._clocks.real(), **self._clocks.simulated}.items():
+                after = 0
+                while batch := await in_threads(self._threads, self._due, clock, now_ns, everything, after):
+                    after = batch[-1].row
+                    await self._resolve(done, batch, now_ns)
+        return done
+
+    async def score(self, done: Pass, rows: Sequence[int]) -> None:
+        """Score what has no score yet of these questions, if they are resolved."""
+        position: tuple[int, int, int] | None = (0, 0, 0)
+        while position is not None:
+            found, position = await in_threads(
+                self._threads, next_scores, self._ledger, rows, position, self._clocks.real()
+            )
+            done.forecasts += sum(len(one.scores) for one in found.events)
+            for name, reason in found.failures.items():
+                done.fail(name, reason)
+            scored = await self.write([one.apply for one in found.events])
+            done.scored += sum(map(bool, scored))
+            await self.tell([one.question_id for one, last in zip(found.events, scored, strict=True) if last])
+
+    async def tell(self, rows: Sequence[int]) -> None:
+        """Tell who waits for them that questions are scored or void."""
+        if self.settled is not None and rows:
+            await self.settled(rows)
+
+    async def write(self, operations: Sequence[Callable[[Transaction], object]]) -> list[object]:
+        """Run operations on the ledger, many of them together; returns their results."""
+        results: list[object] = []
+        for start in range(0, len(operations), CHUNK):
+            chunk = operations[start : start + CHUNK]
+
+            def together(transaction: Transaction, chunk: Sequence[Callable[[Transaction], object]] = chunk) -> object:
+                return [operation(transaction) for operation in chunk]
+
+            written = await self._ledger.writer.submit(together, size=HEAVY_BYTES + 1 if len(chunk) > LIGHT else 0)
+            assert isinstance(written, list)
+            results += written
+        return results
+
+    def _due(self, clock: str, now_ns: int, everything: bool, after: int) -> list[Due]:
+        """The next questions to ask about: open ones, those that a pass left without scores, and those to ask again."""
+        query = (
+            "SELECT id, content, state, attempts FROM questions WHERE clock = :clock AND id > :after AND"
+            " ((state IN ('pending', 'resolvable', 'error') AND evaluation_ns <= :now AND (:all OR due_ns <= :now))"
+            " OR state = 'resolved' OR (state IN ('scored', 'void') AND due_ns <= :now)) ORDER BY id LIMIT :limit"
+        )
+        bound = {"clock": clock, "after": after, "now": now_ns, "all": everything, "limit": BATCH}
+        with self._ledger.read() as connection:
+            return [
+                Due(row["id"], Question.from_dict(json.loads(row["content"])), row["state"], row["attempts"])
+                for row in connection.execute(query, bound)
+            ]
+
+    async def _resolve(self, done: Pass, batch: Sequence[Due], now_ns: int) -> None:
+        at_ns = self._clocks.real()
+        new = [Resolvable(one.row, one.question.id, at_ns) for one in batch if one.state == "pending"]
+        await self.write([one.apply for one in new])
+        by_provider: dict[str, list[Due]] = {}
+        for one in batch:
+            if one.state != "resolved":
+                by_provider.setdefault(one.question.provider, []).append(one)
+        asked = [ask(self._providers, self._threads, name, ones, now_ns) for name, ones in by_provider.items()]
+        for found in await asyncio.gather(*asked):
+            await self._record(done, found, now_ns)
+        await self.score(done, [one.row for one in batch])
+
+    async def _record(self, done: Pass, found: Sequence[Found], now_ns: int) -> None:
+        at_ns = self._clocks.real()
+        events = [self._event(one, answer, now_ns, at_ns) for one, answer in found]
+        written = await self.write([event.apply for _, event in events])
+        void = []
+        for (one, answer), (what, _), new in zip(found, events, written, strict=True):
+            if not new:
+                continue
+            setattr(done, what, getattr(done, what) + 1)
+            if what == "void":
+                void.append(one.row)
+            if isinstance(answer, OpenFinGymError):
+                done.fail(one.question.id, str(answer))
+        await self.tell(void)
+
+    def _event(
+        self, one: Due, answer: ProviderAnswer | OpenFinGymError, now_ns: int, at_ns: int
+    ) -> tuple[str, Resolved | Revised | Postponed]:
+        """What becomes of a question: its name among the numbers of a pass, and the event."""
+        name, question = one.question.id, one.question
+        if one.state in {"scored", "void"}:
+            return "revised", self._revised(one, answer, now_ns, at_ns)
+        if isinstance(answer, OpenFinGymError):
+            return "error", Postponed(one.row, name, True, str(answer)[:LONGEST_REASON], _later(one, now_ns), at_ns)
+        reason = answer.reason[:LONGEST_REASON]
+        if answer.status == "waiting":
+            overdue = now_ns - question.evaluation_ns >= self._void_after_ns
+            if not overdue or (one.attempts + 1 < VOID_LOOKS and question.clock == REAL_CLOCK):
+                return "waiting", Postponed(one.row, name, False, reason, _later(one, now_ns), at_ns)
+            reason = f"no truth in time{f': {reason}' if reason else ''}"
+        kind: Literal["resolved", "void"] = "resolved" if answer.status == "resolved" else "void"
+        return kind, Resolved(one.row, name, resolution(kind, answer, at_ns), recheck(question, now_ns), reason)
+
+    def _revised(self, one: Due, answer: ProviderAnswer | OpenFinGymError, now_ns: int, at_ns: int) -> Revised:
+        due_ns = recheck(one.question, now_ns)
+        if isinstance(answer, OpenFinGymError) or answer.status == "waiting":
+            return Revised(one.row, one.question.id, None, due_ns)
+        return Revised(
+            one.row, one.question.id, resolution("vintage" if answer.vintage else "correction", answer, at_ns), due_ns
+        )
+
+
+def _later(one: Due, now_ns: int) -> int:
+    """When a question is asked about again, by its clock."""
+    if one.question.clock != REAL_CLOCK:
+        return now_ns  # only its operator moves it
+    return now_ns + int(min(FIRST_PAUSE_S * 2.0 ** min(one.attempts, 30), LONGEST_PAUSE_S) * 1e9)
+
+
+def recheck(question: Question, now_ns: int) -> int:
+    """When a provider is asked whether it still says the same, by the question's clock."""
+    again = now_ns + int(RECHECK_S * 1e9)
+    over = question.evaluation_ns + int(RECHECK_FOR_S * 1e9)
+    return again if question.clock == REAL_CLOCK and again <= over else NEVER

@@ -1,0 +1,218 @@
+"""The HTTP interface of questions, forecasts and resolutions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from fastapi import Depends, FastAPI, Header, Path, Query, Request
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field
+
+from openfingym.errors import UsageError
+from openfingym.headers import KEY_RULE, is_idempotency_key
+from openfingym.questions import moment_ns, utc_text
+from openfingym.verifiers.routes import CLOCKS, FORECASTS, LEDGER, QUESTIONS, RECORDINGS, RESOLUTIONS
+from openfingym_verifier.openapi import PROBLEM_RESPONSE
+from openfingym_verifier.principals import Caller
+from openfingym_verifier.problems import Problem
+from openfingym_verifier.questions import reading
+from openfingym_verifier.questions.verdicts import decide
+
+if TYPE_CHECKING:
+    from openfingym_verifier.service import Service
+    from openfingym_verifier.tokens import TokenIssuer
+
+MOST_QUESTIONS = 1000
+"""Questions, and truths, of one request."""
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewQuestions(_Document):
+    """Body of ``POST /v1/questions``: all are asked, or none."""
+
+    questions: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST_QUESTIONS)]
+    """Each as :meth:`openfingym.questions.Question.to_dict` writes it."""
+
+
+class NewForecast(_Document):
+    """Body of ``POST /v1/forecasts``. When it was made is what the verifier's clock says."""
+
+    question: Annotated[str, Field(min_length=1, max_length=200)]
+    answer: dict[str, Any]
+    """See :func:`openfingym.questions.read_answer`."""
+    agent: Annotated[str, Field(min_length=1, max_length=100)]
+    version: Annotated[str, Field(max_length=100)] = ""
+
+
+class NewResolution(_Document):
+    """Body of ``POST /v1/resolutions``: resolve what is due, or decide one question."""
+
+    everything: bool = True
+    """Whether providers are asked again before the pause after their last answer is over."""
+    question: Annotated[str, Field(max_length=200)] | None = None
+    """A question that the operator decides."""
+    truth: float | str | list[float] | None = None
+    """A number, payouts, or the name of the outcome that came; null where there will be no truth."""
+    evidence: dict[str, Any] = {}
+    reason: Annotated[str, Field(max_length=500)] = ""
+    """Why there will be no truth."""
+
+
+class NewRecordings(_Document):
+    """Body of ``POST /v1/recordings``: all are kept, or none."""
+
+    truths: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST_QUESTIONS)]
+
+
+class NewTime(_Document):
+    """Body of ``POST /v1/clocks/{name}``."""
+
+    now: int | str
+    """Nanoseconds since the epoch, or ISO 8601 with a time zone."""
+
+
+def add_question_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
+    """Add the routes by which questions are asked, read and answered, and the operator's."""
+    _add_callers_routes(app, service, tokens)
+    _add_operators_routes(app, service, tokens)
+
+
+def _add_callers_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
+    async def calling(request: Request) -> Caller:
+        return tokens.require_caller(_authorization(request), service.members)
+
+    the_caller = Depends(calling)
+    bearer = HTTPBearer(scheme_name="admin token or participant's key", auto_error=False)
+    common: dict[str, Any] = {"tags": ["questions"], "dependencies": [Depends(bearer)], "responses": PROBLEM_RESPONSE}
+    own = service.questions
+
+    @app.get(QUESTIONS, **common)
+    async def questions(
+        caller: Caller = the_caller,  # noqa: ARG001  # every caller may
+        state: Literal["pending", "resolvable", "resolved", "scored", "void", "error"] | None = None,
+        round_name: Annotated[str | None, Query(alias="round", max_length=200)] = None,
+        only_open: Annotated[bool, Query(alias="open")] = False,
+        after: Annotated[str, Query(max_length=200)] = "",
+        limit: Annotated[int, Query(ge=1, le=reading.MOST)] = reading.MOST,
+    ) -> list[dict[str, Any]]:
+        """Questions in the order in which they were asked, some at a time; ``open`` are those that take forecasts."""
+        clocks = {"real": own.clocks.real(), **own.clocks.simulated} if only_open else None
+        found: list[dict[str, Any]] = await own.read(
+            reading.questions, state=state, round_name=round_name, open_at=clocks, after=after, limit=limit
+        )
+        return found
+
+    @app.get(QUESTIONS + "/{name:path}", **common)
+    async def question(
+        name: Annotated[str, Path(max_length=200)],
+        caller: Caller = the_caller,  # noqa: ARG001  # every caller may
+    ) -> dict[str, Any]:
+        """A question, with how it was resolved."""
+        found: dict[str, Any] | None = await own.read(reading.question, name)
+        if found is None:
+            raise Problem("not-found", f"There is no question {name[:100]!r}; see GET {QUESTIONS}.")
+        return found
+
+    @app.post(FORECASTS, status_code=201, **common)
+    async def forecast(
+        body: NewForecast, caller: Caller = the_caller, idempotency_key: Annotated[str | None, Header()] = None
+    ) -> dict[str, Any]:
+        """Answer a question; the latest answer before its deadline counts. Answered when it is on the disk."""
+        if idempotency_key is not None and not is_idempotency_key(idempotency_key):
+            raise Problem("bad-request", KEY_RULE)
+        for what, text in (("agent", body.agent), ("version", body.version)):
+            if not text.isprintable():
+                raise Problem("malformed-request", f"The {what} is a line of printable text.")
+        receipt = await own.forecast(
+            caller,
+            body.question,
+            body.answer,
+            agent=body.agent,
+            version=body.version,
+            idempotency_key=idempotency_key,
+        )
+        return {
+            "forecast": receipt.forecast,
+            "question": body.question,
+            "received_at": utc_text(receipt.received_ns),
+            "digest": receipt.digest,
+            "salt": receipt.salt,
+            "referenced": receipt.referenced,
+        }
+
+    @app.get(FORECASTS, **common)
+    async def forecasts(
+        caller: Caller = the_caller,
+        question: Annotated[str | None, Query(max_length=200)] = None,
+        agent: Annotated[str | None, Query(max_length=100)] = None,
+        after: Annotated[int, Query(ge=0, lt=2**62)] = 0,
+        limit: Annotated[int, Query(ge=1, le=reading.MOST)] = reading.MOST,
+    ) -> list[dict[str, Any]]:
+        """Forecasts in the order in which they came: the caller's own, and others' once they are scored."""
+        found: list[dict[str, Any]] = await own.read(
+            reading.forecasts,
+            principal=None if caller.operator else caller.name,
+            question_name=question,
+            agent=agent,
+            after=after,
+            limit=limit,
+        )
+        return found
+
+
+def _add_operators_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
+    async def admin(request: Request) -> None:
+        tokens.require_admin(_authorization(request))
+
+    bearer = HTTPBearer(scheme_name="admin token", auto_error=False)
+    common: dict[str, Any] = {
+        "tags": ["operator"],
+        "dependencies": [Depends(bearer), Depends(admin)],
+        "responses": PROBLEM_RESPONSE,
+    }
+    own = service.questions
+
+    @app.post(QUESTIONS, status_code=201, **common)
+    async def ask(body: NewQuestions) -> dict[str, Any]:
+        """Ask questions, all or none; the same ones again change nothing."""
+        asked = await own.ask(body.questions)
+        return {"questions": [one.question.id for one in asked]}
+
+    @app.post(RECORDINGS, status_code=201, **common)
+    async def record(body: NewRecordings) -> dict[str, Any]:
+        """Keep truths of past questions, all or none, until the clocks of their replay have come to them."""
+        return {"recorded": await own.record(body.truths)}
+
+    @app.post(RESOLUTIONS, **common)
+    async def resolve(body: NewResolution) -> dict[str, Any]:
+        """Resolve and score what is due, or decide one question; answers what became of them, in numbers."""
+        if body.question is None:
+            return asdict(await own.resolver.run(everything=body.everything))
+        known = await own.find(body.question)
+        return asdict(await decide(own.resolver, own.clocks, known, body.truth, body.evidence, body.reason))
+
+    @app.post(CLOCKS + "/{name:path}", **common)
+    async def advance(name: Annotated[str, Path(max_length=200)], body: NewTime) -> dict[str, Any]:
+        """Make a simulated clock, or move it forward."""
+        try:
+            now_ns = body.now if isinstance(body.now, int) else moment_ns(body.now)
+        except UsageError as error:
+            raise Problem("malformed-request", str(error)) from None
+        if not 0 < now_ns < 2**62:
+            raise Problem("malformed-request", "A time is nanoseconds since 1970, before the year 2116.")
+        return {"clock": name, "now": utc_text(await own.clocks.advance(name, now_ns))}
+
+    @app.get(LEDGER, **common)
+    async def status() -> dict[str, Any]:
+        """How many questions and forecasts there are in each state, and what is due."""
+        found: dict[str, Any] = await own.read(reading.status, own.clocks.real())
+        return found
+
+
+def _authorization(request: Request) -> bytes | None:
+    value = request.headers.get("authorization")
+    return None if value is None else value.encode("latin-1")

@@ -1,0 +1,300 @@
+"""Questions and forecasts of one verifier, apart from HTTP. Belongs to the event loop."""
+
+from __future__ import annotations
+
+import secrets
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any
+
+from openfingym.errors import DataError, SubmissionError, UsageError
+from openfingym.questions import Question, read_answer
+from openfingym.questions.question import REAL_CLOCK
+from openfingym_verifier.bucket import Bucket, Rate, take
+from openfingym_verifier.intake import refusal
+from openfingym_verifier.problems import Problem
+from openfingym_verifier.questions import reading
+from openfingym_verifier.questions.clocks import Clocks
+from openfingym_verifier.questions.events import (
+    Forecast,
+    QuestionAsked,
+    Receipt,
+    TruthRecorded,
+    forecast_digest,
+)
+from openfingym_verifier.questions.providers import Providers
+from openfingym_verifier.questions.recorded import record
+from openfingym_verifier.questions.references import References
+from openfingym_verifier.questions.resolving import Resolver
+from openfingym_verifier.threads import in_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.principals import Caller
+    from openfingym_verifier.questions.reading import Known
+    from openfingym_verifier.writer import Transaction
+
+RATE = Rate(per_second=20.0, burst=1000)
+"""Forecasts of a participant, each of which takes room on the disk for ever."""
+MOST_KNOWN = 16_384
+"""Questions and forecasters that are kept in memory."""
+NUMBERS = frozenset({"probability", "value"})
+"""Forms whose answer is one number, by which forecasts can be compared in the ledger."""
+SALT_BYTES = 16
+
+
+class QuestionService:
+    """Asks questions, takes forecasts, and has both resolved."""
+
+    def __init__(self, ledger: Ledger, threads: Executor, secret: bytes, *, void_after_s: float | None = None) -> None:
+        """Read the simulated clocks.
+
+        Args:
+            ledger: the verifier's ledger.
+            threads: where the ledger is read.
+            secret: key from which simulated providers make up their truths.
+            void_after_s: seconds after its evaluation time that a question is void without a truth; None for two weeks.
+        """
+        self._ledger = ledger
+        self._threads = threads
+        self.clocks = Clocks(ledger)
+        self.providers = Providers(ledger, secret)
+        self._references = References(self.providers, self.clocks, ledger.writer)
+        self.resolver = Resolver(ledger, self.clocks, self.providers, void_after_s=void_after_s)
+        self._known: dict[str, Known] = {}
+        self._forecasters: dict[tuple[str, str, str], int] = {}
+        self._buckets: dict[str, Bucket] = {}
+
+    def close(self) -> None:
+        """Let go of providers; what is underway is finished by nobody, and found again at the next start."""
+        self._references.close()
+        self.resolver.close()
+        self.providers.close()
+
+    async def ask(self, documents: Sequence[Mapping[str, Any]]) -> list[Known]:
+        """Ask questions, all or none of them; those that were asked before, with the same content, stay as they are.
+
+        Raises:
+            Problem: ``malformed-request``, ``deadline-passed``, ``idempotency-conflict``, or ``not-found`` for a clock.
+        """
+        found = [_read(document) for document in documents]
+        if len({one.id for one in found}) < len(found):
+            raise Problem("malformed-request", "Two of these questions have the same id.")
+        simulated = await in_threads(self._threads, self._check, found)
+        clocks = [self.clocks.now(one.clock) for one in found]
+        at_ns = self.clocks.real()
+        asked = [
+            QuestionAsked(one, made_up, at_ns, now) for one, made_up, now in zip(found, simulated, clocks, strict=True)
+        ]
+
+        def write(transaction: Transaction) -> list[int]:
+            rows = []
+            for one in asked:
+                row = one.apply(transaction)
+                if isinstance(row, Problem):
+                    raise row  # what was written of the others is rolled back
+                rows.append(row)
+            return rows
+
+        rows = await self._ledger.writer.submit(write, size=sum(len(one.text) for one in found))
+        assert isinstance(rows, list)
+        return [reading.Known(*one) for one in zip(rows, found, simulated, strict=True)]
+
+    def _check(self, questions: Sequence[Question]) -> list[bool]:
+        """Whether the truth or the clock of each is made up; in a thread, since a provider's module is loaded."""
+        found = []
+        for one in questions:
+            try:
+                provider = self.providers.get(one.provider)
+                provider.check(one)
+            except UsageError as error:
+                raise Problem("malformed-request", str(error)) from None
+            found.append(provider.simulated or one.clock != REAL_CLOCK)
+        return found
+
+    async def record(self, truths: Sequence[Mapping[str, Any]]) -> int:
+        """Put truths of past questions aside, all or none of them, until the clock of their replay has come to them.
+
+        Args:
+            truths: of each ``question``, its id, and what :func:`openfingym_verifier.questions.recorded.record` reads.
+
+        Raises:
+            Problem: ``not-found``, ``malformed-request`` or ``idempotency-conflict``.
+        """
+        events = []
+        for document in truths:
+            known = await self.find(str(document.get("question")))
+            rest = {name: value for name, value in document.items() if name != "question"}
+            try:
+                content = record(known.question, rest)
+            except (UsageError, DataError, ValueError) as error:
+                raise Problem("malformed-request", str(error)) from None
+            events.append(TruthRecorded(known.question.id, content, secrets.token_hex(SALT_BYTES), self.clocks.real()))
+
+        def write(transaction: Transaction) -> None:
+            for one in events:
+                refused = one.apply(transaction)
+                if refused is not None:
+                    raise refused
+
+        await self._ledger.writer.submit(write, size=sum(len(one.content) for one in events))
+        return len(events)
+
+    async def forecast(
+        self,
+        caller: Caller,
+        question: str,
+        answer: object,
+        *,
+        agent: str,
+        version: str,
+        idempotency_key: str | None = None,
+    ) -> Receipt:
+        """Take a forecast; its latest before the deadline counts, of each principal, agent and version.
+
+        Raises:
+            Problem: ``not-found``, ``deadline-passed``, ``truth-known``, ``idempotency-conflict``, ``rate-limited``, or
+                what is wrong with the answer; nothing was recorded.
+        """
+        known = await self.find(question)
+        # Taken before anything is awaited that a provider could delay.
+        received_ns = self.clocks.now(known.question.clock)
+        self._take_token(caller)
+        made = await self.prepare(
+            known, (caller.name, agent, version), answer, received_ns, idempotency_key=idempotency_key
+        )
+        forecast, later = made
+        receipt = await self._ledger.writer.submit(forecast.apply, overtakes=True)
+        if isinstance(receipt, Problem):
+            raise receipt
+        assert isinstance(receipt, Receipt)
+        if later is not None and receipt.new:
+            self._references.add_later(later, known, receipt.forecast)
+        return receipt
+
+    async def prepare(
+        self,
+        known: Known,
+        forecaster: tuple[str, str, str],
+        answer: object,
+        received_ns: int,
+        *,
+        idempotency_key: str | None = None,
+        rollout_id: str | None = None,
+    ) -> tuple[Forecast, Any]:
+        """The event of a forecast, with what the market shows, and what is left to wait for of that.
+
+        Args:
+            known: the question.
+            forecaster: principal, agent and version.
+            answer: the answer as it was sent.
+            received_ns: when it came, by the question's clock.
+            idempotency_key: under which it may be sent again.
+            rollout_id: the rollout that it belongs to.
+
+        Raises:
+            Problem: the answer is none, or the market shows that its truth is known.
+        """
+        question = known.question
+        try:
+            read = read_answer(question, answer)
+        except SubmissionError as error:
+            raise refusal(error) from None
+        forecaster_id = await self._forecaster(forecaster)
+        reference, later = None, None
+        if received_ns < question.deadline_ns:
+            reference, later = await self._references.capture(known, received_ns)
+        text, salt = read.canonical.decode(), secrets.token_hex(SALT_BYTES)
+        forecast = Forecast(
+            question_id=known.row,
+            question=question.id,
+            forecaster_id=forecaster_id,
+            forecaster=forecaster,
+            rollout_id=rollout_id,
+            received_ns=received_ns,
+            at_ns=self.clocks.real(),
+            answer=text,
+            salt=salt,
+            digest=forecast_digest(salt, text),
+            idempotency_key=idempotency_key,
+            reference=reference,
+            p=read.values[0] if question.form in NUMBERS else None,
+            simulated=question.clock != REAL_CLOCK,
+        )
+        return forecast, later
+
+    def add_later(self, later: Any, known: Known, forecast: int) -> None:
+        """Add to a forecast that is written what the market showed, once its provider has answered."""
+        self._references.add_later(later, known, forecast)
+
+    async def find(self, name: str) -> Known:
+        """A question by its id.
+
+        Raises:
+            Problem: ``not-found``.
+        """
+        found = self._known.get(name)
+        if found is None:
+            found = await in_threads(self._threads, self._load, name)
+            if found is None:
+                raise Problem("not-found", f"There is no question {name[:100]!r}; see GET /v1/questions.")
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[name] = found
+        return found
+
+    async def read(self, query: Any, *arguments: Any, **named: Any) -> Any:
+        """What a function of :mod:`openfingym_verifier.questions.reading` finds in the ledger."""
+
+        def look() -> object:
+            with self._ledger.read() as connection:
+                return query(connection, *arguments, **named)
+
+        return await in_threads(self._threads, look)
+
+    def _load(self, name: str) -> Known | None:
+        with self._ledger.read() as connection:
+            return reading.known(connection, name)
+
+    async def _forecaster(self, forecaster: tuple[str, str, str]) -> int:
+        found = self._forecasters.get(forecaster)
+        if found is None:
+
+            def write(transaction: Transaction) -> int:
+                transaction.connection.execute(
+                    "INSERT INTO forecasters (principal, agent, version) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                    forecaster,
+                )
+                row = transaction.connection.execute(
+                    "SELECT id FROM forecasters WHERE principal = ? AND agent = ? AND version = ?", forecaster
+                ).fetchone()
+                return int(row[0])
+
+            written = await self._ledger.writer.submit(write, overtakes=True)
+            assert isinstance(written, int)
+            if len(self._forecasters) >= MOST_KNOWN:
+                self._forecasters.clear()
+            # Known only once it is on the disk: a group that fails is rolled back.
+            found = self._forecasters[forecaster] = written
+        return found
+
+    def _take_token(self, caller: Caller) -> None:
+        if caller.operator:
+            return
+        now_ns = self.clocks.real()
+        bucket = self._buckets.get(caller.name) or Bucket(float(RATE.burst), now_ns)
+        self._buckets[caller.name], wait_s = take(bucket, RATE, now_ns)
+        if wait_s:
+            raise Problem(
+                "rate-limited",
+                f"At most {RATE.per_second:g} forecasts a second; try again in {wait_s:.2f} s.",
+                retry_after_s=wait_s,
+            )
+
+
+def _read(document: Mapping[str, Any]) -> Question:
+    try:
+        return Question.from_dict(document)
+    except (UsageError, TypeError, ValueError, AttributeError) as error:
+        raise Problem("malformed-request", str(error)[:1000]) from None

@@ -1,0 +1,95 @@
+"""Scores of forecasts whose question is resolved, and which have none yet."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from openfingym.errors import OpenFinGymError
+from openfingym.questions import Question, read_answer
+from openfingym.questions.scoring import scores
+from openfingym_verifier.questions.events import ForecastScore, ForecastsScored
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from openfingym.questions.provider import Truth
+    from openfingym_verifier.ledger import Ledger
+
+MOST = 1000
+"""Forecasts that are scored at once."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Scored:
+    """Some scores, and why there are none of some questions."""
+
+    events: list[ForecastsScored] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+def next_scores(
+    ledger: Ledger, rows: Sequence[int], position: tuple[int, int, int], at_ns: int
+) -> tuple[Scored, tuple[int, int, int] | None]:
+    """The next scores of these questions, and where to go on; None at their end.
+
+    Args:
+        ledger: the ledger, which is read.
+        rows: rows of questions; those that are not resolved, or scored already, are passed over.
+        position: which of them, and the forecaster and the id of its forecast after which to go on; zeros at first.
+        at_ns: time of the events.
+    """
+    found, left = Scored(), MOST
+    place, forecaster, forecast = position
+    with ledger.read() as connection:
+        while place < len(rows):
+            truth = _truth(connection, rows[place])
+            if truth is not None:
+                some = _forecasts(connection, rows[place], forecaster, forecast, left)
+                try:
+                    scored = tuple(_score(truth[0], truth[1], one) for one in some)
+                except (OpenFinGymError, ValueError) as error:
+                    logger.exception("question %s cannot be scored", truth[0].id)
+                    found.failures[truth[0].id] = f"cannot be scored: {error}"
+                else:
+                    found.events.append(ForecastsScored(rows[place], truth[0].id, scored, at_ns))
+                left -= len(some)
+                if left <= 0:
+                    return found, (place, some[-1]["forecaster"], some[-1]["id"])
+            place, forecaster, forecast = place + 1, 0, 0
+    return found, None
+
+
+def _truth(connection: sqlite3.Connection, row: int) -> tuple[Question, Truth] | None:
+    """A question that is resolved and not scored, with the truth that decides; None of any other."""
+    found = connection.execute(
+        "SELECT content, truth FROM questions JOIN resolutions ON question = questions.id AND n = 1"
+        " WHERE questions.id = ? AND state = 'resolved'",
+        (row,),
+    ).fetchone()
+    if found is None:
+        return None
+    truth = json.loads(found["truth"])
+    return Question.from_dict(json.loads(found["content"])), tuple(truth) if isinstance(truth, list) else truth
+
+
+def _forecasts(
+    connection: sqlite3.Connection, row: int, forecaster: int, forecast: int, most: int
+) -> list[sqlite3.Row]:
+    return connection.execute(
+        "SELECT id, forecaster, rollout_id, answer, reference FROM forecasts WHERE question = ? AND counts = 1"
+        " AND loss IS NULL AND (forecaster, id) > (?, ?) ORDER BY forecaster, id LIMIT ?",
+        (row, forecaster, forecast, most),
+    ).fetchall()
+
+
+def _score(question: Question, truth: Truth, row: sqlite3.Row) -> ForecastScore:
+    values = read_answer(question, json.loads(row["answer"])).values
+    reference = None if row["reference"] is None else json.loads(row["reference"])
+    found = scores(question, values, truth, reference)
+    return ForecastScore(row["id"], row["rollout_id"], found.loss, found.naive_loss, found.market_loss, found.correct)
