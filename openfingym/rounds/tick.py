@@ -11,11 +11,12 @@ of the schedule to the next, so that nothing is missed by it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from openfingym.errors import OpenFinGymError, UsageError
+from openfingym.errors import OpenFinGymError, UsageError, VerifierError
 from openfingym.questions.question import utc_text
 from openfingym.rounds.generator import Round, generate, round_name
 from openfingym.rounds.references import VERSION, reference_answers
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from openfingym.rounds.series import Asked
 
 CLOSED, MISSED, REPORT = "closed.json", "missed.json", "report.json"
+PASSING = frozenset({"unavailable", "malformed-request"})
+"""What a verifier refuses of one source: its provider cannot be asked now, or its questions are none of that one's."""
 LOOKS = 3
 """How often a provider was asked at least before a question is void by the real clock: one late look is too few."""
 Publisher = Callable[["RoundTimes", int], None]
@@ -103,7 +106,7 @@ def _moments(book: Book, desk: Desk, now_ns: int | None) -> Iterator[int]:
     """The moments at which to do what is due; a simulated clock stands at each when it is given."""
     series = book.series
     if not series.simulated:
-        yield desk.now(series.clock_name)
+        yield desk.now()
         return
     standing = desk.clock(series.clock_name)
     if standing is None:
@@ -148,39 +151,44 @@ class _Tick:
                 self._publish(times)
 
     def _generate(self, times: RoundTimes, asked: Sequence[AskedQuestion]) -> None:
+        """Ask the questions of every source that has asked none yet, and enter the reference forecasters."""
+        made, entered = Counter[str](), Counter[str]()
         for name, source in self.book.series.asked.items():
             # All questions of a source are asked in one transaction: where there is one, there are all.
             own = f"{round_name(self.book.series.name, times.week)}/{name}/"
             questions = [one.question for one in asked if one.question.id.startswith(own)]
-            if not questions:
-                try:
-                    questions = self._made(times, name, source)
-                except OpenFinGymError as error:
-                    self.found.faults.append(Fault(self.now_ns, times.week, f"{name}: {error}"))
-                    continue
+            try:
                 if not questions:
-                    continue
-                self.desk.ask(questions)
-                self._did("generated", times.week, f"{name}: {len(questions)} questions")
-            self._enter(times, name, questions)
+                    questions = self._made(times, name, source)
+                    if questions:
+                        self.desk.ask(questions)
+                        made[name] = len(questions)
+                entered += self._enter(times, name, questions)
+            except OpenFinGymError as error:
+                if isinstance(error, VerifierError) and error.problem not in PASSING:
+                    raise
+                self.found.faults.append(Fault(self.now_ns, times.week, f"{name}: {error}"))
+        if made:
+            parts = ", ".join(f"{name} {count}" for name, count in made.items())
+            self._did("generated", times.week, f"{made.total()} questions ({parts})")
+        if entered:
+            self._did("entered", times.week, ", ".join(f"{agent} {count}" for agent, count in entered.items()))
 
     def _made(self, times: RoundTimes, name: str, source: Asked) -> list[Question]:
         one = Round(self.book.series, name, times, self.now_ns, self.desk.shown)
         return generate(one, source.generator, source.options)
 
-    def _enter(self, times: RoundTimes, name: str, questions: Sequence[Question]) -> None:
-        """Enter the reference forecasters for the questions of a source."""
-        file = f"entered-{name}.json"
-        if self.book.has(times.week, file):
-            return
-        counts: dict[str, int] = {}
+    def _enter(self, times: RoundTimes, name: str, questions: Sequence[Question]) -> Counter[str]:
+        """Enter the reference forecasters for the questions of a source; returns how often each answered."""
+        counts, file = Counter[str](), f"entered-{name}.json"
+        if not questions or self.book.has(times.week, file):
+            return counts
         for question in questions:
             for agent, answer in reference_answers(question, self.desk.shown(question)).items():
                 self.desk.forecast(question.id, answer, agent=agent, version=VERSION, key=f"{agent}:{question.id}")
-                counts[agent] = counts.get(agent, 0) + 1
-        self.book.write(times.week, file, counts)
-        if counts:
-            self._did("entered", times.week, ", ".join(f"{agent}: {count} forecasts" for agent, count in counts.items()))
+                counts[agent] += 1
+        self.book.write(times.week, file, dict(counts))
+        return counts
 
     def _close(self, times: RoundTimes, asked: Sequence[AskedQuestion]) -> None:
         if not asked:

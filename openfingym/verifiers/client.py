@@ -408,6 +408,19 @@ class VerifierClient:
         except (KeyError, ValueError) as error:
             raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
 
+    def call(self, method: str, path: str, **request: Any) -> Any:
+        """The JSON that a route answers, of those that take and give plain documents.
+
+        Args:
+            method: method of the request, which may be sent twice.
+            path: path of the route, such as :data:`openfingym.verifiers.routes.QUESTIONS`.
+            request: ``json``, ``params`` and ``headers``, as of :meth:`httpx.Client.request`.
+
+        Raises:
+            VerifierError: the verifier refuses, with the slug of its problem, or does not answer.
+        """
+        return self._json(method, path, **request)
+
     def close(self) -> None:
         """Drop the connections."""
         self._http.close()
@@ -483,7 +496,9 @@ class VerifierClient:
             except ValueError as error:
                 raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
         slug, detail = _problem(answer)
-        raise VerifierError(f"the verifier at {self.where} answered {answer.status_code} {slug}: {detail}")
+        raise VerifierError(
+            f"the verifier at {self.where} answered {answer.status_code} {slug}: {detail}", problem=slug
+        )
 
 
 def _key(stated: str | None) -> dict[str, str]:

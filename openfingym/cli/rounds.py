@@ -1,0 +1,184 @@
+"""``openfingym rounds ...``: live benchmarks, which ask questions every week and resolve them by a schedule."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from openfingym.cli.render import number, print_json, print_table
+from openfingym.cli.task import json_option
+from openfingym.errors import UsageError
+
+if TYPE_CHECKING:
+    from openfingym.rounds.book import Book
+    from openfingym.rounds.desk import Desk
+    from openfingym.rounds.schedule import RoundTimes
+
+FAILED = 4
+"""Exit status of a tick that could not do everything, which the next one tries again."""
+SERIES = "weekly"
+"""Definition that is begun where none is named."""
+
+series_argument = click.argument("series", required=False)
+verifier_option = click.option(
+    "--verifier", help="Address of the verifier that holds the ledger; by default one on this store's own."
+)
+
+
+@click.group()
+def rounds() -> None:
+    """Run a live benchmark: a series of rounds of questions, by a schedule."""
+
+
+@rounds.command()
+@click.argument("definition", default=SERIES)
+@json_option("an object")
+def init(definition: str, as_json: bool) -> None:
+    """Begin a series of rounds, or change its DEFINITION.
+
+    DEFINITION is a TOML file, or the name of one that the library brings: weekly (simulated, the default) or
+    weekly-real.
+    """
+    from openfingym.questions import utc_text
+    from openfingym.rounds.book import Book
+    from openfingym.rounds.series import find_definition
+
+    book = Book.begin(find_definition(definition), time.time_ns())
+    series = book.series
+    first = next(series.schedule.rounds(series.zone, book.since_ns, 2**62))
+    document = {
+        "series": series.name,
+        "title": series.title,
+        "clock": series.clock,
+        "simulated": series.simulated,
+        "since": utc_text(book.since_ns),
+        "first_round": {"round": first.week, "generation": utc_text(first.generated_ns)}
+        | {"deadline": utc_text(first.deadline_ns)},
+        "folder": str(book.folder),
+    }
+    if as_json:
+        print_json(document)
+        return
+    click.echo(f"{series.name}: {series.title}")
+    click.echo(f"  clock    {_clock(book)}")
+    click.echo(f"  first    {first.week}, generated {utc_text(first.generated_ns)}")
+    click.echo(f"  folder   {book.folder}")
+    now = " --now TIME" if series.simulated else ""
+    click.echo(f"Go on with `openfingym rounds tick {series.name}{now}`.")
+
+
+@rounds.command()
+@series_argument
+@click.option("--now", metavar="TIME", help="Move the simulated clock there first, such as 2026-11-26T00:00:00Z.")
+@verifier_option
+@json_option("an object")
+@click.pass_context
+def tick(ctx: click.Context, series: str | None, now: str | None, verifier: str | None, as_json: bool) -> None:
+    """Do whatever is due in a SERIES: generate, close, resolve, void, publish.
+
+    It may come at any time, from cron, and as often as one likes. What could not be done is on stderr, the exit status
+    is 4 then, and the next tick tries again.
+    """
+    from openfingym.cli.printable import printable
+    from openfingym.questions import moment_ns, utc_text
+    from openfingym.rounds.book import Book
+    from openfingym.rounds.tick import tick as do
+
+    book = Book.find(series)
+    moment = None if now is None else moment_ns(now)
+    with _desk(verifier) as (desk, ledger):
+        done = do(book, desk, _publisher(book, ledger), moment)
+    document = {
+        "series": book.series.name,
+        "simulated": book.series.simulated,
+        "now": utc_text(done.now_ns),
+        "done": [one.to_dict() for one in done.deeds],
+        "faults": [one.to_dict() for one in done.faults],
+    }
+    if as_json:
+        print_json(document)
+    else:
+        _print_deeds(book, document)
+    for fault in done.faults:
+        click.echo(printable(f"error: {fault.week} {fault.reason}".replace("  ", " ")), err=True)
+    if done.faults:
+        ctx.exit(FAILED)
+
+
+@rounds.command()
+@series_argument
+@verifier_option
+@json_option("an object")
+def status(series: str | None, verifier: str | None, as_json: bool) -> None:
+    """Show where a SERIES stands: its rounds, deadlines and forecasts, and what is due."""
+    from openfingym.questions import utc_text
+    from openfingym.rounds.book import Book
+    from openfingym.rounds.status import status as look
+
+    book = Book.find(series)
+    with _desk(verifier) as (desk, _):
+        found = look(book, desk)
+    if as_json:
+        document = {
+            "series": book.series.name,
+            "title": book.series.title,
+            "clock": book.series.clock,
+            "simulated": book.series.simulated,
+            "now": utc_text(found.now_ns),
+            "rounds": [one.to_dict() for one in found.rounds],
+            "earlier_rounds": found.earlier,
+            "next": {"at": utc_text(found.next_ns), "what": found.next_what},
+        }
+        print_json(document)
+        return
+    click.echo(f"{book.series.name}: {book.series.title}; {_clock(book)}, now {utc_text(found.now_ns)}")
+    rows = [
+        (
+            one.week,
+            one.state,
+            utc_text(one.deadline_ns),
+            sum(one.questions.values()),
+            sum(one.questions.get(state, 0) for state in ("scored", "void")),
+            one.forecasts,
+            ", ".join(one.due) or "-",
+        )
+        for one in found.rounds
+    ]
+    columns = ["round", "state", "deadline", "questions", "settled", "forecasts", "due"]
+    print_table("", columns, rows, right=("questions", "settled", "forecasts"), optional=("settled",))
+    if found.earlier:
+        click.echo(f"and {found.earlier} earlier rounds")
+    click.echo(f"next: {found.next_what} at {utc_text(found.next_ns)}")
+
+
+@rounds.command()
+@series_argument
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with plots there, too.")
+@json_option("an object")
+def report(series: str | None, state: Path | None, html: Path | None, as_json: bool) -> None:
+    """Report on the forecasts of a SERIES that have been scored: who is best, and by how much."""
+
+
+@contextmanager
+def _desk(verifier: str | None) -> Iterator[Desk]:
+    """The verifier at an address, or one of one's own on the store's ledger."""
+    from openfingym import store
+    from openfingym.rounds.desk import Desk
+    from openfingym.verifiers.address import VerifierAddress, token_of_environment
+
+    if verifier is not None:
+        with VerifierAddress(verifier, token_of_environment(verifier)).connect() as client:
+            yield Desk(client)
+        return
+    from openfingym_verifier.embedded import EmbeddedVerifier
+
+    with (
+        EmbeddedVerifier.start([], store.home() / "ledger") as embedded,
+        VerifierAddress(str(embedded.uds), embedded.admin_token).connect() as client,
+    ):
+        yield Desk(client)
