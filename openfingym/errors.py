@@ -10,6 +10,7 @@ The tree follows the boundary that was crossed, so that a caller can tell whose 
     │   └── TapeError               a session tape is cut or damaged (names the place)
     ├── StoreError                  the built-package store cannot be read or written
     │   └── DigestMismatchError     a built package is not what its digest says
+    ├── ReceiptError                a receipt does not prove what it should (names the step)
     ├── SubmissionError             the agent's submission was refused (the agent's fault)
     ├── BackendUnavailableError     a backend cannot keep its promises on this machine
     ├── RuntimeFailureError         isolation or launching failed (ours)
@@ -106,6 +107,32 @@ class StoreError(OpenFinGymError):
 
 class DigestMismatchError(StoreError):
     """A built package differs from the digest recorded when it was built."""
+
+
+ReceiptStep = Literal[
+    "format", "checkpoint", "signature", "inclusion", "consistency", "entry", "result", "score", "ledger"
+]
+"""What of a receipt, or of the log that it is of, was checked when it failed."""
+
+
+class ReceiptError(OpenFinGymError):
+    """A receipt, or the checkpoint of a log, does not prove what it should.
+
+    Attributes:
+        step: what was checked when it failed.
+        index: entry of the log that it failed at, from 0; None where it is not about one.
+    """
+
+    exit_code = 7
+
+    def __init__(self, message: str, *, step: ReceiptStep, index: int | None = None) -> None:
+        super().__init__(message)
+        self.step = step
+        self.index = index
+
+    def __reduce__(self) -> tuple[partial[ReceiptError], tuple[object, ...]]:
+        # As of a SubmissionError.
+        return partial(type(self), step=self.step, index=self.index), self.args
 
 
 class SubmissionError(OpenFinGymError):

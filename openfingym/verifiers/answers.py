@@ -178,6 +178,25 @@ class LogRow:
 
 
 @dataclass(frozen=True)
+class ReceiptLeaf:
+    """An entry of the log in a receipt; see :mod:`openfingym.receipts.receipt`."""
+
+    index: int
+    entry: str
+    proof: list[str]
+
+
+@dataclass(frozen=True)
+class ReceiptDocument:
+    """A receipt; see :mod:`openfingym.receipts.receipt`."""
+
+    format: int
+    key: str
+    checkpoint: str
+    leaves: list[ReceiptLeaf]
+
+
+@dataclass(frozen=True)
 class HeldTask:
     """A task that a verifier holds."""
 

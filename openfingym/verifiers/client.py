@@ -18,7 +18,14 @@ from urllib.parse import quote
 
 import httpx
 
-from openfingym.errors import SubmissionError, UsageError, VerifierAbsentError, VerifierAwayError, VerifierError
+from openfingym.errors import (
+    ReceiptError,
+    SubmissionError,
+    UsageError,
+    VerifierAbsentError,
+    VerifierAwayError,
+    VerifierError,
+)
 from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym.results import INTERVALS
 from openfingym.task.episodes import EpisodeStep, RecordedAction
@@ -42,6 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tenacity import RetryCallState
 
+    from openfingym.receipts.receipt import Receipt
     from openfingym.task.episodes import FoldName
 
 __all__ = [
@@ -311,6 +319,49 @@ class VerifierClient:
             self._checked(answer)
         return answer.content
 
+    def receipt(self, rollout_id: str) -> Receipt | None:
+        """The receipt of a finished rollout; None where it has none, or the verifier is of a version before them."""
+        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/receipt", self._admin)
+        return None if answer.status_code == 404 else self._receipt(answer)
+
+    def receipt_of_row(self, row: int) -> Receipt:
+        """The receipt of a row of the log.
+
+        Args:
+            row: its number, from 1.
+
+        Raises:
+            VerifierError: there is no such row, or it is somebody else's.
+        """
+        return self._receipt(self._send("GET", f"/v1/receipts/{row}", self._admin))
+
+    def checkpoint(self) -> str:
+        """A signed checkpoint of the log, as text; keep one, and no log that is shorter or another can be shown to you
+        later.
+        """
+        answer = self._send("GET", "/v1/checkpoint", self._admin)
+        if answer.status_code != 200:
+            self._checked(answer)
+        return answer.text
+
+    def tile(self, path: str) -> bytes:
+        """A tile of the log's hashes, or a bundle of its entries.
+
+        Args:
+            path: such as ``0/x001/067`` or ``entries/000.p/12``; see :mod:`openfingym.receipts.tiles`.
+
+        Raises:
+            VerifierError: the log is not as long, or the caller is not the operator and asks for entries.
+        """
+        answer = self._send("GET", f"/v1/tile/{path}", self._admin)
+        if answer.status_code != 200:
+            self._checked(answer)
+        return answer.content
+
+    def result_document(self, rollout_id: str) -> dict[str, Any]:
+        """The result of a finished rollout with every field that the verifier tells: what its log's digest is of."""
+        return dict(self._json("POST", f"/v1/rollouts/{rollout_id}/finalize"))
+
     def actions(self, rollout_id: str) -> tuple[RecordedAction, ...]:
         """Every action taken in a rollout of a sequential task, in order."""
         answer = self._send("GET", f"/v1/rollouts/{rollout_id}/actions", self._admin)
@@ -488,6 +539,16 @@ class VerifierClient:
                 "the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s
             )
             self._away.set()
+
+    def _receipt(self, answer: httpx.Response) -> Receipt:
+        from openfingym.receipts.receipt import Receipt
+
+        if answer.status_code != 200:
+            self._checked(answer)
+        try:
+            return Receipt.from_json(answer.content)
+        except ReceiptError as error:
+            raise VerifierError(f"{self.where} answered with no receipt: {error}") from None
 
     def _checked(self, answer: httpx.Response) -> Any:
         if answer.is_success:

@@ -47,6 +47,7 @@ from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem, of_failure
 from openfingym_verifier.questions.routes import add_question_routes
+from openfingym_verifier.receipt_routes import add_receipt_routes
 from openfingym_verifier.rollout import Rollout, utc
 from openfingym_verifier.telemetry import CONTENT_TYPE
 
@@ -327,6 +328,8 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
     async def actions(rollout: Rollout = the_rollout) -> Response:
         """Every action taken in a sequential task, one JSON object a line: episode, fold, number, step and action."""
         return Response(await service.in_pool(service.ledger.all_actions, rollout.id), media_type=NDJSON)
+
+    add_receipt_routes(app, service, the_caller, the_rollout, common)
 
 
 def _add_operator_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:

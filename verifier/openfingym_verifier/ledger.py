@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import StoreError, VerifierError
 from openfingym.files.locks import Lock, take
-from openfingym_verifier import log
+from openfingym_verifier import log, tree
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.policy import LOCAL_USER
 from openfingym_verifier.principals import ParticipantRecord
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 FIRST_SEASON = "1"
 VERSION = 7
+TREE_VERSION = 6
+"""The first with a tree over the log."""
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
 CHECKPOINT_PAGES = 4096
@@ -422,10 +424,13 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise VerifierError(
             f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym"
         )
-    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES, SESSIONS, "", questions.SCHEMA)[version:]
+    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES, SESSIONS, tree.SCHEMA, questions.SCHEMA)[version:]
     if missing:
         # All steps and the new version in one transaction: a migration that breaks off has not begun.
-        connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION}; COMMIT;")
+        connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION};")
+        if version < TREE_VERSION:
+            tree.fill(connection)
+        connection.execute("COMMIT")
 
 
 def _rollout(row: sqlite3.Row) -> RolloutRow:

@@ -3,18 +3,23 @@
 Each row's hash is SHA-256 over the previous row's hash and the canonical JSON of its entry, so
 no row can be edited, dropped or moved without every later hash changing. A result carries the
 hash of its ``finalized`` row (``log_head``): who keeps the result can later prove that the log
-up to there is the one it was given. Entries hold digests of payloads and feedback, and neither
-values nor labels.
+up to there is the one it was given. The rows are also the leaves of a Merkle tree
+(:mod:`openfingym_verifier.tree`), of which receipts are made. Entries hold digests of payloads and
+feedback, and neither values nor labels.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openfingym.digests import canonical_json, sha256_of, sha256_of_json, sha256_of_text
-from openfingym.errors import StoreError, VerifierError
+from openfingym.errors import ReceiptError, StoreError, VerifierError
+from openfingym.receipts.frontier import Frontier
+from openfingym.receipts.merkle import leaf_hash
+from openfingym_verifier import tree
 
 if TYPE_CHECKING:
     import sqlite3
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sqlite_utils import Database
+
+    from openfingym.receipts.checkpoint import Checkpoint
 
 GENESIS = "0" * 64
 """The hash before the first row."""
@@ -49,6 +56,8 @@ class ChainReport:
     entries: int
     head: str
     """Hash of the last row, or :data:`GENESIS`."""
+    root: str
+    """Root of the tree over all rows, base64 as in a checkpoint."""
 
 
 def entry_hash(prev_hash: str, entry: bytes) -> str:
@@ -56,15 +65,20 @@ def entry_hash(prev_hash: str, entry: bytes) -> str:
     return sha256_of(prev_hash.encode() + entry)
 
 
-def append(connection: sqlite3.Connection, prev_hash: str, rollout_id: str, entry: dict[str, object]) -> str:
-    """Append one entry inside the caller's transaction; returns the new head."""
+def append(
+    connection: sqlite3.Connection, prev_hash: str, rollout_id: str, entry: dict[str, object]
+) -> tuple[str, int]:
+    """Append one entry inside the caller's transaction; returns the new head and the row's number, from 1."""
     text = canonical_json({**entry, "rollout": rollout_id})
+    tree.require_short(text)
     head = entry_hash(prev_hash, text)
-    connection.execute(
+    row = connection.execute(
         "INSERT INTO log (rollout_id, entry, prev_hash, hash) VALUES (?, ?, ?, ?)",
         (rollout_id, text.decode(), prev_hash, head),
     )
-    return head
+    assert row.lastrowid is not None
+    tree.grow(connection, row.lastrowid)
+    return head, row.lastrowid
 
 
 def head_of(connection: sqlite3.Connection) -> str:
@@ -73,18 +87,21 @@ def head_of(connection: sqlite3.Connection) -> str:
     return str(row[0]) if row else GENESIS
 
 
-def verify_chain(path: Path, *, expected_head: str | None = None) -> ChainReport:
+def verify_chain(path: Path, *, expected_head: str | None = None, earlier: Checkpoint | None = None) -> ChainReport:
     """Check a ledger's log, row by row, and the ledger against it.
 
-    Finds any row edited, dropped, inserted or moved, a tail cut off, and payloads, feedback or results that
-    are not the ones whose digests the log holds.
+    Finds any row edited, dropped, inserted or moved, a tail cut off, hashes of the tree that are not of these rows,
+    and payloads, feedback or results that are not the ones whose digests the log holds.
 
     Args:
         path: ``ledger.db`` of a state directory, or the directory; opened read-only.
         expected_head: a ``log_head`` from a result, which must be among the hashes.
+        earlier: a checkpoint that the log gave before, with which it must begin; whoever kept one finds a log that was
+            cut short or written anew, whatever was done to the rest of the ledger.
 
     Raises:
         VerifierError: with the first thing that does not fit.
+        ReceiptError: the log does not begin with ``earlier``.
         StoreError: the file cannot be read.
     """
     # Imported here: sqlite-utils brings pandas along, which a server's start cannot wait for.
@@ -99,15 +116,20 @@ def verify_chain(path: Path, *, expected_head: str | None = None) -> ChainReport
     try:
         # recursive_triggers and plug-ins are for writers.
         database = sqlite_utils.Database(connection, recursive_triggers=False, execute_plugins=False)
-        return _verify(database, expected_head)
+        return _verify(database, expected_head, earlier)
     except (sqlite3.DatabaseError, ValueError, KeyError) as error:
         raise VerifierError(f"{file}: the log cannot be read: {error}") from error
     finally:
         connection.close()
 
 
-def _verify(database: Database, expected_head: str | None) -> ChainReport:
+def _verify(database: Database, expected_head: str | None, earlier: Checkpoint | None) -> ChainReport:
+    from openfingym_verifier.questions.checking import QuestionRows
+
     head, last, heads, digests = GENESIS, 0, {GENESIS}, Digests()
+    rows = QuestionRows(database.conn)
+    frontier, inner = Frontier(), dict[object, str]()
+    _compare(frontier, earlier)
     for row in database.query("SELECT seq, rollout_id, entry, prev_hash, hash FROM log ORDER BY seq"):
         seq, text = int(row["seq"]), str(row["entry"])
         if seq != last + 1:
@@ -120,8 +142,11 @@ def _verify(database: Database, expected_head: str | None) -> ChainReport:
         if entry["rollout"] != row["rollout_id"]:
             raise VerifierError(f"log row {seq} was edited: it is filed under another rollout than its entry names")
         digests.add(entry)
+        rows.add(seq, entry)
+        inner.update(((level, n), found.hex()) for level, n, found in frontier.push(leaf_hash(text.encode())))
         head, last = str(row["hash"]), seq
         heads.add(head)
+        _compare(frontier, earlier)
     written = next(iter(database.query("SELECT coalesce(max(seq), 0) AS seq FROM sqlite_sequence WHERE name = 'log'")))[
         "seq"
     ]
@@ -129,8 +154,28 @@ def _verify(database: Database, expected_head: str | None) -> ChainReport:
         raise VerifierError(f"log rows {last + 1} to {written} are missing at the end")
     if expected_head is not None and expected_head not in heads:
         raise VerifierError(f"no log row has the hash {expected_head}; this is not the log that the result came from")
+    if earlier is not None and last < earlier.size:
+        raise ReceiptError(
+            f"the log has {last} entries, and the checkpoint was given at {earlier.size}: it was cut short, or is "
+            "another one",
+            step="consistency",
+        )
+    if "tree" in database.table_names():  # a ledger that no verifier has opened since there is one has none
+        stored = database.query("SELECT level, n, hash FROM tree")
+        _same("tree's hash", inner, (((row["level"], row["n"]), bytes(row["hash"]).hex()) for row in stored))
     digests.compare(database)
-    return ChainReport(last, head)
+    rows.finish()
+    return ChainReport(last, head, base64.b64encode(frontier.root()).decode())
+
+
+def _compare(frontier: Frontier, earlier: Checkpoint | None) -> None:
+    """Check the root at the size of an earlier checkpoint."""
+    if earlier is not None and frontier.size == earlier.size and frontier.root() != earlier.root:
+        raise ReceiptError(
+            f"the first {earlier.size} entries of the log are not those of the checkpoint: the log was written anew, "
+            "or is another one",
+            step="consistency",
+        )
 
 
 class Digests:

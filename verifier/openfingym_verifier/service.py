@@ -36,6 +36,7 @@ from openfingym_verifier.policy import LOCAL
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions.service import QuestionService
 from openfingym_verifier.ration import Rations
+from openfingym_verifier.receipts import Receipts, load_signing_key
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.rollout_table import RolloutTable
 from openfingym_verifier.sessions import Sessions
@@ -90,6 +91,7 @@ class Service:
         """
         self.tasks = tasks
         self.ledger = ledger
+        self.receipts = Receipts(ledger, load_signing_key(ledger.path.parent))
         self.policy = policy
         self.members = Membership(ledger, policy)
         self._threads = ThreadPoolExecutor(

@@ -38,10 +38,12 @@ class Transaction:
     def __init__(self, connection: sqlite3.Connection, head: str) -> None:
         self.connection = connection
         self.head = head
+        self.seq: int | None = None
+        """Number of the latest row that was appended; None before there is one."""
 
     def log(self, rollout_id: str, entry: dict[str, object]) -> str:
         """Append to the hash-chained log; returns the new row's hash."""
-        self.head = log.append(self.connection, self.head, rollout_id, entry)
+        self.head, self.seq = log.append(self.connection, self.head, rollout_id, entry)
         return self.head
 
 

@@ -52,8 +52,8 @@ class QuestionAsked:
         times = (one.generated_ns, one.deadline_ns, one.evaluation_ns)
         written = connection.execute(
             "INSERT INTO questions (name, content, provider, form, category, market, round, clock, generated_ns,"
-            " deadline_ns, evaluation_ns, simulated, state, due_ns)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?)",
+            " deadline_ns, evaluation_ns, simulated, state, due_ns, log_row)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, (SELECT coalesce(max(seq), 0) + 1 FROM log))",
             (*columns, *times, self.simulated, one.evaluation_ns),
         )
         entry = {"event": "question-asked", "at_ns": self.at_ns, "question": one.id, "content": sha256_of_text(content)}
@@ -73,6 +73,8 @@ class Receipt:
     salt: str
     referenced: bool
     """Whether what the market showed is recorded beside it."""
+    row: int
+    """Number of its row of the log."""
     new: bool = True
     """False where it was there already."""
 
@@ -145,13 +147,16 @@ class Forecast:
             "received_ns": self.received_ns,
             "payload": self.digest,
             "reference": None if self.reference is None else sha256_of_text(self.reference),
+            "key": self.idempotency_key,
         }
         transaction.log(self.rollout_id or "", entry)
-        return Receipt(forecast, self.received_ns, self.digest, self.salt, self.reference is not None)
+        assert transaction.seq is not None
+        referenced = self.reference is not None
+        return Receipt(forecast, self.received_ns, self.digest, self.salt, referenced, transaction.seq)
 
     def _replayed(self, transaction: Transaction) -> Receipt | Problem | None:
         row = transaction.connection.execute(
-            "SELECT id, question, answer, received_ns, digest, salt, reference IS NOT NULL FROM forecasts"
+            "SELECT id, question, answer, received_ns, digest, salt, reference IS NOT NULL, log_row FROM forecasts"
             " WHERE forecaster = ? AND idempotency_key = ?",
             (self.forecaster_id, self.idempotency_key),
         ).fetchone()
@@ -161,7 +166,7 @@ class Forecast:
             return Problem(
                 "idempotency-conflict", f"This key was used for forecast {row[0]} with another content; use a new key."
             )
-        return Receipt(row[0], row[3], row[4], row[5], bool(row[6]), new=False)
+        return Receipt(row[0], row[3], row[4], row[5], bool(row[6]), row[7], new=False)
 
     def _refusal(self, transaction: Transaction) -> Problem:
         (state,) = transaction.connection.execute(
@@ -174,8 +179,8 @@ class Forecast:
 
 _INSERT_FORECAST = (
     "INSERT INTO forecasts (question, forecaster, rollout_id, received_ns, answer, salt, digest, idempotency_key,"
-    " reference, p) SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM questions WHERE id = ? AND state = 'pending'"
-    " AND deadline_ns > ?"
+    " reference, p, log_row) SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM log)"
+    " FROM questions WHERE id = ? AND state = 'pending' AND deadline_ns > ?"
 )
 _SIMULATED_GUARD = " AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"
 
@@ -297,7 +302,7 @@ class Resolution:
         """Write it as the n-th of a question, with its row of the log."""
         transaction.connection.execute(
             "INSERT INTO resolutions (question, n, kind, truth, value, source, evidence, vintage, provider_ns,"
-            " fetched_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " fetched_ns, log_row) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM log))",
             (
                 question_id,
                 n,
@@ -437,6 +442,7 @@ class ForecastScore:
 
     forecast: int
     rollout_id: str | None
+    principal: str
     loss: float
     naive_loss: float | None
     market_loss: float | None
@@ -457,14 +463,15 @@ class ForecastsScored:
         connection = transaction.connection
         for one in self.scores:
             written = connection.execute(
-                "UPDATE forecasts SET loss = ?, naive_loss = ?, market_loss = ?, correct = ? WHERE id = ?"
-                " AND question = ? AND counts = 1 AND loss IS NULL",
+                "UPDATE forecasts SET loss = ?, naive_loss = ?, market_loss = ?, correct = ?,"
+                " score_row = (SELECT coalesce(max(seq), 0) + 1 FROM log)"
+                " WHERE id = ? AND question = ? AND counts = 1 AND loss IS NULL",
                 (one.loss, one.naive_loss, one.market_loss, one.correct, one.forecast, self.question_id),
             )
             if written.rowcount == 1:
                 entry = {"event": "forecast-scored", "at_ns": self.at_ns, "question": self.question}
                 entry |= {"forecast": one.forecast, "loss": one.loss, "naive_loss": one.naive_loss}
-                entry |= {"market_loss": one.market_loss, "correct": one.correct}
+                entry |= {"market_loss": one.market_loss, "correct": one.correct, "principal": one.principal}
                 transaction.log(one.rollout_id or "", entry)
         written = connection.execute(
             "UPDATE questions SET state = 'scored' WHERE id = ? AND state = 'resolved' AND NOT EXISTS"

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from openfingym.digests import canonical_json
 from openfingym.questions import Question, utc_text
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.questions.schema import NEVER
@@ -58,7 +59,7 @@ def questions(
         limit: at most so many.
     """
     query = (
-        "SELECT id, name, content, simulated, state, reason, due_ns, attempts FROM questions"
+        "SELECT id, name, content, simulated, state, reason, due_ns, attempts, log_row FROM questions"
         " WHERE id > coalesce((SELECT id FROM questions WHERE name = :after), 0)"
         " AND (:state IS NULL OR state = :state) AND (:round IS NULL OR round = :round)"
         " AND (:clocks IS NULL OR (state = 'pending' AND deadline_ns >"
@@ -74,7 +75,8 @@ def questions(
 def question(connection: sqlite3.Connection, name: str) -> dict[str, Any] | None:
     """A question with its resolutions, the one that decides first; None where there is none."""
     row = connection.execute(
-        "SELECT id, name, content, simulated, state, reason, due_ns, attempts FROM questions WHERE name = ?", (name,)
+        "SELECT id, name, content, simulated, state, reason, due_ns, attempts, log_row FROM questions WHERE name = ?",
+        (name,),
     ).fetchone()
     if row is None:
         return None
@@ -113,6 +115,16 @@ def forecasts(
     )
     bound = {"after": after, "question": question_name, "agent": agent, "principal": principal, "limit": limit}
     return [_forecast(row) for row in connection.execute(query, bound)]
+
+
+def forecast_of(connection: sqlite3.Connection, forecast: int) -> dict[str, Any] | None:
+    """A forecast by its number; None where there is none."""
+    found = forecasts(connection, principal=None, after=forecast - 1, limit=1)
+    return (
+        found[0] | {"content": canonical_json(found[0]["answer"]).decode()}
+        if found and found[0]["forecast"] == forecast
+        else None
+    )
 
 
 def status(connection: sqlite3.Connection, now_ns: int) -> dict[str, Any]:
@@ -189,6 +201,7 @@ def _question(row: sqlite3.Row, count: int) -> dict[str, Any]:
         "due_at": _moment(row["due_ns"]),
         "attempts": row["attempts"],
         "forecasts": count,
+        "log_row": row["log_row"],
     }
 
 
@@ -202,6 +215,7 @@ def _resolution(row: sqlite3.Row) -> dict[str, Any]:
         "vintage": row["vintage"],
         "known_at": None if row["provider_ns"] is None else utc_text(row["provider_ns"]),
         "fetched_at": utc_text(row["fetched_ns"]),
+        "log_row": row["log_row"],
     }
 
 
@@ -225,4 +239,6 @@ def _forecast(row: sqlite3.Row) -> dict[str, Any]:
         "naive_loss": row["naive_loss"],
         "market_loss": row["market_loss"],
         "correct": None if row["correct"] is None else bool(row["correct"]),
+        "log_row": row["log_row"],
+        "score_row": row["score_row"],
     }

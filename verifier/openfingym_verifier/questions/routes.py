@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,9 +10,11 @@ from fastapi import Depends, FastAPI, Header, Path, Query, Request
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 
+from openfingym.digests import canonical_json
 from openfingym.errors import UsageError
 from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym.questions import moment_ns, utc_text
+from openfingym.receipts.receipt import Opened
 from openfingym.verifiers.routes import CLOCKS, FORECASTS, LEDGER, QUESTIONS, RECORDINGS, REFERENCES, RESOLUTIONS
 from openfingym_verifier.openapi import PROBLEM_RESPONSE
 from openfingym_verifier.principals import Caller
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST_QUESTIONS = 1000
 """Questions, and truths, of one request."""
+LONGEST_OPENED = 1024
+"""Characters of an answer that a receipt repeats; a receipt has at most 4 KiB."""
 
 
 class _Document(BaseModel):
@@ -149,7 +154,25 @@ def _add_callers_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
             "digest": receipt.digest,
             "salt": receipt.salt,
             "referenced": receipt.referenced,
+            "log_row": receipt.row,
+            "receipt": await own_receipt(receipt.row, receipt.salt, canonical_json(body.answer).decode()),
         }
+
+    async def own_receipt(row: int, salt: str, content: str, *more: int) -> dict[str, Any]:
+        # Of a long answer the receipt would be long too; its owner has the answer and the salt.
+        opened = {row: Opened("payload", salt, content)} if len(content) <= LONGEST_OPENED else {}
+        made = await service.in_pool(service.receipts.of_entries, [row, *more], opened)
+        document: dict[str, Any] = json.loads(made.to_json())
+        return document
+
+    @app.get(FORECASTS + "/{forecast}/receipt", **common)
+    async def receipt(forecast: Annotated[int, Path(ge=1, lt=2**62)], caller: Caller = the_caller) -> dict[str, Any]:
+        """What proves that the log has a forecast of the caller's, and its score once there is one."""
+        found = await own.read(reading.forecast_of, forecast)
+        if found is None or not (caller.operator or found["principal"] == caller.name):
+            raise Problem("not-found", "There is no such forecast, or it is somebody else's.")
+        more = () if found["score_row"] is None else (found["score_row"],)
+        return await own_receipt(found["log_row"], found["salt"], found["content"], *more)
 
     @app.get(FORECASTS, **common)
     async def forecasts(

@@ -24,7 +24,8 @@ CREATE TABLE questions (
     state TEXT NOT NULL CHECK (state IN ('pending', 'resolvable', 'resolved', 'scored', 'void', 'error')),
     due_ns INTEGER NOT NULL,
     attempts INTEGER NOT NULL DEFAULT 0,
-    reason TEXT NOT NULL DEFAULT ''
+    reason TEXT NOT NULL DEFAULT '',
+    log_row INTEGER
 );
 CREATE INDEX questions_due ON questions (clock, state, due_ns);
 CREATE INDEX questions_round ON questions (round);
@@ -51,7 +52,9 @@ CREATE TABLE forecasts (
     loss REAL,
     naive_loss REAL,
     market_loss REAL,
-    correct INTEGER
+    correct INTEGER,
+    log_row INTEGER,
+    score_row INTEGER
 );
 CREATE INDEX forecasts_counting ON forecasts (question, forecaster) WHERE counts = 1;
 CREATE INDEX forecasts_rollout ON forecasts (rollout_id) WHERE rollout_id IS NOT NULL;
@@ -68,6 +71,7 @@ CREATE TABLE resolutions (
     vintage TEXT NOT NULL,
     provider_ns INTEGER,
     fetched_ns INTEGER NOT NULL,
+    log_row INTEGER,
     UNIQUE (question, n)
 );
 CREATE TABLE recordings (
@@ -76,10 +80,10 @@ CREATE TABLE recordings (
     salt TEXT NOT NULL
 );
 CREATE TRIGGER questions_fixed BEFORE UPDATE OF id, name, content, provider, form, category, market, round, clock,
-    generated_ns, deadline_ns, evaluation_ns, simulated ON questions
+    generated_ns, deadline_ns, evaluation_ns, simulated, log_row ON questions
 BEGIN SELECT RAISE(ABORT, 'a question does not change'); END;
 CREATE TRIGGER forecasts_fixed BEFORE UPDATE OF id, question, forecaster, rollout_id, received_ns, answer, salt, digest,
-    idempotency_key, p ON forecasts
+    idempotency_key, p, log_row ON forecasts
 BEGIN SELECT RAISE(ABORT, 'a forecast does not change'); END;
 CREATE TRIGGER resolutions_fixed BEFORE UPDATE ON resolutions
 BEGIN SELECT RAISE(ABORT, 'a resolution does not change'); END;
@@ -93,4 +97,5 @@ CREATE TRIGGER resolutions_kept BEFORE DELETE ON resolutions BEGIN SELECT RAISE(
 # question's clock. Of a forecast, `digest` is SHA-256 of salt and answer, since few answers are likely and could be
 # guessed from a log without one; `counts` is 0 where a later forecast took its place, or where it came after the truth;
 # `p` is the probability or the number, and NULL of other forms. Of a resolution, n = 1 decides; later ones are kept
-# beside it. `recordings` holds truths of past seasons until the clock of their replay has come to them.
+# beside it. `log_row` is the number of a row's entry in the log, and `score_row` that of a forecast's score.
+# `recordings` holds truths of past seasons until the clock of their replay has come to them.

@@ -82,8 +82,9 @@ def _forecasts(
     connection: sqlite3.Connection, row: int, forecaster: int, forecast: int, most: int
 ) -> list[sqlite3.Row]:
     return connection.execute(
-        "SELECT id, forecaster, rollout_id, answer, reference FROM forecasts WHERE question = ? AND counts = 1"
-        " AND loss IS NULL AND (forecaster, id) > (?, ?) ORDER BY forecaster, id LIMIT ?",
+        "SELECT forecasts.id, forecaster, rollout_id, answer, reference, principal FROM forecasts JOIN forecasters"
+        " ON forecasters.id = forecaster WHERE question = ? AND counts = 1 AND loss IS NULL"
+        " AND (forecaster, forecasts.id) > (?, ?) ORDER BY forecaster, forecasts.id LIMIT ?",
         (row, forecaster, forecast, most),
     ).fetchall()
 
@@ -92,4 +93,5 @@ def _score(question: Question, truth: Truth, row: sqlite3.Row) -> ForecastScore:
     values = read_answer(question, json.loads(row["answer"])).values
     reference = None if row["reference"] is None else json.loads(row["reference"])
     found = scores(question, values, truth, reference)
-    return ForecastScore(row["id"], row["rollout_id"], found.loss, found.naive_loss, found.market_loss, found.correct)
+    losses = found.loss, found.naive_loss, found.market_loss, found.correct
+    return ForecastScore(row["id"], row["rollout_id"], row["principal"], *losses)
