@@ -10,6 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
+
 from openfingym_runtime.images import agent_image_tag
 from tests.openfingym.rollouts.driving import alive, descendants
 
@@ -71,7 +73,9 @@ class PrivateEngine:
         below = descendants(self._process.pid)
         self._process.send_signal(how)
         self._process.wait(PATIENCE_S)
-        assert alive(below) == []
+        # What holds a running container outlives the engine by design; in its first moments it is a child still.
+        left = [one for one in alive(below) if "shim" not in _command(one)]
+        assert left == []
 
     def containers(self) -> list[str]:
         """All it has, and how they are."""
@@ -89,3 +93,11 @@ class PrivateEngine:
 
     def _docker(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         return subprocess.run(["docker", "-H", self.host, *arguments], capture_output=True, text=True, check=check)
+
+
+def _command(process: psutil.Process) -> str:
+    """What a process was started as; empty where it has just ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return ""

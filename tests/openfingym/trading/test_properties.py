@@ -1,6 +1,7 @@
 """What holds of every stream of orders, whatever the rules: nothing is lost, made up, seen too early or done in
 silence."""
 
+import gc
 import math
 import random
 import sys
@@ -158,7 +159,8 @@ def test_fills_are_inside_the_bar_and_after_the_decision(market, seed):
                 continue
             s = event.symbol
             base = event.price - event.side * event.slippage / event.quantity
-            slack = 1e-12 * event.price
+            # Impact may take a seller's whole price; rounding is that of the price before it.
+            slack = 1e-12 * max(event.price, base)
             assert bar[2][s] - slack <= base <= bar[1][s] + slack
             assert bar[5][s]
             assert event.bar == simulator.row
@@ -364,11 +366,14 @@ def test_a_step_does_not_slow_down_with_history():
     for row in range(3001):
         if row in {100, 3000}:
             seen = []
+            # Callbacks of the garbage collector, which come whenever it likes, would be counted too.
+            gc.disable()
             sys.setprofile(lambda frame, event, arg, seen=seen: seen.append(event))
             try:
                 step(row)
             finally:
                 sys.setprofile(None)
+                gc.enable()
             calls.append(len(seen))
         else:
             step(row)

@@ -1,0 +1,321 @@
+"""The page of a report on forecasts: one HTML file with everything in it, which loads nothing and runs nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from openfingym.kinds.plots.plot import LinePlot, PlotCurve
+from openfingym.reports.charts import Scale, axes, shown
+from openfingym.reports.forecasts.calibration import Calibration
+from openfingym.reports.forecasts.estimates import Estimate
+from openfingym.reports.forecasts.reading import Forecaster
+from openfingym.reports.forecasts.report import ForecastReport, Row, Track
+from openfingym.reports.forecasts.standings import Pair, Standing
+from openfingym.reports.page import document, kind_notice, macro
+from openfingym.reports.plots import drawing
+from openfingym.version import __version__
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+TEMPLATE = "forecasts/figures.html.jinja"
+MOST_DRAWN = 8
+"""Forecasters that are drawn by week and in reliability diagrams: the best."""
+LARGEST_DOT = 9.0
+"""Radius in pixels of the dot of a bin that holds all forecasts."""
+KINDS = {"real": "Real questions.", "simulated": "SIMULATED questions: their truths are made up, not observed."}
+TITLES = {
+    "events": ("Probabilities of events", "Loss: Brier score, 0 to 1; 0.25 is always saying one half."),
+    "choices": ("Choices", "Loss: 1 less the payout of the outcome that was chosen."),
+    "values": ("Numbers", "Loss: absolute error over the price at submission (without one, over the truth)."),
+    "quantiles": ("Quantiles", "Loss: CRPS (twice the mean pinball loss), over the price at submission."),
+    "intervals": ("Intervals", "Loss: interval score, over the price at submission."),
+}
+DIMENSIONS = {"category": "By category", "horizon": "By horizon", "market": "By market", "week": "By week"}
+TINTS = (0.02, 0.1, 0.25, 0.5)
+"""Sizes of a skill from which a cell is tinted more strongly."""
+
+
+class Branch(NamedTuple):
+    """A forecaster on the leaderboard; positions are percents from the left."""
+
+    rank: str
+    name: str
+    loss: str
+    interval: str
+    low: str
+    high: str
+    dot: str
+    said: str
+
+
+class Dot(NamedTuple):
+    """A bin of a reliability diagram; positions are percents."""
+
+    x: str
+    y: str
+    low: str
+    high: str
+    radius: str
+    said: str
+
+
+def render(report: ForecastReport) -> str:
+    """The page of a report: a self-contained HTML document."""
+    return document(
+        "forecasts/forecasts.html.jinja",
+        "OpenFinGym forecasts",
+        styles=("report.css", "forecasts/forecasts.css"),
+        count=report.forecasters,
+        facts=_facts(report),
+        tracks=[_track(track) for track in report.tracks],
+        seed=report.seed,
+    )
+
+
+def labels(track: Track) -> dict[Forecaster, str]:
+    """Names of a track's forecasters, no longer than it takes to tell them apart."""
+    people = [row.forecaster for row in track.rows]
+    versions: dict[str, set[str]] = {}
+    principals: dict[tuple[str, str], set[str]] = {}
+    for one in people:
+        versions.setdefault(one.agent, set()).add(one.version)
+        principals.setdefault((one.agent, one.version), set()).add(one.principal)
+    found = {}
+    for one in people:
+        name = f"{one.agent} {one.version}".rstrip() if len(versions[one.agent]) > 1 else one.agent
+        found[one] = f"{name} of {one.principal}" if len(principals[one.agent, one.version]) > 1 else name
+    return found
+
+
+def _facts(report: ForecastReport) -> dict[str, str]:
+    backed = "" if report.receipts is None else f"{report.receipts:,} of {report.forecasts:,} forecasts have one"
+    return {
+        "Forecasts": f"{report.forecasts:,}" + (f", {report.attempts:,} of them repeated" if report.attempts else ""),
+        "Questions": f"{report.questions:,}, scored",
+        "Forecasters": f"{report.forecasters:,}",
+        "Receipts": backed,
+        "Only": "; ".join(f"{name} {' or '.join(wanted)}" for name, wanted in report.where.items()),
+        "OpenFinGym": __version__,
+    }
+
+
+def _track(track: Track) -> dict[str, object]:
+    names = labels(track)
+    title, loss = TITLES[track.name]
+    order = [one.forecaster for group in track.groups for one in group]
+    rows = {row.forecaster: row for row in track.rows}
+    ranked = [rows[one] for one in order]
+    entered = {row.forecaster.principal: row.entries for row in track.rows if row.entries > 1}
+    return {
+        "id": f"{track.data_kind}-{track.name}",
+        "kind": track.data_kind,
+        "notice": kind_notice(track.data_kind, KINDS),
+        "title": title,
+        "loss": loss,
+        "subject": f"{track.forecasts:,} forecasts of {track.questions:,} questions in {_blocks(track)}",
+        "groups": [_board(group, names) for group in track.groups],
+        "unranked": track.unranked,
+        "figures": _figures(track, ranked, names),
+        "reliability": _diagrams(ranked, names),
+        "weeks": _weeks(track, order, names),
+        "slices": [table for dimension in DIMENSIONS if (table := _slices(track, dimension, order, names)) is not None],
+        "pairs": [_pair(pair, names) for pair in track.pairs],
+        "entered": sorted(entered.items()),
+        "overlap": track.overlap,
+    }
+
+
+def _blocks(track: Track) -> str:
+    count = len(track.blocks)
+    return f"{count} round{'s' * (count != 1)} or week{'s' * (count != 1)}"
+
+
+def _board(group: Sequence[Standing], names: Mapping[Forecaster, str]) -> dict[str, object]:
+    ends = [
+        end for one in group for end in (one.adjusted.value, one.adjusted.low, one.adjusted.high) if end is not None
+    ]
+    scale = Scale.around([np.array(ends)], zero=False)
+
+    def across(value: float) -> str:
+        return f"{100.0 - scale.percent(value):.2f}%"
+
+    branches = []
+    for one in group:
+        rank = "–" if one.rank is None else f"{one.rank}{'=' if one.tied else ''}"
+        low, high, value = one.adjusted.low, one.adjusted.high, one.adjusted.value or 0.0
+        asked = f"{one.asked:,} questions asked, {one.adjusted.blocks} rounds or weeks"
+        branches.append(
+            Branch(
+                rank,
+                names[one.forecaster],
+                f"{value:.4f}",
+                "too few to rank" if low is None or high is None else f"{low:.4f} to {high:.4f}",
+                "" if low is None else across(low),
+                "" if high is None else across(high),
+                across(value),
+                asked,
+            )
+        )
+    ticks, step = scale.ticks()
+    return {"branches": branches, "ruler": [(across(tick), shown(tick, "", step)) for tick in ticks]}
+
+
+def _figures(track: Track, rows: Sequence[Row], names: Mapping[Forecaster, str]) -> dict[str, object]:
+    """The figures of each forecaster, without the columns that have none."""
+    asked = {one.forecaster: one.asked for group in track.groups for one in group}
+    columns: list[tuple[str, Callable[[Row], tuple[str, str]]]] = [
+        ("mean loss", lambda row: _estimated(row.loss, "{:.4f}")),
+        ("skill", lambda row: _estimated(row.skill, "{:+.3f}")),
+        ("skill against the market", lambda row: _estimated(row.market_skill, "{:+.3f}")),
+        ("weight beside the price", lambda row: _estimated(row.price_weight, "{:+.2f}")),
+        ("accuracy", lambda row: _plain(row.figures.accuracy, "{:.1%}", f"of {row.figures.judged:,.0f}")),
+        ("log score", lambda row: _plain(row.figures.log_score, "{:.3f}")),
+        ("ECE", _calibration_error),
+        ("coverage", _coverage),
+        ("answered", lambda row: (f"{row.figures.questions:,.0f}", f"of {asked[row.forecaster]:,} asked")),
+    ]
+    cells = {name: [column(row) for row in rows] for name, column in columns}
+    kept = [name for name, found in cells.items() if any(value for value, _ in found)]
+    return {
+        "columns": kept,
+        "rows": [(names[row.forecaster], [cells[name][n] for name in kept]) for n, row in enumerate(rows)],
+    }
+
+
+def _estimated(found: Estimate, form: str) -> tuple[str, str]:
+    if found.value is None:
+        return "", ""
+    ends = "" if found.low is None or found.high is None else f"{form.format(found.low)} to {form.format(found.high)}"
+    return form.format(found.value), ends
+
+
+def _plain(value: float | None, form: str, under: str = "") -> tuple[str, str]:
+    return ("", "") if value is None else (form.format(value), under)
+
+
+def _calibration_error(row: Row) -> tuple[str, str]:
+    found = row.calibration
+    return ("", "") if found is None else (f"{found.ece:.3f}", f"{found.by_chance:.3f} by chance")
+
+
+def _coverage(row: Row) -> tuple[str, str]:
+    found = row.interval
+    if found is None:
+        return "", ""
+    return f"{found.coverage:.1%}", f"of {found.nominal:.0%}, width {found.width:.3g}"
+
+
+def _diagrams(rows: Sequence[Row], names: Mapping[Forecaster, str]) -> list[Markup]:
+    return [
+        _diagram(names[row.forecaster], row.calibration, number)
+        for number, row in enumerate([one for one in rows if one.calibration is not None][:MOST_DRAWN])
+        if row.calibration is not None
+    ]
+
+
+def _diagram(name: str, found: Calibration, number: int) -> Markup:
+    total = sum(one.count for one in found.bins if one is not None)
+    scale = Scale(0.0, 1.0)
+    dots = [
+        Dot(
+            f"{100.0 * one.forecast:.2f}%",
+            f"{scale.percent(one.frequency):.2f}%",
+            f"{scale.percent(one.low):.2f}%",
+            f"{scale.percent(one.high):.2f}%",
+            f"{max(2.0, LARGEST_DOT * math.sqrt(one.count / total)):.1f}",
+            f"{one.count:,.0f} forecasts of {one.forecast:.0%} on average: {one.frequency:.0%} happened "
+            f"({one.low:.0%} to {one.high:.0%})",
+        )
+        for one in found.bins
+        if one is not None
+    ]
+    spoken = f"Reliability of {name}. " + "; ".join(dot.said for dot in dots)
+    ticks = [(25.0 * part, f"{25 * part}%") for part in range(5)]
+    note = f"{total:,.0f} forecasts, ECE {found.ece:.3f} ({found.by_chance:.3f} by chance)"
+    return macro(
+        TEMPLATE,
+        "reliability",
+        title=name,
+        note=note,
+        tone=f"s{number}",
+        axes=axes(scale, "%", ticks, spoken),
+        dots=dots,
+    )
+
+
+def _weeks(track: Track, order: Sequence[Forecaster], names: Mapping[Forecaster, str]) -> Markup | None:
+    """Skill by week of the best; None of a single week."""
+    found = {
+        (one.forecaster, one.value): one.figures.skill
+        for one in track.slices
+        if one.dimension == "week" and one.value[:4].isdigit() and one.figures.skill is not None
+    }
+    weeks = sorted({week for _, week in found})
+    if len(weeks) < 2:
+        return None
+    days = np.array([date.fromisocalendar(int(week[:4]), int(week[6:]), 1) for week in weeks], dtype="datetime64[ns]")
+    curves = tuple(
+        PlotCurve(names[who], np.array([found.get((who, week)) for week in weeks], dtype=np.float64), number)
+        for number, who in enumerate(order[:MOST_DRAWN])
+    )
+    return drawing(
+        LinePlot("Skill by week of the deadline", days, curves, note="1 less the loss over the naive one's.")
+    )
+
+
+def _slices(
+    track: Track, dimension: str, order: Sequence[Forecaster], names: Mapping[Forecaster, str]
+) -> dict[str, object] | None:
+    """Skill (or the loss where none is known) of every forecaster on each part; None where there is one part."""
+    found = {(one.forecaster, one.value): one.figures for one in track.slices if one.dimension == dimension}
+    values = list(dict.fromkeys(one.value for one in track.slices if one.dimension == dimension))
+    if dimension == "week":
+        values.sort(reverse=True)
+    if len(values) < 2:
+        return None
+    rows = []
+    for value in values:
+        cells = []
+        for who in order:
+            figures = found.get((who, value))
+            if figures is None:
+                cells.append(("", "", ""))
+                continue
+            skill = figures.skill
+            shade = 0 if skill is None else sum(abs(skill) >= limit for limit in TINTS)
+            tint = f"{'gain' if (skill or 0.0) > 0.0 else 'loss'}-{shade}" if shade else ""
+            text = f"{figures.loss:.4f}" if skill is None else f"{skill:+.2f}"
+            cells.append((text, tint, f"{names[who]}, {value or 'none'}: {figures.questions:,.0f} questions"))
+        rows.append((value or "none", cells))
+    return {
+        "title": DIMENSIONS[dimension],
+        "names": [names[who] for who in order],
+        "rows": rows,
+        "open": dimension == "category",
+    }
+
+
+def _pair(pair: Pair, names: Mapping[Forecaster, str]) -> tuple[str, ...]:
+    swapped = pair.difference > 0.0
+    better, worse = (pair.b, pair.a) if swapped else (pair.a, pair.b)
+    ends = ""
+    if pair.low is not None and pair.high is not None:
+        low, high = (-pair.high, -pair.low) if swapped else (pair.low, pair.high)
+        ends = f"{low:+.4f} to {high:+.4f}"
+    return (
+        names[better],
+        names[worse],
+        f"{-abs(pair.difference):+.4f}",
+        ends or "too few",
+        "" if pair.detectable is None else f"{pair.detectable:.4f}",
+        "" if pair.p_value is None else f"{pair.p_value:.2g}",
+        "" if pair.p_holm is None else f"{pair.p_holm:.2g}",
+        f"{pair.questions:,} in {pair.blocks}",
+        {"better": "told apart", "worse": "told apart"}.get(pair.verdict, pair.verdict),
+    )

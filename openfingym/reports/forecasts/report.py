@@ -1,0 +1,340 @@
+"""What a ledger says of forecasters: figures, ranks and comparisons, as plain data."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openfingym.reports.forecasts.calibration import Calibration, calibrations
+from openfingym.reports.forecasts.difficulty import components, normal_equations
+from openfingym.reports.forecasts.estimates import NOTHING, Estimate, ratio
+from openfingym.reports.forecasts.reading import TRACKS, Forecaster, Forecasts, Where, read_forecasts
+from openfingym.reports.forecasts.standings import Pair, Standing, pairs_of, standings_of
+from openfingym.reports.forecasts.sums import DIMENSIONS, SMALLEST, Sums, blocks_of, sums_of
+from openfingym.reports.statistics import FEWEST_UNITS
+from openfingym.version import __version__
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+FORMAT = 1
+MOST_RANKED = 40
+"""Forecasters that are ranked and compared in pairs: those who answered most, which says nothing of how well."""
+MOST_VALUES = 60
+"""Categories, markets and weeks that are told apart: those with most forecasts, of weeks the latest."""
+OTHERS = "others"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a set of forecasts; those of nothing are None."""
+
+    questions: float
+    loss: float
+    """Mean of the track's loss, over the questions that were answered."""
+    accuracy: float | None
+    judged: float
+    """Questions whose forecasts are correct or false."""
+    log_score: float | None
+    """Mean of -ln of the probability of what came, with probabilities moved into [0.001, 0.999]."""
+    skill: float | None
+    """1 less the loss over the naive forecast's, where there is one."""
+    market_skill: float | None
+    """1 less the loss over the market's, where it showed something."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The figures of one forecaster on part of the questions."""
+
+    dimension: str
+    """One of ``category``, ``market``, ``horizon`` and ``week``."""
+    value: str
+    forecaster: Forecaster
+    figures: Figures
+
+
+@dataclass(frozen=True)
+class IntervalFigures:
+    """How good a forecaster's intervals are besides their score."""
+
+    nominal: float
+    """Mean probability that they were to cover."""
+    coverage: float
+    """Share of truths on or between their ends."""
+    width: float
+    """Mean width over the scale that the loss is divided by."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One forecaster in a track."""
+
+    forecaster: Forecaster
+    entries: int
+    """Names in this track under its principal; the best of many is good by chance."""
+    figures: Figures
+    loss: Estimate
+    """The figures again, with intervals of those who are ranked."""
+    skill: Estimate
+    market_skill: Estimate
+    price_weight: Estimate
+    """Weight b of the forecast p in the best mixture m + b (p - m) with the price m that the market showed, by least
+    squares. 0: it adds nothing to the price; an interval above 0: it knows something that the price does not."""
+    calibration: Calibration | None
+    interval: IntervalFigures | None
+
+
+@dataclass(frozen=True)
+class Track:
+    """Forecasts of one kind of data whose losses can be compared."""
+
+    data_kind: str
+    """``real`` or ``simulated``."""
+    name: str
+    """One of ``events``, ``choices``, ``values``, ``quantiles`` and ``intervals``."""
+    forecasts: int
+    questions: int
+    blocks: tuple[str, ...]
+    """Rounds, and weeks of questions of none, in order of time."""
+    overlap: int
+    """Neighbouring blocks that are drawn together, since a typical question is open so long."""
+    rows: tuple[Row, ...]
+    """By mean loss."""
+    groups: tuple[tuple[Standing, ...], ...]
+    """Ranks of the forecasters that common questions connect; those of different groups cannot be compared."""
+    pairs: tuple[Pair, ...]
+    unranked: int
+    """Forecasters who answered less than those who are ranked."""
+    slices: tuple[Slice, ...]
+
+
+@dataclass(frozen=True)
+class ForecastReport:
+    """A report on the forecasts of a ledger."""
+
+    tracks: tuple[Track, ...]
+    """Of real data first."""
+    forecasts: int
+    questions: int
+    forecasters: int
+    attempts: int
+    """Forecasts beyond one of a question and forecaster, which count together as one."""
+    receipts: int | None
+    """Forecasts that a receipt backs; None where nobody counted them."""
+    where: dict[str, list[str]]
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; docs/forecasts.md describes them."""
+        method = {"fewest_blocks": FEWEST_UNITS, "smallest_probability": SMALLEST, "most_ranked": MOST_RANKED}
+        return {"format": FORMAT, "openfingym": __version__, "method": method, **_plain(self)}
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as JSON."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def html(self) -> str:
+        """A page of it: one HTML document with everything in it."""
+        from openfingym.reports.forecasts.page import render
+
+        return render(self)
+
+
+def forecast_report(
+    ledger: Path, *, where: Where | None = None, receipts: int | None = None, seed: int = 0
+) -> ForecastReport:
+    """Report on the scored forecasts of a ledger.
+
+    Args:
+        ledger: a verifier's state folder, or its ``ledger.db``; it is only read.
+        where: which forecasts, by ``category``, ``market``, ``round``, ``provider``, ``form``, ``clock``, ``agent``,
+            ``version`` or ``principal``: a name or several, in which ``*`` and ``?`` stand for anything.
+        receipts: how many of them a receipt backs, which is shown.
+        seed: seed of the bootstrap; the same ledger and seed give the same report.
+
+    Raises:
+        StoreError: there is no ledger, or it cannot be read.
+        UsageError: ``where`` names no column.
+    """
+    found = read_forecasts(Path(ledger), where)
+    tracks = []
+    form = np.array([list(TRACKS).index(name) for name in found.questions.form.names], dtype=np.int64)
+    names = list(dict.fromkeys(TRACKS.values()))
+    places = np.array([names.index(name) for name in TRACKS.values()])
+    track = places[form[found.questions.form.codes]] if len(form) else np.zeros(0, dtype=np.int64)
+    for simulated in (False, True):
+        for number, name in enumerate(names):
+            asked = (track == number) & (found.questions.simulated == simulated)
+            if asked[found.question].any():
+                tracks.append(_track("simulated" if simulated else "real", name, found.of(asked), seed))
+    return ForecastReport(
+        tuple(tracks),
+        found.count,
+        len(np.unique(found.question)),
+        len(np.unique(found.forecaster)),
+        round(found.count - float(found.weight.sum())),
+        receipts,
+        {name: [one] if isinstance(one, str) else list(one) for name, one in (where or {}).items()},
+        seed,
+    )
+
+
+def _track(kind: str, name: str, found: Forecasts, seed: int) -> Track:
+    blocks = blocks_of(found.questions)
+    sums = sums_of(found, blocks)
+    answered = np.bincount(sums.forecaster, weights=sums.count, minlength=len(found.forecasters))
+    people = np.flatnonzero(answered)
+    ranked = np.sort(people[np.argsort(-answered[people], kind="stable")[:MOST_RANKED]])
+    groups, pairs = [], []
+    overall = normal_equations(found, ranked, blocks)
+    parts = components(overall.common.sum(axis=0))
+    for part in parts:
+        members = ranked[part]
+        equations = overall if len(parts) == 1 else normal_equations(found, members, blocks)
+        who = [found.forecasters[place] for place in members]
+        compared = pairs_of(who, equations, blocks.overlap, seed)
+        groups.append(tuple(standings_of(who, equations, compared, blocks.overlap, seed)))
+        pairs += compared
+    calibrated = calibrations(found) if name == "events" else {}
+    covered = _intervals(found) if name == "intervals" else {}
+    entries = Counter(found.forecasters[place].principal for place in people)
+    whole = _figures(sums, sums.forecaster, len(found.forecasters))
+    rows = []
+    for place in people.tolist():
+        who_is = found.forecasters[place]
+        estimates = _estimates(sums, place, len(blocks.names), blocks.overlap, seed) if place in ranked else None
+        figures = whole[place]
+        assert figures is not None
+        rows.append(
+            Row(
+                who_is,
+                entries[who_is.principal],
+                figures,
+                *(estimates or (_point(figures.loss), _point(figures.skill), _point(figures.market_skill), NOTHING)),
+                calibrated.get(place),
+                covered.get(place),
+            )
+        )
+    present = np.unique(blocks.codes[np.unique(found.question)])
+    return Track(
+        kind,
+        name,
+        found.count,
+        len(np.unique(found.question)),
+        tuple(blocks.names[place] for place in present),
+        blocks.overlap,
+        tuple(sorted(rows, key=lambda row: row.figures.loss)),
+        tuple(groups),
+        tuple(pairs),
+        len(people) - len(ranked),
+        tuple(_slices(sums, found, ranked)),
+    )
+
+
+def _figures(sums: Sums, code: NDArray[np.int64], size: int) -> list[Figures | None]:
+    """Figures by a code of each cell; None of codes without a forecast."""
+
+    def total(values: Floats) -> list[float]:
+        return np.bincount(code, weights=values, minlength=size).tolist()
+
+    def over(part: list[float], whole: list[float]) -> list[float | None]:
+        return [one / of if of > 0.0 else None for one, of in zip(part, whole, strict=True)]
+
+    count, loss, judged = total(sums.count), total(sums.loss), total(sums.judged)
+    accuracy = over(total(sums.correct), judged)
+    log_score = over(total(sums.log_score), total(sums.log_count))
+    skill = over(total(sums.with_naive), total(sums.naive_loss))
+    market = over(total(sums.with_market), total(sums.market_loss))
+    return [
+        Figures(n, lost / n, right, of, log, _less(naive), _less(price)) if n > 0.0 else None
+        for n, lost, right, of, log, naive, price in zip(
+            count, loss, accuracy, judged, log_score, skill, market, strict=True
+        )
+    ]
+
+
+def _less(ratio_of: float | None) -> float | None:
+    return None if ratio_of is None else 1.0 - ratio_of
+
+
+def _point(value: float | None) -> Estimate:
+    """A figure without an interval."""
+    return NOTHING if value is None else Estimate(value, None, None, 0)
+
+
+def _estimates(
+    sums: Sums, place: int, blocks: int, overlap: int, seed: int
+) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+    """Mean loss, skill, skill against the market and weight beside its price of one forecaster, with intervals."""
+    mine = sums.forecaster == place
+    block = sums.codes("block")[mine]
+
+    def series(values: Floats) -> Floats:
+        return np.bincount(block, weights=values[mine], minlength=blocks)
+
+    return (
+        ratio(series(sums.loss), series(sums.count), overlap, seed),
+        ratio(series(sums.with_naive), series(sums.naive_loss), overlap, seed, lost=True),
+        ratio(series(sums.with_market), series(sums.market_loss), overlap, seed, lost=True),
+        ratio(series(sums.price_product), series(sums.price_square), overlap, seed),
+    )
+
+
+def _intervals(found: Forecasts) -> dict[int, IntervalFigures]:
+    """Coverage and width of each forecaster's intervals, by its place."""
+    level, y = found.questions.level[found.question], found.questions.truth[found.question]
+    width = found.high - found.low
+    miss = np.maximum(found.low - y, 0.0) + np.maximum(y - found.high, 0.0)
+    # The loss is the width and what is added for a miss, both over the scale.
+    whole = width + 2.0 / (1.0 - level) * miss
+    relative = np.divide(found.loss * width, whole, out=np.zeros_like(width), where=whole > 0.0)
+    count, nominal, covered, wide = (
+        np.bincount(found.forecaster, weights=found.weight * values, minlength=len(found.forecasters))
+        for values in (np.ones_like(y), level, miss == 0.0, relative)
+    )
+    return {
+        place: IntervalFigures(*(float(values[place] / count[place]) for values in (nominal, covered, wide)))
+        for place in np.flatnonzero(count).tolist()
+    }
+
+
+def _slices(sums: Sums, found: Forecasts, ranked: NDArray[np.intp]) -> Iterator[Slice]:
+    """The figures of those who are ranked, by each dimension; what there is too much of is put together."""
+    place = np.full(len(found.forecasters), -1)
+    place[ranked] = np.arange(len(ranked))
+    mine = place[sums.forecaster] >= 0
+    for dimension in DIMENSIONS:
+        coded = getattr(found.questions, dimension)
+        codes = sums.codes(dimension)
+        weight = np.bincount(codes, weights=sums.count, minlength=len(coded.names))
+        there = np.flatnonzero(weight)
+        kept = there[-MOST_VALUES:] if dimension == "week" else there[np.argsort(-weight[there], kind="stable")]
+        kept = kept[:MOST_VALUES]
+        if dimension == "horizon":
+            kept = np.sort(kept)
+        number = np.full(len(coded.names), len(kept))
+        number[kept] = np.arange(len(kept))
+        names = [*(coded.names[one] for one in kept), OTHERS]
+        code = np.where(mine, place[sums.forecaster] * len(names) + number[codes], len(ranked) * len(names))
+        for cell, figures in enumerate(_figures(sums, code, len(ranked) * len(names) + 1)[:-1]):
+            if figures is not None:
+                who, value = divmod(cell, len(names))
+                yield Slice(dimension, names[value], found.forecasters[ranked[who]], figures)
+
+
+def _plain(value: Any) -> Any:
+    """Data classes and named tuples as objects, tuples as lists."""
+    if isinstance(value, Forecaster):
+        return value._asdict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
