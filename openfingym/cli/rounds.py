@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from openfingym.cli.render import number, print_json, print_table
+from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
-from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.rounds.book import Book
     from openfingym.rounds.desk import Desk
     from openfingym.rounds.schedule import RoundTimes
+    from openfingym.rounds.tick import Publisher
 
+PAGE = "report.html"
 FAILED = 4
 """Exit status of a tick that could not do everything, which the next one tries again."""
 SERIES = "weekly"
@@ -26,7 +27,14 @@ SERIES = "weekly"
 
 series_argument = click.argument("series", required=False)
 verifier_option = click.option(
-    "--verifier", help="Address of the verifier that holds the ledger; by default one on this store's own."
+    "--verifier",
+    metavar="ADDRESS",
+    help="The running verifier that holds the ledger: URL or unix socket. Default: one is started on --state.",
+)
+state_option = click.option(
+    "--state",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="State folder of the verifier, with its ledger; reports are made from it. Default: the store's own.",
 )
 
 
@@ -76,9 +84,12 @@ def init(definition: str, as_json: bool) -> None:
 @series_argument
 @click.option("--now", metavar="TIME", help="Move the simulated clock there first, such as 2026-11-26T00:00:00Z.")
 @verifier_option
+@state_option
 @json_option("an object")
 @click.pass_context
-def tick(ctx: click.Context, series: str | None, now: str | None, verifier: str | None, as_json: bool) -> None:
+def tick(
+    ctx: click.Context, series: str | None, now: str | None, verifier: str | None, state: Path | None, as_json: bool
+) -> None:
     """Do whatever is due in a SERIES: generate, close, resolve, void, publish.
 
     It may come at any time, from cron, and as often as one likes. What could not be done is on stderr, the exit status
@@ -91,8 +102,10 @@ def tick(ctx: click.Context, series: str | None, now: str | None, verifier: str 
 
     book = Book.find(series)
     moment = None if now is None else moment_ns(now)
-    with _desk(verifier) as (desk, ledger):
-        done = do(book, desk, _publisher(book, ledger), moment)
+    # Of a verifier elsewhere only HTTP is at hand; reports are made from the ledger's file.
+    publish = None if verifier is not None and state is None else _publisher(book, state or _own_state())
+    with _desk(verifier, state) as desk:
+        done = do(book, desk, publish, moment)
     document = {
         "series": book.series.name,
         "simulated": book.series.simulated,
@@ -113,15 +126,16 @@ def tick(ctx: click.Context, series: str | None, now: str | None, verifier: str 
 @rounds.command()
 @series_argument
 @verifier_option
+@state_option
 @json_option("an object")
-def status(series: str | None, verifier: str | None, as_json: bool) -> None:
+def status(series: str | None, verifier: str | None, state: Path | None, as_json: bool) -> None:
     """Show where a SERIES stands: its rounds, deadlines and forecasts, and what is due."""
     from openfingym.questions import utc_text
     from openfingym.rounds.book import Book
     from openfingym.rounds.status import status as look
 
     book = Book.find(series)
-    with _desk(verifier) as (desk, _):
+    with _desk(verifier, state) as desk:
         found = look(book, desk)
     if as_json:
         document = {
@@ -158,16 +172,67 @@ def status(series: str | None, verifier: str | None, as_json: bool) -> None:
 
 @rounds.command()
 @series_argument
+@state_option
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with plots there, too.")
 @json_option("an object")
 def report(series: str | None, state: Path | None, html: Path | None, as_json: bool) -> None:
-    """Report on the forecasts of a SERIES that have been scored: who is best, and by how much."""
+    """Report on the scored forecasts of a SERIES: who is better, and by how much.
+
+    The ledger is only read; a verifier may be using it.
+    """
+    from openfingym.cli.forecast_report import print_forecast_report
+    from openfingym.files.whole import write_text
+    from openfingym.reports.forecasts import forecast_report
+    from openfingym.rounds.book import Book
+
+    book = Book.find(series)
+    found = forecast_report(state or _own_state(), where=_where(book))
+    if html is not None:
+        write_text(html, found.html(), errors="backslashreplace")
+    if as_json:
+        print_json({"series": book.series.name, "simulated": book.series.simulated, **found.to_dict()})
+        return
+    click.echo(f"{book.series.name}: {book.series.title}")
+    print_forecast_report(found)
+    if not found.forecasts:
+        click.echo(f"Nothing is scored yet; `openfingym rounds status {book.series.name}` says when something will be.")
+    if html is not None:
+        click.echo(html.absolute())
+
+
+def _publisher(book: Book, state: Path) -> Publisher:
+    """Writes the report of a series into the folder of a round."""
+
+    def publish(times: RoundTimes, now_ns: int) -> None:
+        from openfingym.files.whole import write_text
+        from openfingym.questions import utc_text
+        from openfingym.reports.forecasts import forecast_report
+        from openfingym.rounds.tick import REPORT
+
+        found = forecast_report(state, where=_where(book))
+        write_text(book.path(times.week, PAGE), found.html(), errors="backslashreplace")
+        published = {"series": book.series.name, "simulated": book.series.simulated, "published_at": utc_text(now_ns)}
+        # The last, since a report is published once this file is there.
+        book.write(times.week, REPORT, published | found.to_dict())
+
+    return publish
+
+
+def _where(book: Book) -> dict[str, list[str]]:
+    from openfingym.rounds.generator import round_name
+
+    return {"round": [round_name(book.series.name, "*")]}
+
+
+def _own_state() -> Path:
+    from openfingym import store
+
+    return store.home() / "ledger"
 
 
 @contextmanager
-def _desk(verifier: str | None) -> Iterator[Desk]:
-    """The verifier at an address, or one of one's own on the store's ledger."""
-    from openfingym import store
+def _desk(verifier: str | None, state: Path | None) -> Iterator[Desk]:
+    """The verifier at an address, or one of one's own on a state folder."""
     from openfingym.rounds.desk import Desk
     from openfingym.verifiers.address import VerifierAddress, token_of_environment
 
@@ -178,7 +243,22 @@ def _desk(verifier: str | None) -> Iterator[Desk]:
     from openfingym_verifier.embedded import EmbeddedVerifier
 
     with (
-        EmbeddedVerifier.start([], store.home() / "ledger") as embedded,
+        EmbeddedVerifier.start([], state or _own_state()) as embedded,
         VerifierAddress(str(embedded.uds), embedded.admin_token).connect() as client,
     ):
         yield Desk(client)
+
+
+def _clock(book: Book) -> str:
+    """Whose time counts, for people."""
+    return "SIMULATED clock, which `rounds tick --now` moves" if book.series.simulated else "real clock"
+
+
+def _print_deeds(book: Book, document: dict[str, Any]) -> None:
+    series = book.series
+    click.echo(f"{series.name}: {series.title}; {_clock(book)}, now {document['now']}")
+    rows = [(one["at"], one["round"] or "-", one["what"], one["detail"]) for one in document["done"]]
+    if rows:
+        print_table("", ["at", "round", "done", "detail"], rows)
+    else:
+        click.echo("nothing was due")

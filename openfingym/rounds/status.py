@@ -111,7 +111,7 @@ def _round(book: Book, times: RoundTimes, asked: list[AskedQuestion], now_ns: in
     elif not late:
         state = "open"
     else:
-        state = "settled" if SETTLED >= states.keys() else "closed"
+        state = "settled" if states.keys() <= SETTLED else "closed"
     return RoundStatus(
         times.week,
         state,

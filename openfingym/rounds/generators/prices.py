@@ -11,13 +11,16 @@ from openfingym.rounds.generator import Options, Round
 from openfingym.rounds.numbers import NUMBER_FORMS, Number, slug
 from openfingym.task.contracts import PositiveInt, as_tuple
 
+PROVIDER = "price"
+
 
 class PricesOptions(Options):
     """Options of the generator ``prices``."""
 
-    provider: Literal["binance", "yahoo", "alpaca"]
+    venue: Literal["binance", "yahoo", "alpaca"]
+    """Where the price is read."""
     symbols: tuple[str, ...]
-    """As the provider names them, such as ``BTCUSDT`` or ``AAPL``."""
+    """As the venue names them, such as ``BTCUSDT`` or ``AAPL``."""
     unit: str
     """What prices are in, such as ``USD``."""
     measure: Measure | None = "amount"
@@ -45,6 +48,7 @@ class PricesGenerator:
     def make(self, one: Round, options: PricesOptions) -> list[Question]:
         """See :class:`~openfingym.rounds.generator.Generator`."""
         about: dict[str, Any] = {"category": options.category, "market": options.market}
+        about["rules"] = f"The first price of {options.venue} that is not older than that time."
         numbers = [
             Number(
                 key=f"{slug(symbol)}-{days}d",
@@ -52,8 +56,8 @@ class PricesGenerator:
                 unit=options.unit,
                 measure=options.measure,
                 settled_ns=one.after(days),
-                provider=options.provider,
-                query={"symbol": symbol},
+                provider=PROVIDER,
+                query={"venue": options.venue, "symbol": symbol},
                 common=about,
             )
             for days in options.horizons_days

@@ -16,6 +16,7 @@ from openfingym.rounds.numbers import NUMBER_FORMS, Number, slug
 from openfingym.task.contracts import Section, as_tuple
 
 Period = Literal["day", "month", "quarter"]
+PROVIDER = "release"
 MONTHS = {"month": 1, "quarter": 3}
 
 
@@ -23,7 +24,7 @@ class ReleasedSeries(Section):
     """One of ``series``."""
 
     id: str
-    """As the provider names it, such as ``UNRATE`` or ``10 Yr``."""
+    """As the source names it, such as ``UNRATE`` or ``10y``."""
     title: str
     """As people name it, such as ``the unemployment rate of the United States``."""
     unit: str
@@ -47,7 +48,8 @@ class ReleasedSeries(Section):
 class ReleasesOptions(Options):
     """Options of the generator ``releases``."""
 
-    provider: Literal["fred", "treasury"] = "fred"
+    source: Literal["fred", "treasury"] = "fred"
+    """Who publishes them, or collects them."""
     series: tuple[ReleasedSeries, ...]
     forms: tuple[Form, ...] = ("value", "quantiles")
     within_days: Annotated[int, Field(gt=0, le=400)] = 45
@@ -82,7 +84,7 @@ class ReleasesGenerator:
             about: dict[str, Any] = {
                 "category": options.category,
                 "market": options.market,
-                "rules": f"The figure of {series.id} as {options.provider} publishes it first.",
+                "rules": f"The figure of {series.id} as {options.source} publishes it first.",
             }
             number = Number(
                 key=f"{slug(series.id)}-{begun.isoformat()}",
@@ -90,8 +92,8 @@ class ReleasesGenerator:
                 unit=series.unit,
                 measure=series.measure,
                 settled_ns=settled,
-                provider=options.provider,
-                query={"series": series.id, "day": begun.isoformat()},
+                provider=PROVIDER,
+                query={"source": options.source, "series": series.id, "period": begun.isoformat()},
                 common=about,
             )
             found += [number.question(one, form) for form in options.forms]

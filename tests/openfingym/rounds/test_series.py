@@ -100,7 +100,7 @@ def test_no_figure_is_asked_for_that_may_be_known_before_the_deadline(generation
 
 def test_a_day_without_business_has_no_yield() -> None:
     series = Series.read(find_definition("weekly-real"))
-    found = {one.id.split("/dgs10-")[1][:10] for one in made(series, "2026-11-26T00:00:00Z") if "dgs10" in one.id}
+    found = {one.id.split("/10y-")[1][:10] for one in made(series, "2026-11-26T00:00:00Z") if "/10y-" in one.id}
 
     assert found == {"2026-12-01"}
 

@@ -294,7 +294,7 @@ def test_the_real_clock_is_nobodys_to_move(tmp_path: Path, desk: Desk) -> None:
     path.write_text(
         'name = "real-one"\ntitle = "A test"\nclock = "real"\ntimezone = "UTC"\n[schedule]\n'
         'generate = "Thursday 08:00"\ndeadline = "Sunday 23:59"\nresolve = "Monday 09:00"\npublish = "Monday 12:00"\n'
-        '[[sources]]\ngenerator = "prices"\nprovider = "binance"\ncategory = "c"\nmarket = "m"\nunit = "USDT"\n'
+        '[[sources]]\ngenerator = "prices"\nvenue = "binance"\ncategory = "c"\nmarket = "m"\nunit = "USDT"\n'
         'symbols = ["BTCUSDT"]\n'
     )
     now = time.time_ns()
@@ -317,5 +317,5 @@ def test_a_changed_definition_keeps_the_rounds_there_were(tmp_path: Path, desk: 
     found = ticked(changed, desk, "2026-11-04T00:00:00Z")
     assert [week for what, week in deeds(found) if what == "generated"] == ["2026-W45"]
     path.write_text(path.read_text().replace('clock = "simulated"', 'clock = "real"'))
-    with pytest.raises(UsageError, match="makes up its truths|has begun by a simulated clock"):
+    with pytest.raises(UsageError, match="makes up its truths"):
         Book.begin(path, time.time_ns())
