@@ -36,6 +36,7 @@ COMMANDS = {
     "rounds": ("openfingym.cli.rounds:rounds", "Run a live benchmark: rounds of questions, by a schedule."),
     "tape": ("openfingym.cli.tape:tape", "Look at session tapes: everything that went into a live session."),
     "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, ask it how it is, and say who takes part."),
+    "ledger": ("openfingym.cli.ledger:ledger", "Questions and forecasts: list, resolve, verify and import them."),
     "image": ("openfingym.cli.image:image", "Build the agent image for the docker backend."),
     "doctor": ("openfingym.cli.doctor:doctor", "Say what works on this machine, and what to do about the rest."),
 }

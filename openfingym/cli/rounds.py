@@ -28,13 +28,14 @@ SERIES = "weekly"
 series_argument = click.argument("series", required=False)
 verifier_option = click.option(
     "--verifier",
-    metavar="ADDRESS",
-    help="The running verifier that holds the ledger: URL or unix socket. Default: one is started on --state.",
+    metavar="LOCATION",
+    help="URL or unix socket of a running verifier that has the ledger; it is published if --state-folder is given too.",
 )
-state_option = click.option(
-    "--state",
+folder_option = click.option(
+    "--state-folder",
+    "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="State folder of the verifier, with its ledger; reports are made from it. Default: the store's own.",
+    help="Folder of the ledger, from which reports are made. Default: ledger/ in the store.",
 )
 
 
@@ -84,17 +85,18 @@ def init(definition: str, as_json: bool) -> None:
 @series_argument
 @click.option("--now", metavar="TIME", help="Move the simulated clock there first, such as 2026-11-26T00:00:00Z.")
 @verifier_option
-@state_option
+@folder_option
 @json_option("an object")
 @click.pass_context
 def tick(
-    ctx: click.Context, series: str | None, now: str | None, verifier: str | None, state: Path | None, as_json: bool
+    ctx: click.Context, series: str | None, now: str | None, verifier: str | None, folder: Path | None, as_json: bool
 ) -> None:
     """Do whatever is due in a SERIES: generate, close, resolve, void, publish.
 
     It may come at any time, from cron, and as often as one likes. What could not be done is on stderr, the exit status
     is 4 then, and the next tick tries again.
     """
+    from openfingym.cli.ledger import folder_of
     from openfingym.cli.printable import printable
     from openfingym.questions import moment_ns, utc_text
     from openfingym.rounds.book import Book
@@ -103,8 +105,8 @@ def tick(
     book = Book.find(series)
     moment = None if now is None else moment_ns(now)
     # Of a verifier elsewhere only HTTP is at hand; reports are made from the ledger's file.
-    publish = None if verifier is not None and state is None else _publisher(book, state or _own_state())
-    with _desk(verifier, state) as desk:
+    publish = None if verifier and folder is None else _publisher(book, folder_of(folder))
+    with _desk(verifier, folder) as desk:
         done = do(book, desk, publish, moment)
     document = {
         "series": book.series.name,
@@ -126,16 +128,16 @@ def tick(
 @rounds.command()
 @series_argument
 @verifier_option
-@state_option
+@folder_option
 @json_option("an object")
-def status(series: str | None, verifier: str | None, state: Path | None, as_json: bool) -> None:
+def status(series: str | None, verifier: str | None, folder: Path | None, as_json: bool) -> None:
     """Show where a SERIES stands: its rounds, deadlines and forecasts, and what is due."""
     from openfingym.questions import utc_text
     from openfingym.rounds.book import Book
     from openfingym.rounds.status import status as look
 
     book = Book.find(series)
-    with _desk(verifier, state) as desk:
+    with _desk(verifier, folder) as desk:
         found = look(book, desk)
     if as_json:
         document = {
@@ -172,21 +174,22 @@ def status(series: str | None, verifier: str | None, state: Path | None, as_json
 
 @rounds.command()
 @series_argument
-@state_option
+@folder_option
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with plots there, too.")
 @json_option("an object")
-def report(series: str | None, state: Path | None, html: Path | None, as_json: bool) -> None:
+def report(series: str | None, folder: Path | None, html: Path | None, as_json: bool) -> None:
     """Report on the scored forecasts of a SERIES: who is better, and by how much.
 
     The ledger is only read; a verifier may be using it.
     """
     from openfingym.cli.forecast_report import print_forecast_report
+    from openfingym.cli.ledger import folder_of
     from openfingym.files.whole import write_text
     from openfingym.reports.forecasts import forecast_report
     from openfingym.rounds.book import Book
 
     book = Book.find(series)
-    found = forecast_report(state or _own_state(), where=_where(book))
+    found = forecast_report(folder_of(folder), where=_where(book))
     if html is not None:
         write_text(html, found.html(), errors="backslashreplace")
     if as_json:
@@ -200,7 +203,7 @@ def report(series: str | None, state: Path | None, html: Path | None, as_json: b
         click.echo(html.absolute())
 
 
-def _publisher(book: Book, state: Path) -> Publisher:
+def _publisher(book: Book, folder: Path) -> Publisher:
     """Writes the report of a series into the folder of a round."""
 
     def publish(times: RoundTimes, now_ns: int) -> None:
@@ -209,7 +212,7 @@ def _publisher(book: Book, state: Path) -> Publisher:
         from openfingym.reports.forecasts import forecast_report
         from openfingym.rounds.tick import REPORT
 
-        found = forecast_report(state, where=_where(book))
+        found = forecast_report(folder, where=_where(book))
         write_text(book.path(times.week, PAGE), found.html(), errors="backslashreplace")
         published = {"series": book.series.name, "simulated": book.series.simulated, "published_at": utc_text(now_ns)}
         # The last, since a report is published once this file is there.
@@ -224,28 +227,13 @@ def _where(book: Book) -> dict[str, list[str]]:
     return {"round": [round_name(book.series.name, "*")]}
 
 
-def _own_state() -> Path:
-    from openfingym import store
-
-    return store.home() / "ledger"
-
-
 @contextmanager
-def _desk(verifier: str | None, state: Path | None) -> Iterator[Desk]:
-    """The verifier at an address, or one of one's own on a state folder."""
+def _desk(verifier: str | None, folder: Path | None) -> Iterator[Desk]:
+    """The verifier at an address, or one of one's own on a folder."""
+    from openfingym.cli.ledger import connected
     from openfingym.rounds.desk import Desk
-    from openfingym.verifiers.address import VerifierAddress, token_of_environment
 
-    if verifier is not None:
-        with VerifierAddress(verifier, token_of_environment(verifier)).connect() as client:
-            yield Desk(client)
-        return
-    from openfingym_verifier.embedded import EmbeddedVerifier
-
-    with (
-        EmbeddedVerifier.start([], state or _own_state()) as embedded,
-        VerifierAddress(str(embedded.uds), embedded.admin_token).connect() as client,
-    ):
+    with connected(verifier, None if verifier else folder) as client:
         yield Desk(client)
 
 

@@ -109,6 +109,20 @@ for command in (participant, season, collect):
     default=None,
     help="Give every rollout hidden data of its own, where its task can have any. Default: with the strict policy.",
 )
+@click.option(
+    "--resolve-every",
+    "resolve_every",
+    type=click.FloatRange(min=1.0),
+    metavar="S",
+    help="Look for questions that are due every S seconds. Default: only when `openfingym ledger resolve` asks.",
+)
+@click.option(
+    "--void-after",
+    "void_after",
+    type=click.FloatRange(min=0.0),
+    metavar="DAYS",
+    help="Days after its evaluation time that a question is void without a truth. Default: 14.",
+)
 def serve(
     names: tuple[str, ...],
     host: str,
@@ -123,6 +137,8 @@ def serve(
     policy: PolicyName,
     fresh: bool | None,
     registry: Path | None,
+    resolve_every: float | None,
+    void_after: float | None,
 ) -> None:
     """Serve tasks until interrupted.
 
@@ -161,6 +177,8 @@ def serve(
             address=address,
             policy=policy,
             tapes=None if fresh is None else "fresh" if fresh else "given",
+            resolve_every_s=resolve_every,
+            void_after_s=None if void_after is None else void_after * 86_400.0,
             on_ready=announce,
         )
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from openfingym.errors import VerifierError
-from openfingym.questions.question import Question, moment_ns
-from openfingym.verifiers.routes import CLOCKS, FORECASTS, LEDGER, QUESTIONS, REFERENCES, RESOLUTIONS
+from openfingym.digests import sha256_of_text
+from openfingym.errors import SubmissionError, UsageError
+from openfingym.questions.question import REAL_CLOCK, Question, moment_ns
+from openfingym.rounds.generator import round_name
 
 if TYPE_CHECKING:
     from openfingym.verifiers.client import VerifierClient
 
-PAGE = 1000
-"""Questions of one answer, and of one request."""
+MOST = 1000
+"""Questions that are asked in one transaction."""
 OUTCOMES = ("resolved", "void", "revised", "scored")
 """What may become of a question in a pass of the resolver, if it does not go on waiting."""
 
@@ -47,78 +48,63 @@ class Desk:
 
     def __init__(self, client: VerifierClient) -> None:
         self._client = client
+        self._questions = client.questions
 
     def clock(self, name: str) -> int | None:
         """Where a clock stands, in nanoseconds since the epoch; None where there is none of that name."""
-        found = self._client.call("GET", LEDGER)["clocks"].get(name)
+        status = self._questions.status()
+        found = status["now"] if name == REAL_CLOCK else status["clocks"].get(name)
         return None if found is None else moment_ns(found)
-
-    def now(self) -> int:
-        """The verifier's own time."""
-        return moment_ns(self._client.call("GET", LEDGER)["now"])
 
     def advance(self, name: str, now_ns: int) -> int:
         """Make a simulated clock, or move one forward; returns where it stands."""
-        return moment_ns(self._client.call("POST", f"{CLOCKS}/{name}", json={"now": now_ns})["now"])
+        return moment_ns(self._questions.advance(name, now_ns))
 
-    def questions(self, round_name: str) -> list[AskedQuestion]:
+    def questions(self, name: str) -> list[AskedQuestion]:
         """The questions of a round, in the order in which they were asked."""
-        return list(self._questions(round=round_name))
+        return [_read(one) for one in self._questions.list(round_name=name)]
 
     def waiting(self, series: str) -> list[AskedQuestion]:
         """Questions of a series whose provider was asked and has no truth yet."""
-        return [one for one in self._questions(state="resolvable") if one.question.round.startswith(f"{series}/")]
+        found = map(_read, self._questions.list(state="resolvable"))
+        return [one for one in found if one.question.round.startswith(round_name(series, ""))]
 
     def shown(self, question: Question) -> Mapping[str, Any] | None:
         """What the market shows of a question now, which need not be asked yet."""
-        found = self._client.call("POST", REFERENCES, json={"question": question.to_dict()})["reference"]
-        return None if found is None else dict(found)
+        return self._questions.shown(question)
 
     def ask(self, questions: Sequence[Question]) -> None:
         """Ask questions, all or none of them; the same ones again change nothing."""
-        if len(questions) > PAGE:
-            raise VerifierError(f"{len(questions)} questions of one source, expected at most {PAGE}")
-        self._client.call("POST", QUESTIONS, json={"questions": [one.to_dict() for one in questions]})
+        if len(questions) > MOST:
+            raise UsageError(f"{len(questions)} questions of one source in a round, expected at most {MOST}; split it")
+        self._questions.ask(questions)
 
-    def forecast(self, question: str, answer: Mapping[str, Any], *, agent: str, version: str, key: str) -> None:
-        """Enter a forecast, unless one was entered under this key."""
+    def forecast(self, question: str, answer: Mapping[str, Any], *, agent: str, version: str) -> None:
+        """Enter a forecast, unless the same agent has entered one."""
         try:
-            self._client.call(
-                "POST",
-                FORECASTS,
-                json={"question": question, "answer": answer, "agent": agent, "version": version},
-                headers={"Idempotency-Key": key},
+            self._questions.forecast(
+                question, answer, agent=agent, version=version, idempotency_key=sha256_of_text(f"{agent}/{question}")
             )
-        except VerifierError as error:
-            # What the market shows has changed since the same tick was killed; what it said then stays.
+        except SubmissionError as error:
+            # A tick was killed, and the market shows something else by now; what was forecast then stays.
             if error.problem != "idempotency-conflict":
                 raise
 
     def resolve(self) -> Pass:
         """Have everything that is due resolved and scored."""
-        found = self._client.call("POST", RESOLUTIONS, json={})
+        found = self._questions.resolve()
         return Pass({name: int(found[name]) for name in OUTCOMES}, dict(found["problems"]))
 
     def void(self, question: str, reason: str) -> None:
         """Give a question up."""
-        self._client.call("POST", RESOLUTIONS, json={"question": question, "truth": None, "reason": reason})
+        self._questions.decide(question, None, evidence={"rule": reason}, reason=reason)
 
     def checkpoint(self) -> str:
         """A signed checkpoint of the log."""
         return self._client.checkpoint()
 
-    def _questions(self, **wanted: str) -> Iterator[AskedQuestion]:
-        after = ""
-        while True:
-            page = self._client.call("GET", QUESTIONS, params={**wanted, "after": after, "limit": PAGE})
-            for one in page:
-                yield AskedQuestion(
-                    Question.from_dict(one["question"]),
-                    one["state"],
-                    one["reason"],
-                    int(one["attempts"]),
-                    int(one["forecasts"]),
-                )
-            if len(page) < PAGE:
-                return
-            after = page[-1]["question"]["id"]
+
+def _read(row: Mapping[str, Any]) -> AskedQuestion:
+    return AskedQuestion(
+        Question.from_dict(row["question"]), row["state"], row["reason"], int(row["attempts"]), int(row["forecasts"])
+    )

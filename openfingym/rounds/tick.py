@@ -106,7 +106,9 @@ def _moments(book: Book, desk: Desk, now_ns: int | None) -> Iterator[int]:
     """The moments at which to do what is due; a simulated clock stands at each when it is given."""
     series = book.series
     if not series.simulated:
-        yield desk.now()
+        now = desk.clock(series.clock_name)
+        assert now is not None
+        yield now
         return
     standing = desk.clock(series.clock_name)
     if standing is None:
@@ -185,7 +187,7 @@ class _Tick:
             return counts
         for question in questions:
             for agent, answer in reference_answers(question, self.desk.shown(question)).items():
-                self.desk.forecast(question.id, answer, agent=agent, version=VERSION, key=f"{agent}:{question.id}")
+                self.desk.forecast(question.id, answer, agent=agent, version=VERSION)
                 counts[agent] += 1
         self.book.write(times.week, file, dict(counts))
         return counts

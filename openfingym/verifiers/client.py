@@ -42,6 +42,7 @@ from openfingym.verifiers.answers import (
     SubmissionFeedback,
     VerifiedResult,
 )
+from openfingym.verifiers.questions import QuestionClient
 from openfingym.verifiers.routes import EPISODES, JSON, NPY, PROBLEM, STEPS, SUBMISSIONS
 
 if TYPE_CHECKING:
@@ -459,18 +460,26 @@ class VerifierClient:
         except (KeyError, ValueError) as error:
             raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
 
-    def call(self, method: str, path: str, **request: Any) -> Any:
-        """The JSON that a route answers, of those that take and give plain documents.
+    @property
+    def questions(self) -> QuestionClient:
+        """Questions about what has not happened yet, their forecasts and resolutions."""
+        return QuestionClient(self)
+
+    def json(self, method: str, path: str, *, refusable: bool = False, **request: Any) -> Any:
+        """The JSON that the verifier answers to a request that may be repeated.
 
         Args:
-            method: method of the request, which may be sent twice.
-            path: path of the route, such as :data:`openfingym.verifiers.routes.QUESTIONS`.
-            request: ``json``, ``params`` and ``headers``, as of :meth:`httpx.Client.request`.
-
-        Raises:
-            VerifierError: the verifier refuses, with the slug of its problem, or does not answer.
+            method: method of the request.
+            path: path of the route.
+            refusable: whether what is sent may be at fault, so that a refusal is a :class:`SubmissionError` with the
+                problem, and no :class:`VerifierError`.
+            request: what :meth:`httpx.Client.request` takes.
         """
-        return self._json(method, path, **request)
+        answer = self._send(method, path, self._admin, **request)
+        if refusable and answer.status_code in AGENT_STATUSES:
+            slug, detail = _problem(answer)
+            raise SubmissionError(f"{slug}: {detail}", problem=slug)
+        return self._checked(answer)
 
     def close(self) -> None:
         """Drop the connections."""

@@ -30,10 +30,10 @@ def _parser() -> argparse.ArgumentParser:
         "--package",
         nargs=2,
         action="append",
-        required=True,
+        default=[],
         metavar=("PUBLIC_DIR", "TRUTH_DIR"),
         type=Path,
-        help="halves of a built package; repeat",
+        help="halves of a built package; repeat; none for questions alone",
     )
     parser.add_argument(
         "--state", type=Path, required=True, metavar="DIR", help="directory of the ledger and the signing key"
@@ -77,6 +77,12 @@ def _parser() -> argparse.ArgumentParser:
         default=None,
         help="hidden data of its own for every rollout, where there can be (default: with the strict policy)",
     )
+    parser.add_argument(
+        "--resolve-every", type=float, metavar="S", help="look for questions that are due every S seconds"
+    )
+    parser.add_argument(
+        "--void-after", type=float, metavar="S", help="seconds without a truth that void a question (default two weeks)"
+    )
     return parser
 
 
@@ -107,6 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             policy=options.policy,
             body_timeout_s=options.body_timeout,
             tapes=None if options.fresh is None else "fresh" if options.fresh else "given",
+            resolve_every_s=options.resolve_every,
+            void_after_s=options.void_after,
             on_ready=_announce,
         )
     except UsageError as error:

@@ -71,7 +71,7 @@ MAX_CONTROL_BYTES = 64 * 1024
 """Longest body of a request that neither submits nor steps."""
 BATCHES = frozenset({QUESTIONS, RECORDINGS})
 """Paths that the operator posts many things to at once."""
-MAX_BATCH_BYTES = 8 * 1024 * 1024
+MAX_BATCH_BYTES = 64 * 1024 * 1024
 NDJSON = "application/x-ndjson"
 TAPE = "application/vnd.openfingym.tape"
 _BY_STATUS = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}

@@ -54,14 +54,20 @@ class EmbeddedVerifier:
 
     @classmethod
     def start(
-        cls, packages: Sequence[BuiltPackage], state: Path | None = None, *, policy: PolicyName = "local"
+        cls,
+        packages: Sequence[BuiltPackage],
+        state: Path | None = None,
+        *,
+        policy: PolicyName = "local",
+        wait_s: float = 0.0,
     ) -> Self:
         """Start a verifier for ``packages`` and wait until it answers.
 
         Args:
-            packages: the tasks it is to hold.
+            packages: the tasks it is to hold; none where it is for questions alone.
             state: directory of its ledger; None for a private one that goes with the verifier.
             policy: what is told to whom; whoever starts one for itself can read the labels, and is told everything.
+            wait_s: seconds to wait for another verifier that uses ``state``.
 
         Raises:
             DigestMismatchError: a package is not what it was when it was built.
@@ -81,8 +87,9 @@ class EmbeddedVerifier:
                 "uds": str(verifier.uds),
                 "admin_token": token,
                 "policy": policy,
+                "wait_s": wait_s,
             }
-            _hand_over(process, order, stderr, START_S + START_A_TASK_S * len(packages))
+            _hand_over(process, order, stderr, START_S + wait_s + START_A_TASK_S * len(packages))
         # Interrupts included: the child holds labels and must not stay.
         except BaseException:
             if verifier is not None:

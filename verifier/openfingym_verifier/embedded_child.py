@@ -56,6 +56,7 @@ def main() -> int:
             admin_token=order["admin_token"],
             address=ListenAddress(uds=Path(order["uds"])),
             policy=order["policy"],
+            wait_s=order["wait_s"],
             on_ready=ready,
         )
     except OpenFinGymError as error:

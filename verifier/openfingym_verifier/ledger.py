@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import sqlite3
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ FIRST_SEASON = "1"
 VERSION = 7
 TREE_VERSION = 6
 """The first with a tree over the log."""
+LOCK_PAUSE_S = 0.05
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
 CHECKPOINT_PAGES = 4096
@@ -222,8 +224,12 @@ class EpisodeRow:
 class Ledger:
     """One state directory, held exclusively: a writer and short-lived readers."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, *, wait_s: float = 0.0) -> None:
         """Open or create the ledger in ``state``.
+
+        Args:
+            state: the state directory.
+            wait_s: seconds to wait for another verifier that uses it.
 
         Raises:
             VerifierError: another verifier uses the directory, or it was written by a newer version.
@@ -231,7 +237,7 @@ class Ledger:
         """
         try:
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = _exclusive(state / "lock")
+            self._lock = _exclusive(state / "lock", wait_s)
             self.path = state / "ledger.db"
             # SQLite gives its side files the mode of the database.
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -409,13 +415,18 @@ class Ledger:
             ]
 
 
-def _exclusive(path: Path) -> Lock:
-    try:
-        return take(path, wait=False, mode=0o644)
-    except BlockingIOError:
-        raise VerifierError(
-            f"{path.parent}: another verifier is using this state directory; stop it or choose another"
-        ) from None
+def _exclusive(path: Path, wait_s: float) -> Lock:
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            return take(path, wait=False, mode=0o644)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise VerifierError(
+                    f"{path.parent}: another verifier is using this state directory; stop it or choose another"
+                ) from None
+        # The lock itself can be waited for, but not for so long and no longer.
+        time.sleep(LOCK_PAUSE_S)
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

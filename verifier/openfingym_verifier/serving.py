@@ -11,7 +11,7 @@ import socket
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,6 +121,9 @@ def serve(
     policy: PolicyName,
     body_timeout_s: float = BODY_TIMEOUT_S,
     tapes: TapePolicy | None = None,
+    resolve_every_s: float | None = None,
+    void_after_s: float | None = None,
+    wait_s: float = 0.0,
     on_ready: Callable[[list[str], Callable[[], None]], None] | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM, in a process that does nothing else: files it makes are its user's alone from now
@@ -137,6 +140,9 @@ def serve(
         body_timeout_s: seconds that the body of a submission may take to arrive.
         tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None leaves it to the
             policy.
+        resolve_every_s: seconds between two looks for questions that are due; None to resolve on request alone.
+        void_after_s: seconds after its evaluation time that a question is void without a truth; None for two weeks.
+        wait_s: seconds to wait for another verifier that uses the state directory.
         on_ready: called once, on the event loop, with the addresses and a thread-safe function that stops the server.
 
     Raises:
@@ -166,12 +172,12 @@ def serve(
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with contextlib.ExitStack() as stack:
-        ledger = Ledger(state)
+        ledger = Ledger(state, wait_s=wait_s)
         stack.callback(ledger.close)
         tokens = TokenIssuer(load_key(state / "token.key"), admin_token, monitor_token)
         protocol = bounded_protocol()
         sockets = stack.enter_context(_listen(address))
-        service = Service(tasks, ledger, policy=POLICIES[policy], tapes=tapes)
+        service = Service(tasks, ledger, policy=POLICIES[policy], tapes=tapes, void_after_s=void_after_s)
         stack.callback(service.close)
         app = http.build_app(service, tokens, body_timeout_s=body_timeout_s, version=_version())
         # What was loaded stays; the collector need not look at it again and again.
@@ -196,13 +202,15 @@ def serve(
             forwarded_allow_ips=address.proxies,
             ssl_context_factory=None if encryption is None else lambda _config, _default: encryption,
         )
-        _run(uvicorn.Server(config), sockets, on_ready)
+        resolving = None if resolve_every_s is None else lambda: service.questions.resolver.watch(resolve_every_s)
+        _run(uvicorn.Server(config), sockets, on_ready, resolving)
 
 
 def _run(
     server: uvicorn.Server,
     sockets: list[socket.socket],
     on_ready: Callable[[list[str], Callable[[], None]], None] | None,
+    beside: Callable[[], Coroutine[None, None, None]] | None,
 ) -> None:
     import asyncio
 
@@ -215,7 +223,10 @@ def _run(
             await asyncio.sleep(0.002)
         if on_ready is not None and server.started:
             on_ready([_name(sock, encrypted=server.config.is_ssl) for sock in sockets], stop)
+        other = None if beside is None else asyncio.create_task(beside())
         await serving
+        if other is not None:
+            other.cancel()
 
     with _signals_only_stop(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(main())

@@ -195,7 +195,7 @@ def killing(function):
     return call
 
 # Before and after every request and every file.
-VerifierClient.call = killing(VerifierClient.call)
+VerifierClient.json = killing(VerifierClient.json)
 VerifierClient.checkpoint = killing(VerifierClient.checkpoint)
 Book.write = killing(Book.write)
 book = Book(Path(sys.argv[1]))

@@ -94,22 +94,34 @@ class Resolver:
         """Wait for no provider any longer."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def run(self, *, everything: bool = True) -> Pass:
+    async def run(self, *, everything: bool = True, void_after_s: float | None = None) -> Pass:
         """Resolve and score what is due.
 
         Args:
             everything: ask about every question whose evaluation time has passed; otherwise only where the pause after
                 the last look is over.
+            void_after_s: seconds after its evaluation time that a question is void without a truth; None for what the
+                verifier was started with.
         """
         done = Pass()
+        void_after_ns = self._void_after_ns if void_after_s is None else int(void_after_s * 1e9)
         # A second pass at the same time would ask everything twice, for nothing.
         async with self._turn:
             for clock, now_ns in {REAL_CLOCK: self._clocks.real(), **self._clocks.simulated}.items():
                 after = 0
                 while batch := await in_threads(self._threads, self._due, clock, now_ns, everything, after):
                     after = batch[-1].row
-                    await self._resolve(done, batch, now_ns)
+                    await self._resolve(done, batch, now_ns, void_after_ns)
         return done
+
+    async def watch(self, every_s: float) -> None:
+        """Resolve what is due, again and again, until it is cancelled."""
+        while True:
+            try:
+                await self.run(everything=False)
+            except Exception:  # the disk may be full, and not so the next time
+                logger.exception("resolving failed and is tried again")
+            await asyncio.sleep(every_s)
 
     async def score(self, done: Pass, rows: Sequence[int]) -> None:
         """Score what has no score yet of these questions, if they are resolved."""
@@ -158,7 +170,7 @@ class Resolver:
                 for row in connection.execute(query, bound)
             ]
 
-    async def _resolve(self, done: Pass, batch: Sequence[Due], now_ns: int) -> None:
+    async def _resolve(self, done: Pass, batch: Sequence[Due], now_ns: int, void_after_ns: int) -> None:
         at_ns = self._clocks.real()
         new = [Resolvable(one.row, one.question.id, at_ns) for one in batch if one.state == "pending"]
         await self.write([one.apply for one in new])
@@ -168,12 +180,12 @@ class Resolver:
                 by_provider.setdefault(one.question.provider, []).append(one)
         asked = [ask(self._providers, self._threads, name, ones, now_ns) for name, ones in by_provider.items()]
         for found in await asyncio.gather(*asked):
-            await self._record(done, found, now_ns)
+            await self._record(done, found, now_ns, void_after_ns)
         await self.score(done, [one.row for one in batch])
 
-    async def _record(self, done: Pass, found: Sequence[Found], now_ns: int) -> None:
+    async def _record(self, done: Pass, found: Sequence[Found], now_ns: int, void_after_ns: int) -> None:
         at_ns = self._clocks.real()
-        events = [self._event(one, answer, now_ns, at_ns) for one, answer in found]
+        events = [self._event(one, answer, now_ns, at_ns, void_after_ns) for one, answer in found]
         written = await self.write([event.apply for _, event in events])
         void = []
         for (one, answer), (what, _), new in zip(found, events, written, strict=True):
@@ -187,7 +199,7 @@ class Resolver:
         await self.tell(void)
 
     def _event(
-        self, one: Due, answer: ProviderAnswer | OpenFinGymError, now_ns: int, at_ns: int
+        self, one: Due, answer: ProviderAnswer | OpenFinGymError, now_ns: int, at_ns: int, void_after_ns: int
     ) -> tuple[str, Resolved | Revised | Postponed]:
         """What becomes of a question: its name among the numbers of a pass, and the event."""
         name, question = one.question.id, one.question
@@ -197,7 +209,7 @@ class Resolver:
             return "error", Postponed(one.row, name, True, str(answer)[:LONGEST_REASON], _later(one, now_ns), at_ns)
         reason = answer.reason[:LONGEST_REASON]
         if answer.status == "waiting":
-            overdue = now_ns - question.evaluation_ns >= self._void_after_ns
+            overdue = now_ns - question.evaluation_ns >= void_after_ns
             if not overdue or (one.attempts + 1 < VOID_LOOKS and question.clock == REAL_CLOCK):
                 return "waiting", Postponed(one.row, name, False, reason, _later(one, now_ns), at_ns)
             reason = f"no truth in time{f': {reason}' if reason else ''}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import TokenIssuer
 
-MOST_QUESTIONS = 1000
+MOST_QUESTIONS = 20_000
 """Questions, and truths, of one request."""
 LONGEST_OPENED = 1024
 """Characters of an answer that a receipt repeats; a receipt has at most 4 KiB."""
@@ -58,6 +58,8 @@ class NewResolution(_Document):
 
     everything: bool = True
     """Whether providers are asked again before the pause after their last answer is over."""
+    void_after_s: Annotated[float, Field(ge=0.0)] | None = None
+    """Seconds after its evaluation time that a question is void without a truth; null for the verifier's own."""
     question: Annotated[str, Field(max_length=200)] | None = None
     """A question that the operator decides."""
     truth: float | str | list[float] | None = None
@@ -221,7 +223,7 @@ def _add_operators_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -
     async def resolve(body: NewResolution) -> dict[str, Any]:
         """Resolve and score what is due, or decide one question; answers what became of them, in numbers."""
         if body.question is None:
-            return asdict(await own.resolver.run(everything=body.everything))
+            return asdict(await own.resolver.run(everything=body.everything, void_after_s=body.void_after_s))
         known = await own.find(body.question)
         return asdict(await decide(own.resolver, own.clocks, known, body.truth, body.evidence, body.reason))
 

@@ -1,0 +1,218 @@
+"""Resolved histories: questions, their outcomes and forecasts of a past season, read from files.
+
+A file is JSON Lines, or one JSON object that holds such objects in a list (``questions``, ``resolutions``,
+``forecasts``). A line is of this library or of ForecastBench, whose public sets are told by their field names:
+
+============  =======================================================================================================
+question      ``Question.to_dict``, with times as integers or in ISO 8601; and ``truth``, or ``void`` with the reason,
+              ``source``, and ``reference``, what a market showed when it was made
+forecast      ``question``, ``answer``, ``agent``, ``version`` and ``at``, when it was made
+ForecastBench questions (``id``, ``source``, ``question``, ``resolution_dates`` ...), resolutions (``id``, ``source``,
+              ``resolution_date``, ``resolved_to``, ``resolved``), forecasts (``id``, ``source``, ``forecast``)
+============  =======================================================================================================
+
+All of it is checked before any of it is used. Truths are recorded ones: they come out on a simulated clock alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openfingym.errors import OpenFinGymError, UsageError
+from openfingym.files.strange import parse_json
+from openfingym.questions.answer import read_answer
+from openfingym.questions.forecastbench import BenchForecast, BenchQuestion, BenchResolution, resolved_questions
+from openfingym.questions.question import Question, moment_ns
+from openfingym.questions.scoring import check_truth
+
+RECORDED = "recorded"
+"""Name of the verifier's provider that keeps recorded truths."""
+LISTS = ("questions", "resolutions", "forecasts")
+ENVELOPE = ("forecast_due_date", "question_set", "model", "organization")
+"""Fields of a whole set that belong to each of its objects."""
+TIMES = {"generated": "generated_ns", "deadline": "deadline_ns", "evaluation": "evaluation_ns"}
+BEFORE_NS = 1_000_000_000
+"""How long before the deadline a forecast is made of which nothing else is known."""
+OWN_TRUTH = ("truth", "void", "source", "reference", "available")
+
+
+@dataclass(frozen=True)
+class PastForecast:
+    """A forecast of a past season."""
+
+    question: str
+    answer: Mapping[str, Any]
+    agent: str
+    version: str
+    at_ns: int
+    """When it is made again, by the clock of the replay."""
+
+
+@dataclass
+class History:
+    """A past season, checked."""
+
+    questions: list[Question] = field(default_factory=list)
+    truths: list[dict[str, Any]] = field(default_factory=list)
+    """As :func:`openfingym_verifier.questions.recorded.record` reads them, with the id of the ``question``."""
+    forecasts: list[PastForecast] = field(default_factory=list)
+
+
+def read_history(paths: Sequence[Path], *, clock: str, agent: str = "") -> History:
+    """Read a past season, whole.
+
+    Args:
+        paths: the files, in any order.
+        clock: name of the simulated clock on which it is replayed.
+        agent: agent of forecasts that name none.
+
+    Raises:
+        UsageError: a line is no such object, contradicts itself or another one, or a file cannot be read; with the file
+            and the line.
+    """
+    reader = _Reader(clock, agent)
+    for path in paths:
+        for where, document in _objects(path):
+            try:
+                reader.add(document)
+            except (OpenFinGymError, TypeError, ValueError, KeyError) as error:
+                said = f"has no {error}" if isinstance(error, KeyError) else str(error)
+                raise UsageError(f"{where}: {said}") from None
+    return reader.finish()
+
+
+def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object of a file, with where it is."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read ({error})") from None
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        whole = None
+    if isinstance(whole, dict) and any(isinstance(whole.get(name), list) for name in LISTS):
+        common = {name: whole[name] for name in ENVELOPE if name in whole}
+        for name in LISTS:
+            for number, one in enumerate(whole.get(name) or (), 1):
+                if not isinstance(one, dict):
+                    raise UsageError(f"{path}: {name} {number} is no object")
+                yield f"{path}: {name} {number}", common | one
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            found = parse_json(line)
+        except ValueError as error:
+            raise UsageError(f"{path}:{number}: not JSON ({error}); expected an object a line") from None
+        if not isinstance(found, dict):
+            raise UsageError(f"{path}:{number}: {type(found).__name__}, expected an object a line")
+        yield f"{path}:{number}", found
+
+
+class _Reader:
+    """What was read so far."""
+
+    def __init__(self, clock: str, agent: str) -> None:
+        self._clock = clock
+        self._agent = agent
+        self._questions: dict[str, Question] = {}
+        self._truths: dict[str, dict[str, Any]] = {}
+        self._forecasts: list[tuple[str, Mapping[str, Any], str, str, int | None]] = []
+        self._bench: list[BenchQuestion] = []
+        self._resolutions: list[BenchResolution] = []
+        self._bench_forecasts: list[BenchForecast] = []
+
+    def add(self, document: dict[str, Any]) -> None:
+        """Take one object, whatever it is."""
+        if "resolved_to" in document:
+            self._resolutions.append(BenchResolution.read(document))
+        elif "freeze_datetime" in document:
+            self._bench.append(BenchQuestion.read(document))
+        elif "forecast" in document and "source" in document:
+            self._bench_forecasts.append(BenchForecast.read(document, self._agent))
+        elif "answer" in document:
+            at = document.get("at")
+            agent = str(document.get("agent") or self._agent)
+            if not agent:
+                raise UsageError("a forecast names no agent; name one with --agent")
+            texts = str(document["question"]), document["answer"], agent, str(document.get("version", ""))
+            self._forecasts.append((*texts, None if at is None else _time(at)))
+        elif "form" in document:
+            self._own(document)
+        else:
+            raise UsageError(
+                f"an object with {', '.join(sorted(map(str, document))[:8])} is no question, resolution or forecast"
+            )
+
+    def _own(self, document: dict[str, Any]) -> None:
+        rest = {TIMES.get(name, name): value for name, value in document.items() if name not in OWN_TRUTH}
+        rest |= {name: _time(rest[name]) for name in TIMES.values() if name in rest}
+        question = Question.from_dict({"provider": RECORDED, **rest, "clock": self._clock})
+        self._keep(question)
+        if question.provider == RECORDED:
+            available = _time(document["available"]) if "available" in document else question.evaluation_ns
+            self._truth(question, {**document, "available_ns": available, "reason": document.get("void", "")})
+
+    def _keep(self, question: Question) -> None:
+        if self._questions.setdefault(question.id, question) != question:
+            raise UsageError(f"another question before has the id {question.id}")
+
+    def _truth(self, question: Question, found: Mapping[str, Any]) -> None:
+        truth = found.get("truth")
+        if truth is not None:
+            check_truth(question, truth)
+        elif not found["reason"]:
+            raise UsageError(f"question {question.id} has neither a truth nor void, the reason why it has none")
+        kept = {"question": question.id, "available_ns": found["available_ns"], "truth": truth}
+        kept |= {"reason": str(found["reason"]), "source": str(found.get("source", ""))}
+        self._truths[question.id] = kept | {"reference": found.get("reference")}
+
+    def finish(self) -> History:
+        """Put everything together.
+
+        Raises:
+            UsageError: a resolution or a forecast is of no question.
+        """
+        asked: dict[tuple[str, str], list[tuple[BenchQuestion, BenchResolution, str]]] = {}
+        for bench, resolution, question, truth in resolved_questions(self._bench, self._resolutions, self._clock):
+            self._keep(question)
+            self._truth(question, truth)
+            asked.setdefault((bench.source, bench.key), []).append((bench, resolution, question.id))
+        made = list(self._forecasts)
+        for one in self._bench_forecasts:
+            of = [
+                name for bench, resolution, name in asked.get((one.source, one.key), ()) if one.is_of(bench, resolution)
+            ]
+            if not of:
+                raise UsageError(f"a forecast is of {one.source} {one.key} {one.resolution_date}, which nothing asks")
+            made += [(name, {"probability": one.probability}, one.agent, "", None) for name in of]
+        forecasts = [self._forecast(*one) for one in made]
+        if not self._questions:
+            raise UsageError("there is no question in what was given")
+        return History(list(self._questions.values()), list(self._truths.values()), forecasts)
+
+    def _forecast(
+        self, name: str, answer: Mapping[str, Any], agent: str, version: str, at_ns: int | None
+    ) -> PastForecast:
+        question = self._questions.get(name)
+        if question is None:
+            raise UsageError(f"a forecast is of the question {name[:80]}, which nothing asks")
+        read_answer(question, answer)
+        at_ns = max(question.deadline_ns - BEFORE_NS, question.generated_ns) if at_ns is None else at_ns
+        if not question.generated_ns <= at_ns < question.deadline_ns:
+            raise UsageError(f"a forecast of {name} by {agent} was made before its question, or after its deadline")
+        return PastForecast(name, answer, agent, version, at_ns)
+
+
+def _time(value: object) -> int:
+    if type(value) is int:
+        return value
+    if not isinstance(value, str):
+        raise UsageError(f"{str(value)[:40]!r} is no time; expected ISO 8601 with a time zone, or nanoseconds")
+    return moment_ns(value)
