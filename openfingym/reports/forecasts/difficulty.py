@@ -1,11 +1,11 @@
 """Losses adjusted for what was asked: the effects of forecasters and questions, together.
 
 The model is loss = forecaster + question + noise, fitted by least squares with a dummy of every forecaster and every
-question (two-way fixed effects, as ForecastBench publishes them). Who answered easy questions alone has a low mean and
-no lower effect. Question effects are eliminated, which leaves one equation a forecaster however many questions there are:
-they are sums over blocks, so that a bootstrap replicate costs no more than their sum.
+question (two-way fixed effects, as ForecastBench publishes them). Who answered easy questions alone has a low mean
+and no lower effect. Question effects are eliminated, which leaves one equation a forecaster however many questions
+there are; it is a sum over blocks, so that a bootstrap replicate costs no more than adding them up.
 
-Whoever takes part in a round is asked all of its questions. One that it leaves out counts as the naive forecast of it
+Whoever answers anything in a round takes part in it, and is asked all of its questions. One that it leaves out counts as the naive forecast of it
 (0.5, or the price as it was; where there is none, the mean of those who answered), so that nobody gains by answering
 what it finds easy. All questions of a round have then the same forecasters, and a round enters the model as one
 question with as many votes, which is the same fit.
@@ -16,7 +16,7 @@ tells.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +37,7 @@ MOST_SETS = 50_000
 
 @dataclass(frozen=True, eq=False)
 class Normal:
-    """The equations of forecasters, a part for each block in which one of them was asked something; with A forecasters and T blocks."""
+    """The equations of A forecasters, a part for each of T blocks in which one of them was asked something."""
 
     matrix: Floats
     """float64[T, A, A]"""
@@ -55,50 +55,53 @@ class Normal:
     """float64[T, A, A]: number of those; on the diagonal, of the questions that one was asked."""
 
 
-def normal_equations(found: Forecasts, forecasters: Places, blocks: Blocks) -> Normal:
+def normal_equations(found: Forecasts, forecasters: Places, blocks: Blocks, attended: NDArray[np.bool_]) -> Normal:
     """The equations of some forecasters.
 
     Args:
         found: forecasts of one track, of all forecasters.
         forecasters: int64[A], places of those who are compared.
         blocks: the blocks of the questions.
+        attended: bool[forecasters, rounds], who takes part in which round, by its code.
     """
     questions = len(blocks.codes)
     filled = _left_out(found, questions)
     scored = np.bincount(found.question, minlength=questions) > 0
-    # Of a round, what is asked is a set; a question of no round is one of its own.
-    first = np.full(len(blocks.names), questions, dtype=np.int64)
-    np.minimum.at(first, blocks.codes, np.arange(questions))
-    sets = np.where(blocks.round, first[blocks.codes], np.arange(questions))
-    size = np.bincount(sets[scored], minlength=questions).astype(np.float64)
-    base = np.bincount(sets[scored], weights=filled[scored], minlength=questions)
-
     place = np.full(len(found.forecasters), -1, dtype=np.int64)
     place[forecasters] = np.arange(len(forecasters))
-    who = place[found.forecaster]
-    mine = np.flatnonzero(who >= 0)
-    block = blocks.codes[found.question[mine]]
-    mine = mine[np.argsort(block, kind="stable")]
-    who, question = who[mine], found.question[mine]
-    excess = found.weight[mine] * (found.loss[mine] - filled[question])
-    ends = np.cumsum(np.bincount(block, minlength=len(blocks.names)))
+    mine = np.flatnonzero(place[found.forecaster] >= 0)
+    mine = mine[np.argsort(blocks.codes[found.question[mine]], kind="stable")]
+    who, question = place[found.forecaster[mine]], found.question[mine]
+    loss = found.weight[mine] * found.loss[mine]
+    excess = loss - found.weight[mine] * filled[question]
+    size = np.bincount(blocks.codes[scored], minlength=len(blocks.names)).astype(np.float64)
+    base = np.bincount(blocks.codes[scored], weights=filled[scored], minlength=len(blocks.names))
+    ends = np.cumsum(np.bincount(blocks.codes[question], minlength=len(blocks.names)))
     parts = []
-    for end, begin in zip(ends, [0, *ends[:-1]], strict=True):
-        asked, local = np.unique(sets[question[begin:end]], return_inverse=True)
-        part: tuple[Any, ...] = _of_sets(np.zeros((len(forecasters), 0)), np.zeros((len(forecasters), 0)), np.zeros(0))
-        for start in range(0, len(asked), MOST_SETS):
-            some = asked[start : start + MOST_SETS]
-            rows = np.flatnonzero((local >= start) & (local < start + MOST_SETS)) + begin
-            cell = who[rows] * len(some) + local[rows - begin] - start
-            shape = (len(forecasters), len(some))
-            there = (np.bincount(cell, minlength=shape[0] * shape[1]) > 0).reshape(shape)
-            loss = np.bincount(cell, weights=excess[rows], minlength=shape[0] * shape[1]).reshape(shape)
-            more = _of_sets(there.astype(np.float64), (loss + base[some]) / size[some], size[some])
-            part = tuple(one + other for one, other in zip(part, more, strict=True))
-        parts.append(part)
-    # Blocks in which none of them was asked anything are none of theirs.
-    parts = [part for part in parts if part[4] > 0.0]
+    for block, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        if blocks.rounds[block] >= 0:
+            there = attended[forecasters, blocks.rounds[block]]
+            lost = np.bincount(who[begin:end], weights=excess[begin:end], minlength=len(forecasters)) + base[block]
+            if size[block] and there.any():
+                parts.append(_of_sets(there[:, None] * 1.0, lost[:, None] / size[block], size[block : block + 1]))
+        elif end > begin:
+            parts.append(_of_week(who[begin:end], question[begin:end], loss[begin:end], len(forecasters)))
     return Normal(*(np.array(values) for values in zip(*parts, strict=True)))
+
+
+def _of_week(who: Places, question: Places, loss: Floats, forecasters: int) -> tuple[Any, ...]:
+    """The parts of questions of no round, each of which is a set of its own."""
+    asked, local = np.unique(question, return_inverse=True)
+    whole: tuple[Any, ...] = ()
+    for start in range(0, len(asked), MOST_SETS):
+        rows = np.flatnonzero((local >= start) & (local < start + MOST_SETS))
+        count = min(MOST_SETS, len(asked) - start)
+        cell = who[rows] * count + local[rows] - start
+        there = np.bincount(cell, minlength=forecasters * count).reshape(forecasters, count) > 0
+        lost = np.bincount(cell, weights=loss[rows], minlength=forecasters * count).reshape(forecasters, count)
+        part = _of_sets(there.astype(np.float64), lost, np.ones(count))
+        whole = tuple(one + more for one, more in zip(whole, part, strict=True)) if whole else part
+    return whole
 
 
 def _left_out(found: Forecasts, questions: int) -> Floats:
@@ -137,6 +140,8 @@ def components(common: Floats) -> list[Places]:
         common: float64[A, A], number of questions that both were asked.
     """
     linked = common > 0.0
+    if linked.all():
+        return [np.arange(len(linked))]
     left, groups = set(np.flatnonzero(linked.diagonal()).tolist()), []
     while left:
         reached = np.zeros(len(linked), dtype=np.bool_)
@@ -148,27 +153,33 @@ def components(common: Floats) -> list[Places]:
     return sorted(groups, key=len, reverse=True)
 
 
-def adjusted(equations: Normal, counts: Floats | None = None) -> Floats:
+def drawn(equations: Normal, counts: Floats) -> Normal:
+    """The equations of replicates, each in the place of a block.
+
+    Args:
+        equations: with a part for each block.
+        counts: float64[replicates, blocks], how often each block is in each replicate.
+    """
+    return Normal(*(np.tensordot(counts, getattr(equations, one.name), 1) for one in fields(Normal)))
+
+
+def adjusted(equations: Normal) -> Floats:
     """What each forecaster would lose on all questions: its effect, and the mean of the questions' effects.
 
     Args:
-        equations: of forecasters who are connected.
-        counts: float64[T], how often each block counts; once by default.
+        equations: of forecasters who are connected; each part is solved for itself.
 
     Returns:
-        float64[A]; NaN of who was asked nothing in the blocks that count, and of all where the others are not
-        connected by what is left.
+        float64[T, A]; NaN of who was asked nothing, and of all where the others are not connected.
     """
-    times = np.ones(len(equations.loss)) if counts is None else counts
-    matrix = np.tensordot(times, equations.matrix, 1)
-    groups = components(np.tensordot(times, equations.common, 1))
-    found = np.full(len(matrix), np.nan)
-    if len(groups) != 1:
-        return found
-    kept = groups[0]
-    # The effects are known but for a constant; any will do, since the questions' effects take it off again.
-    level = float(matrix.diagonal().mean()) or 1.0
-    effects = np.linalg.solve(matrix[np.ix_(kept, kept)] + level, (times @ equations.right)[kept])
-    of_questions = float(times @ equations.loss) - float((times @ equations.share)[kept] @ effects)
-    found[kept] = effects + of_questions / float(times @ equations.questions)
+    found = np.full(equations.right.shape, np.nan)
+    for part, matrix in enumerate(equations.matrix):
+        groups = components(equations.common[part])
+        if len(groups) == 1:
+            kept = groups[0]
+            # The effects are known but for a constant; any will do, since the questions' effects take it off again.
+            level = float(matrix.diagonal().mean()) or 1.0
+            effects = np.linalg.solve(matrix[np.ix_(kept, kept)] + level, equations.right[part, kept])
+            of_questions = equations.loss[part] - equations.share[part, kept] @ effects
+            found[part, kept] = effects + of_questions / equations.questions[part]
     return found

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 TEMPLATE = "forecasts/figures.html.jinja"
 MOST_DRAWN = 8
 """Forecasters that are drawn by week and in reliability diagrams: the best."""
-LARGEST_DOT = 9.0
+LARGEST_DOT = 14.0
 """Radius in pixels of the dot of a bin that holds all forecasts."""
 KINDS = {"real": "Real questions.", "simulated": "SIMULATED questions: their truths are made up, not observed."}
 TITLES = {
@@ -118,7 +118,7 @@ def _track(track: Track) -> dict[str, object]:
         "notice": kind_notice(track.data_kind, KINDS),
         "title": title,
         "loss": loss,
-        "subject": f"{track.forecasts:,} forecasts of {track.questions:,} questions in {_blocks(track)}",
+        "subject": f"{track.forecasts:,} forecasts of {track.questions:,} questions in {blocks_text(track)}",
         "groups": [_board(group, names) for group in track.groups],
         "unranked": track.unranked,
         "figures": _figures(track, ranked, names),
@@ -131,7 +131,8 @@ def _track(track: Track) -> dict[str, object]:
     }
 
 
-def _blocks(track: Track) -> str:
+def blocks_text(track: Track) -> str:
+    """How many rounds or weeks a track is over, in words."""
     count = len(track.blocks)
     return f"{count} round{'s' * (count != 1)} or week{'s' * (count != 1)}"
 

@@ -6,11 +6,13 @@ Rows are packed into few numbers by SQLite, since what costs time is every value
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -48,6 +50,27 @@ FIRST_VERSION = 7
 """Version of the ledger that first had forecasts."""
 MOST_FORECASTERS = 1 << 20
 """So that a question, a forecaster and what is correct fit into the 53 bits of a float64."""
+QUESTIONS = """
+SELECT category, market, round, form, provider, clock, questions.id, simulated, deadline_ns, evaluation_ns, value,
+    CASE form WHEN 'interval' THEN json_extract(content, '$.levels[0]') END
+FROM questions LEFT JOIN resolutions ON question = questions.id AND n = 1
+WHERE state = 'scored'
+"""
+FORECASTS = """
+SELECT question * 4194304 + forecaster * 4 + ifnull(correct, 2), ifnull(p, -1), loss, ifnull(naive_loss, -1),
+    ifnull(market_loss, -1)
+FROM forecasts
+WHERE counts = 1 AND loss IS NOT NULL AND (:questions IS NULL OR question IN (SELECT value FROM json_each(:questions)))
+    AND (:people IS NULL OR forecaster IN (SELECT value FROM json_each(:people)))
+ORDER BY id
+"""
+INTERVALS = """
+SELECT forecaster, question, loss, json_extract(answer, '$.interval[0]'), json_extract(answer, '$.interval[1]')
+FROM forecasts
+WHERE counts = 1 AND loss IS NOT NULL AND (:questions IS NULL OR question IN (SELECT value FROM json_each(:questions)))
+    AND (:people IS NULL OR forecaster IN (SELECT value FROM json_each(:people)))
+    AND question IN (SELECT id FROM questions WHERE form = 'interval' AND state = 'scored')
+"""
 _HOUR_NS = 3_600 * 10**9
 _DAY_NS = 24 * _HOUR_NS
 
@@ -119,9 +142,8 @@ class Forecasts:
     market_loss: Floats
     correct: Floats
     """0 or 1."""
-    low: Floats
-    """Lower end of an interval."""
-    high: Floats
+    intervals: Floats
+    """float64[intervals, 5]: forecaster, question, loss, lower and upper end of each of those that are intervals."""
 
     @property
     def count(self) -> int:
@@ -137,13 +159,16 @@ class Forecasts:
         texts = (Coded(one.names, one.codes[asked]) for one in (getattr(questions, name) for name in TEXTS))
         numbers = (getattr(questions, name)[asked] for name in NUMBERS)
         columns = {name: getattr(self, name)[chosen] for name in COLUMNS}
-        columns["question"] = (np.cumsum(asked, dtype=np.int32) - 1)[columns["question"]]
-        return Forecasts(self.forecasters, Questions(*texts, *numbers), **columns)
+        place = np.cumsum(asked, dtype=np.int32) - 1
+        columns["question"] = place[columns["question"]]
+        intervals = self.intervals[asked[self.intervals[:, 1].astype(np.int64)]]
+        intervals[:, 1] = place[intervals[:, 1].astype(np.int64)]
+        return Forecasts(self.forecasters, Questions(*texts, *numbers), **columns, intervals=intervals)
 
 
 TEXTS = ("form", "category", "market", "round", "horizon", "week")
 NUMBERS = ("simulated", "deadline_ns", "evaluation_ns", "truth", "level")
-COLUMNS = ("forecaster", "question", "weight", "p", "loss", "naive_loss", "market_loss", "correct", "low", "high")
+COLUMNS = ("forecaster", "question", "weight", "p", "loss", "naive_loss", "market_loss", "correct")
 
 
 def read_forecasts(ledger: Path, where: Where | None = None) -> Forecasts:
@@ -186,66 +211,35 @@ def _read(connection: sqlite3.Connection, where: Where) -> Forecasts:
             f"forecasts cannot be chosen by {unknown[0]!r}; expected some of "
             f"{', '.join((*OF_QUESTIONS, *OF_FORECASTERS))}"
         )
-    of_questions, question_values = _condition(where, OF_QUESTIONS)
-    rows = connection.execute(
-        "SELECT questions.id, form, category, market, round, simulated, deadline_ns, evaluation_ns, value,"
-        " CASE form WHEN 'interval' THEN json_extract(content, '$.levels[0]') END"
-        " FROM questions LEFT JOIN resolutions ON question = questions.id AND n = 1"
-        f" WHERE state = 'scored'{of_questions}",
-        question_values,
-    ).fetchall()
-    ids, *columns = zip(*rows, strict=True) if rows else ((),) * 10
+    rows = connection.execute(QUESTIONS).fetchall()
+    rows = _chosen(rows, where, ("category", "market", "round", "form", "provider", "clock"))
+    ids, *columns = zip(*[row[6:] + row[:4] for row in rows], strict=True) if rows else ((),) * 10
     questions = _questions(columns)
-
-    of_forecasters, values = _condition(where, OF_FORECASTERS)
-    found = connection.execute(
-        f"SELECT id, agent, version, principal FROM forecasters WHERE 1{of_forecasters} ORDER BY id",  # noqa: S608  # names of ours
-        values,
-    ).fetchall()
-    if found and found[-1][0] >= MOST_FORECASTERS:
+    everybody = connection.execute("SELECT agent, version, principal, id FROM forecasters ORDER BY id").fetchall()
+    if everybody and everybody[-1][3] >= MOST_FORECASTERS:
         raise StoreError(f"the ledger has over {MOST_FORECASTERS:,} forecasters, more than can be told apart")
-
-    choice = ""
-    if of_questions:
-        choice += f" AND question IN (SELECT id FROM questions WHERE state = 'scored'{of_questions})"
-    if of_forecasters:
-        choice += f" AND forecaster IN (SELECT id FROM forecasters WHERE 1{of_forecasters})"
-    chosen = [*question_values, *values]
-    packed = _matrix(
-        connection.execute(
-            f"SELECT question * {4 * MOST_FORECASTERS} + forecaster * 4 + ifnull(correct, 2), ifnull(p, -1), loss,"
-            f" ifnull(naive_loss, -1), ifnull(market_loss, -1) FROM forecasts"
-            f" WHERE counts = 1 AND loss IS NOT NULL{choice} ORDER BY id",
-            chosen,
-        ),
-        5,
-    )
-    intervals = np.empty((0, 3))
-    if np.isfinite(questions.level).any():
-        intervals = _matrix(
-            connection.execute(
-                "SELECT question, json_extract(answer, '$.interval[0]'), json_extract(answer, '$.interval[1]')"
-                " FROM forecasts WHERE counts = 1 AND loss IS NOT NULL"
-                " AND question IN (SELECT id FROM questions WHERE form = 'interval' AND state = 'scored')"
-                f"{choice} ORDER BY id",
-                chosen,
-            ),
-            3,
-        )
-    return _forecasts(questions, ids, found, packed, intervals)
+    people = _chosen(everybody, where, OF_FORECASTERS)
+    some = {
+        "questions": json.dumps(ids) if where.keys() & set(OF_QUESTIONS) else None,
+        "people": json.dumps([one[3] for one in people]) if where.keys() & set(OF_FORECASTERS) else None,
+    }
+    packed = _matrix(connection.execute(FORECASTS, some), 5)
+    covering = np.isfinite(questions.level).any()
+    intervals = _matrix(connection.execute(INTERVALS, some), 5) if covering else np.empty((0, 5))
+    last = connection.execute("SELECT ifnull(max(id), 0) FROM questions").fetchone()[0]
+    return _forecasts(questions, ids, last, people, packed, intervals)
 
 
-def _condition(where: Where, columns: Sequence[str]) -> tuple[str, list[str]]:
-    """An SQL condition that begins with AND, or is empty, and its values."""
-    text, values = "", []
-    for column in columns:
+def _chosen(rows: list[tuple[Any, ...]], where: Where, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Rows whose texts, which come first and in the order of the columns, are wanted."""
+    for place, column in enumerate(columns):
         if column in where:
             wanted = where[column]
-            names = [wanted] if isinstance(wanted, str) else list(wanted)
-            text += f" AND ({' OR '.join([f'{column} GLOB ?'] * len(names)) or '0'})"
-            # A bracket is itself here; for GLOB it begins a set of characters.
-            values += [name.replace("[", "[[]") for name in names]
-    return text, values
+            # A bracket is itself here; for fnmatch it begins a set of characters.
+            patterns = [one.replace("[", "[[]") for one in ([wanted] if isinstance(wanted, str) else wanted)]
+            names = {text for text in {row[place] for row in rows} if any(fnmatchcase(text, one) for one in patterns)}
+            rows = [row for row in rows if row[place] in names]
+    return rows
 
 
 def _matrix(rows: Iterable[tuple[float, ...]], columns: int) -> Floats:
@@ -254,7 +248,7 @@ def _matrix(rows: Iterable[tuple[float, ...]], columns: int) -> Floats:
 
 
 def _questions(columns: Sequence[Sequence[object]]) -> Questions:
-    form, category, market, name, simulated, deadline, evaluation, value, level = columns
+    simulated, deadline, evaluation, value, level, category, market, name, form = columns
     deadline_ns, evaluation_ns = (np.array(moments, dtype=np.int64) for moments in (deadline, evaluation))
     horizon = np.searchsorted([hours * _HOUR_NS for hours, _ in HORIZONS], evaluation_ns - deadline_ns)
     # The first of January 1970 was a Thursday.
@@ -280,38 +274,36 @@ def _week(day: int) -> str:
 def _forecasts(
     questions: Questions,
     ids: Sequence[int],
-    forecasters: Sequence[tuple[int, str, str, str]],
+    last: int,
+    forecasters: Sequence[tuple[Any, ...]],
     packed: Floats,
     intervals: Floats,
 ) -> Forecasts:
-    places = np.full(max(ids, default=0) + 1, -1, dtype=np.int32)
+    places = np.full(last + 1, -1, dtype=np.int32)
     places[np.array(ids, dtype=np.int64)] = np.arange(len(ids), dtype=np.int32)
-    people = np.full(max((one[0] for one in forecasters), default=0) + 1, -1, dtype=np.int32)
-    people[[one[0] for one in forecasters]] = np.arange(len(forecasters), dtype=np.int32)
+    people = np.full(max((one[3] for one in forecasters), default=0) + 1, -1, dtype=np.int32)
+    people[[one[3] for one in forecasters]] = np.arange(len(forecasters), dtype=np.int32)
 
     keys = packed[:, 0].astype(np.int64)
-    asked = keys // (4 * MOST_FORECASTERS)
+    question = places[keys >> 22]
     # What is not scored whole, such as a question whose scoring is under way, has no place.
-    question = np.where(asked < len(places), places[np.minimum(asked, len(places) - 1)], np.int32(-1))
     known = question >= 0
     if not known.all():
         packed, keys, question = packed[known], keys[known], question[known]
-    forecaster = people[(keys >> 2) & (MOST_FORECASTERS - 1)]
-    correct = (keys & 3).astype(np.float64)
-    p, loss, naive, market = (np.ascontiguousarray(packed[:, place]) for place in range(1, 5))
+    p, loss, naive, market = packed[:, 1:].T.copy()
     for values in (p, naive, market):
         values[values < 0.0] = np.nan
-    correct[correct == 2.0] = np.nan
-    low, high = np.full(len(loss), np.nan), np.full(len(loss), np.nan)
-    if len(intervals):
-        # Both queries give rows in the order of their ids; the second has those of one form alone.
-        low[np.isfinite(questions.level[question])], high[np.isfinite(questions.level[question])] = intervals[:, 1:].T
-    names = tuple(Forecaster(*one[1:]) for one in forecasters)
-    weight = _weights(forecaster, question, len(questions.deadline_ns))
-    return Forecasts(names, questions, forecaster, question, weight, p, loss, naive, market, correct, low, high)
+    intervals[:, 1] = places[intervals[:, 1].astype(np.int64)]
+    intervals = intervals[intervals[:, 1] >= 0.0]
+    intervals[:, 0] = people[intervals[:, 0].astype(np.int64)]
+    forecaster = people[(keys >> 2) & (MOST_FORECASTERS - 1)]
+    names = tuple(Forecaster(*one[:3]) for one in forecasters)
+    weight = attempt_weights(forecaster, question, len(questions.deadline_ns))
+    correct = np.array([0.0, 1.0, np.nan])[keys & 3]
+    return Forecasts(names, questions, forecaster, question, weight, p, loss, naive, market, correct, intervals)
 
 
-def _weights(forecaster: Places, question: Places, questions: int) -> Floats:
+def attempt_weights(forecaster: Places, question: Places, questions: int) -> Floats:
     """One over how often each pair of forecaster and question is there."""
     pairs = forecaster.astype(np.int64) * questions + question
     ordered = np.sort(pairs)

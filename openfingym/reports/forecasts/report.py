@@ -14,7 +14,7 @@ import numpy as np
 from openfingym.reports.forecasts.calibration import Calibration, calibrations
 from openfingym.reports.forecasts.difficulty import components, normal_equations
 from openfingym.reports.forecasts.estimates import NOTHING, Estimate, ratio
-from openfingym.reports.forecasts.reading import TRACKS, Forecaster, Forecasts, Where, read_forecasts
+from openfingym.reports.forecasts.reading import TRACKS, Forecaster, Forecasts, Where, attempt_weights, read_forecasts
 from openfingym.reports.forecasts.standings import Pair, Standing, pairs_of, standings_of
 from openfingym.reports.forecasts.sums import DIMENSIONS, SMALLEST, Sums, blocks_of, sums_of
 from openfingym.reports.statistics import FEWEST_UNITS
@@ -172,10 +172,14 @@ def forecast_report(
     places = np.array([names.index(name) for name in TRACKS.values()])
     track = places[form[found.questions.form.codes]] if len(form) else np.zeros(0, dtype=np.int64)
     for simulated in (False, True):
+        of_kind = found.questions.simulated[found.question] == simulated
+        attended = np.zeros((len(found.forecasters), len(found.questions.round.names)), dtype=np.bool_)
+        attended[found.forecaster[of_kind], found.questions.round.codes[found.question[of_kind]]] = True
         for number, name in enumerate(names):
             asked = (track == number) & (found.questions.simulated == simulated)
             if asked[found.question].any():
-                tracks.append(_track("simulated" if simulated else "real", name, found.of(asked), seed))
+                kind = "simulated" if simulated else "real"
+                tracks.append(_track(kind, name, found.of(asked), attended, seed))
     return ForecastReport(
         tuple(tracks),
         found.count,
@@ -188,18 +192,18 @@ def forecast_report(
     )
 
 
-def _track(kind: str, name: str, found: Forecasts, seed: int) -> Track:
+def _track(kind: str, name: str, found: Forecasts, attended: NDArray[np.bool_], seed: int) -> Track:
     blocks = blocks_of(found.questions)
     sums = sums_of(found, blocks)
     answered = np.bincount(sums.forecaster, weights=sums.count, minlength=len(found.forecasters))
     people = np.flatnonzero(answered)
     ranked = np.sort(people[np.argsort(-answered[people], kind="stable")[:MOST_RANKED]])
     groups, pairs = [], []
-    overall = normal_equations(found, ranked, blocks)
+    overall = normal_equations(found, ranked, blocks, attended)
     parts = components(overall.common.sum(axis=0))
     for part in parts:
         members = ranked[part]
-        equations = overall if len(parts) == 1 else normal_equations(found, members, blocks)
+        equations = overall if len(parts) == 1 else normal_equations(found, members, blocks, attended)
         who = [found.forecasters[place] for place in members]
         compared = pairs_of(who, equations, blocks.overlap, seed)
         groups.append(tuple(standings_of(who, equations, compared, blocks.overlap, seed)))
@@ -291,14 +295,17 @@ def _estimates(
 
 def _intervals(found: Forecasts) -> dict[int, IntervalFigures]:
     """Coverage and width of each forecaster's intervals, by its place."""
-    level, y = found.questions.level[found.question], found.questions.truth[found.question]
-    width = found.high - found.low
-    miss = np.maximum(found.low - y, 0.0) + np.maximum(y - found.high, 0.0)
+    who, question = (found.intervals[:, place].astype(np.int32) for place in (0, 1))
+    loss, low, high = found.intervals[:, 2:].T
+    level, y = found.questions.level[question], found.questions.truth[question]
+    weight = attempt_weights(who, question, len(found.questions.level))
+    width = high - low
+    miss = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
     # The loss is the width and what is added for a miss, both over the scale.
     whole = width + 2.0 / (1.0 - level) * miss
-    relative = np.divide(found.loss * width, whole, out=np.zeros_like(width), where=whole > 0.0)
+    relative = np.divide(loss * width, whole, out=np.zeros_like(width), where=whole > 0.0)
     count, nominal, covered, wide = (
-        np.bincount(found.forecaster, weights=found.weight * values, minlength=len(found.forecasters))
+        np.bincount(who, weights=weight * values, minlength=len(found.forecasters))
         for values in (np.ones_like(y), level, miss == 0.0, relative)
     )
     return {

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from openfingym.errors import UsageError
-from openfingym.metrics.sampling_error import REFUSED_SHARE
 from openfingym.metrics.significance import diebold_mariano
-from openfingym.reports.comparisons import SIGNIFICANT
-from openfingym.reports.forecasts.difficulty import Normal, adjusted
+from openfingym.reports.forecasts.difficulty import Normal, adjusted, drawn
 from openfingym.reports.forecasts.estimates import Estimate, design, standard_error
 from openfingym.reports.statistics import FEWEST_UNITS, holm
 
@@ -25,6 +23,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+SIGNIFICANT = 0.05
+REFUSED_SHARE = 0.05
+"""Where a forecaster is in no block of more than this share of the replicates, or nothing connects the others, the rest
+are no fair sample."""
 Verdict = Literal["better", "worse", "no difference", "too few"]
 
 
@@ -141,7 +143,7 @@ def standings_of(
     Whoever cannot be told from the first of a rank has that rank too; the first who can begins the next, which counts
     those before. Forecasters of too few blocks have none, and come last.
     """
-    losses = adjusted(equations)
+    losses = adjusted(drawn(equations, np.ones((1, len(equations.loss)))))[0]
     there = equations.common.diagonal(axis1=1, axis2=2)
     blocks, asked = (there > 0.0).sum(axis=0), there.sum(axis=0)
     intervals = _intervals(equations, losses, blocks, overlap, seed)
@@ -174,11 +176,11 @@ def standings_of(
 
 def _intervals(equations: Normal, losses: Floats, blocks: NDArray[np.intp], overlap: int, seed: int) -> list[Estimate]:
     """Adjusted losses with the intervals of fits to replicates."""
-    drawn = design(len(equations.loss), overlap, seed)
-    if drawn is None:
+    resampling = design(len(equations.loss), overlap, seed)
+    if resampling is None:
         return [Estimate(float(loss), None, None, int(n)) for loss, n in zip(losses, blocks, strict=True)]
-    found, counts = drawn
-    replicates = np.array([adjusted(equations, times) for times in counts])
+    found, counts = resampling
+    replicates = adjusted(drawn(equations, counts))
     estimates = []
     for loss, values, n in zip(losses, replicates.T, blocks, strict=True):
         known = values[np.isfinite(values)]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SMALLEST = 0.001
 """Probabilities are moved into [0.001, 0.999] for the log score, which is then at most 6.9; of one question that was
 called impossible it would be infinite, whatever else was forecast."""
+ROUNDING = 1e-9
 DIMENSIONS = ("category", "market", "horizon", "week")
 
 
@@ -33,8 +34,8 @@ class Blocks:
     names: tuple[str, ...]
     codes: Places
     """int32[questions]"""
-    round: NDArray[np.bool_]
-    """bool[questions]: whether it is asked in a round, whose questions all who take part in it are asked."""
+    rounds: Places
+    """int32[blocks]: code of the round, whose questions all who take part in it are asked; -1 of weeks."""
     overlap: int
     """How many blocks begin before a typical question of one is resolved, and the block itself."""
 
@@ -88,7 +89,8 @@ def blocks_of(questions: Questions) -> Blocks:
     codes = place[codes]
     reached = np.searchsorted(begin[order], questions.evaluation_ns) - codes
     overlap = max(1, int(np.median(reached))) if len(codes) else 1
-    return Blocks(tuple(names[kept[one]] for one in order), codes, in_round, overlap)
+    rounds = np.where(kept < len(questions.round.names), kept, -1)[order].astype(np.int32)
+    return Blocks(tuple(names[kept[one]] for one in order), codes, rounds, overlap)
 
 
 def sums_of(found: Forecasts, blocks: Blocks) -> Sums:
@@ -117,8 +119,10 @@ def sums_of(found: Forecasts, blocks: Blocks) -> Sums:
         # The loss of the market's probability is (m - y)^2, from which m follows where y is 0 or 1.
         priced = events & ((y == 0.0) | (y == 1.0)) & np.isfinite(found.market_loss)
         m = y + (1.0 - 2.0 * y) * np.sqrt(found.market_loss)
-        square = np.where(priced, weight * (found.p - m) ** 2, 0.0)
-        product = np.where(priced, weight * (found.p - m) * (y - m), 0.0)
+        # A forecast that is the price differs from it by rounding.
+        beside = np.where(priced & (np.abs(found.p - m) > ROUNDING), found.p - m, 0.0)
+        square = weight * beside * beside
+        product = np.where(priced, weight * beside * (y - m), 0.0)
     return Sums(
         (cells // len(strata)).astype(np.int32) if len(strata) else cells.astype(np.int32),
         (cells % len(strata)).astype(np.int32) if len(strata) else cells.astype(np.int32),
@@ -155,7 +159,7 @@ def _strata(coded: list[Coded | Blocks], questions: int) -> tuple[NDArray[np.int
 
 
 def _cells(found: Forecasts, stratum: Places, strata: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Codes of the cells that hold forecasts, forecaster times strata plus stratum, and the place of each forecast's."""
+    """Codes of the cells that hold forecasts (forecaster times strata plus stratum), and the place of each one's."""
     code = found.forecaster * np.int64(strata) + stratum[found.question]
     size = strata * len(found.forecasters)
     if size > 4 * len(code) + 1000:
