@@ -12,6 +12,7 @@ import click
 
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
+from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.rounds.book import Book
@@ -29,7 +30,7 @@ series_argument = click.argument("series", required=False)
 verifier_option = click.option(
     "--verifier",
     metavar="LOCATION",
-    help="URL or unix socket of a running verifier that has the ledger; it is published if --state-folder is given too.",
+    help="URL or unix socket of a running verifier that has the ledger; reports need --state-folder beside it.",
 )
 folder_option = click.option(
     "--state-folder",
@@ -166,7 +167,10 @@ def status(series: str | None, verifier: str | None, folder: Path | None, as_jso
         for one in found.rounds
     ]
     columns = ["round", "state", "deadline", "questions", "settled", "forecasts", "due"]
-    print_table("", columns, rows, right=("questions", "settled", "forecasts"), optional=("settled",))
+    if rows:
+        print_table("", columns, rows, right=("questions", "settled", "forecasts"), optional=("settled",))
+    else:
+        click.echo("no round yet")
     if found.earlier:
         click.echo(f"and {found.earlier} earlier rounds")
     click.echo(f"next: {found.next_what} at {utc_text(found.next_ns)}")
@@ -189,6 +193,8 @@ def report(series: str | None, folder: Path | None, html: Path | None, as_json: 
     from openfingym.rounds.book import Book
 
     book = Book.find(series)
+    if folder is None and not folder_of(folder).exists():
+        raise UsageError(f"{book.series.name} has asked nothing yet; begin with `openfingym rounds tick`")
     found = forecast_report(folder_of(folder), where=_where(book))
     if html is not None:
         write_text(html, found.html(), errors="backslashreplace")

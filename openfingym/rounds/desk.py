@@ -74,7 +74,13 @@ class Desk:
         return self._questions.shown(question)
 
     def ask(self, questions: Sequence[Question]) -> None:
-        """Ask questions, all or none of them; the same ones again change nothing."""
+        """Ask questions, all or none of them.
+
+        Raises:
+            UsageError: there are too many.
+            VerifierError: one of them is refused; with the problem ``idempotency-conflict`` where another of its id
+                was asked before.
+        """
         if len(questions) > MOST:
             raise UsageError(f"{len(questions)} questions of one source in a round, expected at most {MOST}; split it")
         self._questions.ask(questions)
@@ -91,8 +97,8 @@ class Desk:
                 raise
 
     def resolve(self) -> Pass:
-        """Have everything that is due resolved and scored."""
-        found = self._questions.resolve()
+        """Have what is due resolved and scored; providers that had no truth yet are left alone for a while."""
+        found = self._questions.resolve(everything=False)
         return Pass({name: int(found[name]) for name in OUTCOMES}, dict(found["problems"]))
 
     def void(self, question: str, reason: str) -> None:

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from openfingym.rounds.series import Asked
 
 CLOSED, MISSED, REPORT = "closed.json", "missed.json", "report.json"
-PASSING = frozenset({"unavailable", "malformed-request"})
-"""What a verifier refuses of one source: its provider cannot be asked now, or its questions are none of that one's."""
+PASSING = frozenset({"unavailable", "malformed-request", "deadline-passed", "idempotency-conflict"})
+"""What a verifier refuses of one source, so that the others go on: its provider cannot be asked now, its questions are
+none of that one's, they come too late, or a tick on another machine has asked them at this moment."""
 LOOKS = 3
 """How often a provider was asked at least before a question is void by the real clock: one late look is too few."""
 Publisher = Callable[["RoundTimes", int], None]
