@@ -33,6 +33,8 @@ class ProviderAnswer:
     """Of a figure that is restated: which print it is, such as the day of its release."""
     provider_ns: int | None = None
     """When it became final, as the provider says it, in nanoseconds since the epoch."""
+    later: tuple[ProviderAnswer, ...] = ()
+    """Of a figure that is restated: its later prints that are known, in their order; they decide nothing."""
 
 
 class Provider(Protocol):

@@ -312,7 +312,7 @@ class Client:
         with self._lock:
             if self._http is None:
                 self._http = httpx.Client(
-                    verify=_tls_context(),
+                    verify=tls_context(),
                     timeout=httpx.Timeout(self.policy.read_timeout_s, connect=self.policy.connect_timeout_s),
                     headers={"User-Agent": self.policy.user_agent},
                     follow_redirects=True,
@@ -323,7 +323,7 @@ class Client:
 
 
 @cache
-def _tls_context() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     """The TLS context that all clients share: reading the certificate bundle takes longer than most requests."""
     import httpx
 

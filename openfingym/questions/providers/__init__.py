@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from openfingym.questions.provider import Provider
 
 ENTRY_POINT_GROUP = "openfingym.providers"
-OWN = ("manual", "simulated")
+OWN = ("manual", "simulated", "polymarket", "kalshi", "manifold", "price", "release")
 """Providers of the library, by the names of their modules here."""
 Factory = Callable[[bytes], "Provider"]
 """Makes a provider from a secret key, which only simulated ones use."""

@@ -98,7 +98,7 @@ class Simulated:
             truth = payouts[1] if question.form == "probability" else payouts
             evidence = {"market": question.query["market"], "payouts": list(payouts)}
         evidence |= {"at_ns": end, "simulated": True}
-        return ProviderAnswer("resolved", truth, source=SOURCE, evidence=evidence, provider_ns=end)
+        return ProviderAnswer("resolved", truth, source=SOURCE, evidence=evidence, provider_ns=question.evaluation_ns)
 
     def _outcomes(self, question: Question) -> OutcomePath:
         count = 2 if question.form == "probability" else len(question.outcomes)

@@ -93,7 +93,7 @@ def test_a_number_is_the_price_at_the_evaluation_time(simulated, form):
     assert simulated.answers([question], END - 1)[question.id].status == "waiting"
     found = simulated.answers([question], END + 5 * DAY)[question.id]
     assert found.truth == simulated.reference(question, END)["price"]
-    assert found.provider_ns <= END
+    assert (found.provider_ns, found.evidence["at_ns"] <= END) == (END, True)
     assert found.evidence["simulated"] is True
 
 

@@ -1,0 +1,1 @@
+"""Prices at a time, from each service that the provider ``price`` asks."""

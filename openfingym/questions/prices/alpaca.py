@@ -1,0 +1,149 @@
+"""Prices of stocks and coins from Alpaca: the close of a minute, or of a session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from openfingym.errors import DataError, UsageError
+from openfingym.market.feeds.reading import rfc3339
+from openfingym.market.keys import Keys
+from openfingym.questions.payouts import exact
+from openfingym.questions.prices.venue import (
+    MINUTE_NS,
+    SETTLES_NS,
+    NotYet,
+    Price,
+    calendar_of,
+    interval_of,
+    require_calendar,
+)
+from openfingym.questions.question import utc_text
+from openfingym.questions.trading_days import next_to_close
+from openfingym.questions.web import Web, base_url
+
+if TYPE_CHECKING:
+    from openfingym.questions.question import Question
+
+DATA = "https://data.alpaca.markets"
+STEPS = {"1m": 60, "1d": 86400}
+_NAMES = {"1m": "1Min", "1d": "1Day"}
+_SYMBOL = re.compile(r"[A-Z0-9.]{1,12}(/[A-Z0-9]{2,8})?")
+_LATE_NS = 16 * MINUTE_NS
+"""Until a minute's bar is shown to everybody, with what late trades change of it."""
+
+
+class AlpacaPrices:
+    """Alpaca's market data; a symbol with a slash is a coin, any other a stock.
+
+    Args:
+        web: where it is, with keys in its headers; None for the public one, with the keys of the environment.
+    """
+
+    def __init__(self, web: Web | None = None) -> None:
+        self.keys: Mapping[str, type] = {"interval": str, "calendar": str, "feed": str}
+        self._given = web
+        self._own: Web | None = None
+
+    def check(self, question: Question) -> None:
+        """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
+        query, where = question.query, f"question {question.id}"
+        symbol = str(query["symbol"])
+        if not _SYMBOL.fullmatch(symbol):
+            raise UsageError(f"{where}: symbol of its query is {symbol[:40]!r}; expected one such as AAPL or BTC/USD")
+        interval, _ = interval_of(query, "1m", STEPS)
+        if _is_coin(symbol) and (interval != "1m" or "calendar" in query or "feed" in query):
+            raise UsageError(f"{where}: a coin trades always; expected no calendar, no feed, and the interval 1m")
+        if not _is_coin(symbol):
+            require_calendar(question)
+
+    def at(self, query: Mapping[str, str | float], moment_ns: int) -> Price | NotYet:
+        """Close of the first minute from the one on in which the moment falls, in which there were trades; of a stock
+        within regular hours. With the interval ``1d`` close of the first session that closes at or after the moment.
+        """
+        symbol, (interval, step) = str(query["symbol"]), interval_of(query, "1m", STEPS)
+        begins, ends, late = moment_ns // MINUTE_NS * MINUTE_NS, 0, _LATE_NS
+        if not _is_coin(symbol):
+            session = next_to_close(calendar_of(query), moment_ns, after=interval == "1m")
+            begins, ends = max(begins, session.opens_ns), session.closes_ns
+            if interval == "1d":
+                # A day's bar is stamped with its midnight in New York.
+                begins, late = session.opens_ns - 12 * 60 * MINUTE_NS, SETTLES_NS
+        asked: dict[str, str | int] = {
+            "symbols": symbol,
+            "timeframe": _NAMES[interval],
+            "start": utc_text(begins),
+            "limit": 500,
+            "sort": "asc",
+        }
+        if not _is_coin(symbol):
+            asked |= {"adjustment": "raw", "feed": str(query.get("feed", "iex"))}
+            asked |= {"end": utc_text(ends)}
+        reply = self._web().get(f"{_path(symbol)}/bars", asked)
+        for bar in _of(reply.object().get("bars"), symbol, reply.url, list):
+            opens = rfc3339(str(bar["t"]))
+            if opens < begins:
+                raise DataError(f"{reply.url}: a bar of {bar['t']} is older than what was asked for")
+            # A coin's bar without trades is made of quotes; the bar at the close is not of regular hours.
+            if not bar.get("n") or (interval == "1m" and ends and opens >= ends):
+                continue
+            final = ends if interval == "1d" else opens + step
+            if final + late > reply.at_ns:
+                return NotYet("the bar of that time may still change", reply.url)
+            shown = {
+                "symbol": symbol,
+                "interval": interval,
+                "adjustment": "raw",
+                **{key: bar.get(key) for key in "tohlcvn"},
+            }
+            value = float(exact(bar.get("c"), "a close", 0, None))
+            return Price(value, max(opens, begins), final, reply.url, shown)
+        return NotYet("there is no bar with trades of that time yet", reply.url)
+
+    def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
+        """The last trade's price, with its time."""
+        symbol = str(query["symbol"])
+        asked = {"symbols": symbol}
+        if not _is_coin(symbol):
+            asked["feed"] = str(query.get("feed", "iex"))
+        latest = "/latest/trades" if _is_coin(symbol) else "/trades/latest"
+        reply = self._web().get(f"{_path(symbol)}{latest}", asked)
+        trade = _of(reply.object().get("trades"), symbol, reply.url, dict)
+        if not trade:
+            return None
+        price = float(exact(trade.get("p"), "the price", 0, None))
+        return {"price": price, "at_ns": rfc3339(str(trade["t"])), "source": reply.url}
+
+    def close(self) -> None:
+        """Let go of connections."""
+        for web in (self._given, self._own):
+            if web is not None:
+                web.close()
+
+    def _web(self) -> Web:
+        """The service; keys are looked up when it is first asked, since who only checks a question needs none."""
+        if self._given is not None:
+            return self._given
+        if self._own is None:
+            keys = Keys.of("alpaca")
+            headers = {"APCA-API-KEY-ID": keys.key, "APCA-API-SECRET-KEY": keys.secret}
+            self._own = Web(base_url("ALPACA", DATA), per_second=3.0, headers=headers)
+        return self._own
+
+
+def _is_coin(symbol: str) -> bool:
+    return "/" in symbol
+
+
+def _path(symbol: str) -> str:
+    return "/v1beta3/crypto/us" if _is_coin(symbol) else "/v2/stocks"
+
+
+def _of(found: Any, symbol: str, url: str, kind: type) -> Any:
+    """What an answer has of a symbol; nothing, where it leaves it out."""
+    if found is None:
+        return kind()
+    if not isinstance(found, dict) or not set(found) <= {symbol} or not isinstance(found.get(symbol, kind()), kind):
+        raise DataError(f"{url}: the answer is not about {symbol} alone")
+    return found.get(symbol, kind())

@@ -1,0 +1,101 @@
+"""Prices of coins from Binance: the close of the bar in which a moment falls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from openfingym.data.sources.binance_rest import BinanceRest, read_page
+from openfingym.data.sources.klines import COLUMNS, STEP_S, block
+from openfingym.errors import DataError, UsageError
+from openfingym.market.feeds import binance as feed
+from openfingym.questions.payouts import exact
+from openfingym.questions.prices.live import Watched
+from openfingym.questions.prices.venue import NotYet, Price, interval_of
+from openfingym.questions.web import Web, base_url, require_same
+
+if TYPE_CHECKING:
+    from openfingym.questions.question import Question
+
+_SYMBOL = re.compile(r"[A-Z0-9]{2,30}")
+_BARS = 60
+"""Bars that are looked at for one in which something was traded."""
+
+
+class BinancePrices:
+    """The spot market of Binance, or one that speaks as it does.
+
+    Args:
+        web: its REST interface; None for the public one.
+        stream_url: its stream, for symbols that several questions watch.
+    """
+
+    def __init__(self, web: Web | None = None, stream_url: str | None = None) -> None:
+        self.keys: Mapping[str, type] = {"interval": str}
+        self._web = web or Web(base_url("BINANCE", BinanceRest.base_url), per_second=20.0)
+        # The public address of data lacks what a feed asks to fill gaps.
+        rest = self._web.url if self._web.url != BinanceRest.base_url else feed.REST
+        stream = stream_url or base_url("BINANCE_STREAM", feed.STREAM)
+        self._watched = Watched(
+            lambda symbol: feed.BinanceFeed(
+                [symbol], channels=("trade", "bookTicker"), stream_url=stream, rest_url=rest
+            )
+        )
+
+    def check(self, question: Question) -> None:
+        """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
+        if not _SYMBOL.fullmatch(str(question.query["symbol"])):
+            raise UsageError(
+                f"question {question.id}: symbol of its query is {str(question.query['symbol'])[:40]!r}; expected base "
+                "and quote in capital letters, such as BTCUSDT"
+            )
+        interval_of(question.query, "1m", STEP_S)
+
+    def at(self, query: Mapping[str, str | float], moment_ns: int) -> Price | NotYet:
+        """Close of the first complete bar from the one on in which the moment falls, in which anything was traded: a
+        bar without trades repeats the price before it.
+        """
+        symbol, (interval, step) = str(query["symbol"]), interval_of(query, "1m", STEP_S)
+        opens = moment_ns // step * step
+        asked: dict[str, str | int] = {
+            "symbol": symbol,
+            "interval": interval,
+            "startTime": opens // 10**6,
+            "limit": _BARS,
+        }
+        reply = self._web.get("/api/v3/klines", asked)
+        rows = read_page(reply.body, symbol)
+        if not len(rows):
+            return NotYet("there is no bar of that time yet", reply.url)
+        times, _, values = block(rows, f"binance {symbol}")
+        starts = times.astype("int64").tolist()
+        if starts[0] < opens:
+            raise DataError(f"{reply.url}: the answer begins {(opens - starts[0]) / 1e9:.0f} s too early")
+        for place, begins in enumerate(starts):
+            if begins + step > reply.at_ns:
+                return NotYet("the bar of that time is not complete", reply.url)
+            bar = dict(zip(COLUMNS, values[place].tolist(), strict=True))
+            if bar["count"] > 0:
+                kept = {name: bar[name] for name in ("open", "high", "low", "close", "volume", "count")}
+                shown = {"symbol": symbol, "interval": interval, "opens_ns": begins, **kept}
+                return Price(bar["close"], begins, begins + step, reply.url, shown)
+        return NotYet("nothing was traded since", reply.url)
+
+    def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
+        """The last trade's price: from the live buffer once several questions watch the symbol, else asked for."""
+        symbol = str(query["symbol"])
+        live = self._watched.price(symbol)
+        if live is not None:
+            price, at_ns = live
+            return {"price": price, "at_ns": at_ns, "source": "live buffer of binance"}
+        reply = self._web.get("/api/v3/ticker/price", {"symbol": symbol})
+        found = reply.object()
+        require_same(found.get("symbol"), symbol, reply.url)
+        price = float(exact(found.get("price"), "the price", 0, None))
+        return {"price": price, "at_ns": reply.at_ns, "source": reply.url} if price > 0 else None
+
+    def close(self) -> None:
+        """Let go of connections, and of what is followed."""
+        self._watched.close()
+        self._web.close()

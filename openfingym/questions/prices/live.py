@@ -1,0 +1,86 @@
+"""Prices from the live buffer, of symbols that are asked for often; the others are not worth a connection."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from openfingym.errors import OpenFinGymError
+from openfingym.market.buffer import MarketBuffer
+from openfingym.market.feed import Feed
+from openfingym.market.following import follow
+
+OFTEN = 3
+"""So many questions within :data:`WITHIN_S` are several."""
+WITHIN_S = 60.0
+MOST = 20
+"""Symbols that are followed at once."""
+AGAIN_S = 300.0
+"""After a feed could not be followed, until it is tried again."""
+
+
+class Watched:
+    """Follows a symbol from the time on when it is asked for often.
+
+    Args:
+        feed: makes the feed of a symbol.
+        often: how many questions make it often.
+    """
+
+    def __init__(self, feed: Callable[[str], Feed], often: int = OFTEN) -> None:
+        self._feed, self._often = feed, often
+        self._lock = threading.Lock()
+        self._asked: dict[str, deque[float]] = {}
+        self._buffers: dict[str, MarketBuffer | None] = {}
+        self._not_before: dict[str, float] = {}
+        self._open: contextlib.ExitStack | None = contextlib.ExitStack()
+
+    def price(self, symbol: str) -> tuple[float, int] | None:
+        """The newest price and its time in nanoseconds since the epoch; None where the symbol is not followed (yet), or
+        what is known of it is too old.
+        """
+        with self._lock:
+            buffer = self._buffers.get(symbol)
+            if buffer is None and self._is_often(symbol):
+                self._buffers[symbol] = None
+                # Beside the question, which is answered without it.
+                threading.Thread(target=self._follow, args=(symbol,), name=f"follow {symbol}", daemon=True).start()
+        if buffer is None:
+            return None
+        value, age, stale = buffer.latest(symbol)
+        return None if value is None or stale else (value, time.time_ns() - age)
+
+    def close(self) -> None:
+        """Follow no more."""
+        with self._lock:
+            stack, self._open = self._open, None
+            self._buffers.clear()
+        if stack is not None:
+            stack.close()
+
+    def _is_often(self, symbol: str) -> bool:
+        now = time.monotonic()
+        times = self._asked.setdefault(symbol, deque(maxlen=self._often))
+        times.append(now)
+        often = len(times) == self._often and now - times[0] <= WITHIN_S
+        free = symbol not in self._buffers and len(self._buffers) < MOST
+        return often and free and self._open is not None and now >= self._not_before.get(symbol, now)
+
+    def _follow(self, symbol: str) -> None:
+        own = contextlib.ExitStack()
+        try:
+            buffer = own.enter_context(follow(self._feed(symbol)))
+        except (OpenFinGymError, OSError):
+            with self._lock:
+                self._buffers.pop(symbol, None)
+                self._not_before[symbol] = time.monotonic() + AGAIN_S
+            return
+        with self._lock:
+            if self._open is not None:
+                self._open.push(own)
+                self._buffers[symbol] = buffer
+                return
+        own.close()

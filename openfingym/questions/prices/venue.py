@@ -1,0 +1,98 @@
+"""What each service of prices can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from openfingym.errors import UsageError
+from openfingym.questions.trading_days import next_to_close
+
+if TYPE_CHECKING:
+    from openfingym.questions.question import Question
+
+MINUTE_NS = 60 * 10**9
+SETTLES_NS = 60 * MINUTE_NS
+"""After the close of a session, until its closing price has settled."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """A price that is final."""
+
+    value: float
+    at_ns: int
+    """When the bar begins that it closes, or the session."""
+    final_ns: int
+    """When that ends; after the moment asked for."""
+    source: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NotYet:
+    """There is no final price of the moment asked for."""
+
+    reason: str
+    source: str
+
+
+class PriceVenue(Protocol):
+    """A service of prices."""
+
+    keys: Mapping[str, type]
+    """Keys that a query may have beside ``venue``, ``symbol`` and ``above``."""
+
+    def check(self, question: Question) -> None:
+        """Refuse what it cannot know.
+
+        Raises:
+            UsageError: with what was expected.
+        """
+
+    def at(self, query: Mapping[str, str | float], moment_ns: int) -> Price | NotYet:
+        """The first price that is not older than a moment.
+
+        Raises:
+            OpenFinGymError: it cannot be asked, or answers something else.
+        """
+
+    def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
+        """The newest price, as a reference; None where there is none.
+
+        Raises:
+            OpenFinGymError: it cannot be asked, or answers something else.
+        """
+
+    def close(self) -> None:
+        """Let go of connections."""
+
+
+def calendar_of(query: Mapping[str, str | float]) -> str:
+    """Code of the exchange by whose hours a query goes."""
+    return str(query.get("calendar", "XNYS"))
+
+
+def require_calendar(question: Question) -> None:
+    """Refuse an exchange or a time for which no trading day is known.
+
+    Raises:
+        UsageError: with what was expected.
+    """
+    try:
+        next_to_close(calendar_of(question.query), question.evaluation_ns)
+    except UsageError as error:
+        raise UsageError(f"question {question.id}: {error}") from None
+
+
+def interval_of(query: Mapping[str, str | float], default: str, known: Mapping[str, int]) -> tuple[str, int]:
+    """The length of bars that a query names, and in nanoseconds.
+
+    Raises:
+        UsageError: it is none of those known.
+    """
+    interval = str(query.get("interval", default))
+    if interval not in known:
+        raise UsageError(f"the interval is {interval!r}; expected one of {', '.join(known)}")
+    return interval, known[interval] * 10**9

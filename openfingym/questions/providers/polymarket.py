@@ -1,0 +1,270 @@
+"""Polymarket: a market is final when Gamma says so and a second service of Polymarket agrees about what it pays.
+
+Prices near 0 and 1 are never taken for an outcome, and neither is the last trade: a proposed answer is priced so while
+it is disputed, and the last trade may be of the other token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from openfingym.errors import DataError, OpenFinGymError, UsageError
+from openfingym.questions.markets import answer_together, market_of, midpoint
+from openfingym.questions.payouts import evidence, exact, instant_ns, listed, place, truth_of
+from openfingym.questions.provider import ProviderAnswer
+from openfingym.questions.query import require_query
+from openfingym.questions.web import NotThereError, Reply, Web, base_url, require_same
+
+if TYPE_CHECKING:
+    from openfingym.questions.question import Question
+
+GAMMA, DATA, CLOB = (
+    "https://gamma-api.polymarket.com",
+    "https://data-api.polymarket.com",
+    "https://clob.polymarket.com",
+)
+WHOLE = Decimal(1_000_000)
+"""What the payouts of a resolution sum to."""
+_MARKET = re.compile(r"[0-9]{1,20}|0x[0-9a-fA-F]{64}")
+_FINAL = frozenset({"resolved", "settled"})
+_KEPT = (
+    *("id", "conditionId", "question", "outcomes", "outcomePrices", "closed", "closedTime", "endDate", "negRisk"),
+    *("umaResolutionStatus", "umaResolutionStatuses", "resolutionStatus", "automaticallyResolved", "lastTradePrice"),
+)
+_KEPT_OF_RESOLUTION = (
+    *("condition_id", "question_id", "status", "payouts", "price", "resolved_at", "last_update_timestamp", "reporter"),
+    *("was_disputed", "was_arbitrated", "new_version_q", "resolution_source", "transaction_hash"),
+)
+
+
+@dataclass(frozen=True)
+class Polymarket:
+    """Markets of Polymarket; the query has ``market``, Gamma's number of it or its condition id, and for a probability
+    ``outcome``, ``Yes`` where it is left out.
+    """
+
+    gamma: Web = field(default_factory=lambda: Web(base_url("POLYMARKET", GAMMA)))
+    data: Web = field(default_factory=lambda: Web(base_url("POLYMARKET_DATA", DATA)))
+    clob: Web = field(default_factory=lambda: Web(base_url("POLYMARKET_CLOB", CLOB)))
+    name: str = "polymarket"
+    simulated: bool = False
+
+    def check(self, question: Question) -> None:
+        """See :class:`~openfingym.questions.provider.Provider`."""
+        optional = {"outcome": str} if question.form == "probability" else None
+        require_query(question, {"market": str}, optional=optional, forms=("probability", "probabilities", "choice"))
+        if not _MARKET.fullmatch(str(question.query["market"])):
+            raise UsageError(
+                f"question {question.id}: market of its query is {str(question.query['market'])[:80]!r}; expected "
+                "Gamma's number of the market, or its condition id (0x and 64 digits)"
+            )
+
+    def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
+        """The middle of the order book; None of a closed market, or where one side is empty."""
+        self.check(question)
+        market, _ = self._market(str(question.query["market"]), closed=False)
+        if market.get("closed") is not False or market.get("acceptingOrders") is False:
+            return None
+        labels = _labels(market)
+        tokens = listed(market.get("clobTokenIds"), "clobTokenIds")
+        if len(tokens) != len(labels) or not labels:
+            return None
+        wanted = [_outcome(question)] if question.form == "probability" else list(question.outcomes)
+        books = [self._book(str(tokens[place(labels, label, question)])) for label in wanted]
+        if any(book is None for book in books):
+            return None
+        shown = [book for book in books if book is not None]
+        if question.form == "probability":
+            return shown[0]
+        total = sum(book["probability"] for book in shown)
+        return {
+            "probabilities": [book["probability"] / total for book in shown],
+            "at_ns": min(book["at_ns"] for book in shown),
+            "source": shown[0]["source"],
+        }
+
+    def answers(
+        self,
+        questions: Sequence[Question],
+        now_ns: int,  # noqa: ARG002
+    ) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
+        """What Gamma and a second service say of each market, asked once a market."""
+        return answer_together(questions, market_of, self._final, self._answer)
+
+    def close(self) -> None:
+        """Close connections."""
+        for web in (self.gamma, self.data, self.clob):
+            web.close()
+
+    def _market(self, asked: str, *, closed: bool) -> tuple[dict[str, Any], str]:
+        """A market as Gamma shows it, and the address asked."""
+        if not asked.startswith("0x"):
+            reply = self.gamma.get(f"/markets/{asked}")
+            market = reply.object()
+            require_same(market.get("id"), asked, reply.url)
+            return market, reply.url
+        # A list leaves out closed markets, or open ones, as it is asked.
+        for wanted in (closed, not closed):
+            reply = self.gamma.get("/markets", {"condition_ids": asked, "closed": str(wanted).lower()})
+            found = reply.json()
+            if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+                raise DataError(f"{reply.url}: the answer is no list of markets")
+            if found:
+                require_same(str(found[0].get("conditionId")).lower(), asked.lower(), reply.url)
+                return found[0], reply.url
+        raise NotThereError(f"{reply.url}: there is no such market, open or closed")
+
+    def _book(self, token: str) -> dict[str, Any] | None:
+        try:
+            reply = self.clob.get("/book", {"token_id": token})
+        except NotThereError:
+            return None
+        book = reply.object()
+        require_same(book.get("asset_id"), token, reply.url)
+        bids, asks = ([exact(row["price"], "a price") for row in book.get(side) or []] for side in ("bids", "asks"))
+        at_ns = instant_ns(book.get("timestamp"))
+        # In whatever order the levels come.
+        return midpoint(max(bids, default=None), min(asks, default=None), at_ns or reply.at_ns, reply.url)
+
+    def _final(self, question: Question) -> _Final | ProviderAnswer:
+        """What a market pays, or why it waits."""
+        try:
+            market, url = self._market(market_of(question), closed=True)
+        except NotThereError as error:
+            return ProviderAnswer("waiting", reason=f"orphaned: {error}")
+        kept = evidence(market, _KEPT)
+        labels, shown, why = _labels(market), _prices(market), _why_open(market)
+        if not why and len(shown) != len(labels):
+            why = "it shows no prices of its outcomes"
+        if not why and (sum(shown) != 1 or not labels):
+            why = f"its outcome prices {[str(price) for price in shown]} are not final"
+        condition = str(market.get("conditionId") or "")
+        if not why and not condition.startswith("0x"):
+            why = "it has no condition id, by which a second service could confirm it"
+        if why:
+            return ProviderAnswer("waiting", reason=why, source=url, evidence=kept)
+        confirmed = self._confirmed(condition, labels)
+        kept |= confirmed.evidence
+        if confirmed.payouts is None:
+            return ProviderAnswer("waiting", reason=confirmed.why, source=url, evidence=kept)
+        if confirmed.payouts != shown:
+            why = f"Gamma shows {_written(shown)}, and the second service {_written(confirmed.payouts)}"
+            return ProviderAnswer("waiting", reason=why, source=url, evidence=kept)
+        at_ns = confirmed.at_ns or instant_ns(market.get("closedTime")) or instant_ns(market.get("umaEndDate"))
+        return _Final(labels, shown, url, kept, at_ns)
+
+    def _confirmed(self, condition: str, labels: list[str]) -> _Confirmed:
+        """What a second service says: the list of resolutions, or the order books' own record where that has none."""
+        reply = self._try(self.data, "/v2/resolutions", {"condition_id": condition})
+        rows = [] if reply is None else _rows(reply, condition)
+        if rows:
+            row = max(rows, key=lambda one: instant_ns(one.get("last_update_timestamp")) or 0)
+            kept = {"resolution": evidence(row, _KEPT_OF_RESOLUTION)}
+            if row.get("status") != "resolved":
+                return _Confirmed(None, kept, f"its resolution is {str(row.get('status'))[:40]!r}")
+            paid = [exact(one, "a payout", 0, None) for one in listed(row.get("payouts"), "payouts")]
+            if len(paid) != len(labels) or sum(paid) != WHOLE:
+                return _Confirmed(None, kept, f"its payouts {_written(paid)} do not sum to {WHOLE}")
+            return _Confirmed([one / WHOLE for one in paid], kept, at_ns=instant_ns(row.get("resolved_at")))
+        reply = self._try(self.clob, f"/markets/{condition}", None)
+        if reply is None:
+            return _Confirmed(None, {}, "no second service confirms it yet")
+        record = reply.object()
+        require_same(str(record.get("condition_id")).lower(), condition.lower(), reply.url)
+        tokens = [one for one in record.get("tokens") or [] if isinstance(one, dict)]
+        kept = {"clob": {"closed": record.get("closed"), "tokens": [evidence(one, _TOKEN) for one in tokens[:10]]}}
+        won = {one.get("outcome"): one.get("winner") is True for one in tokens}
+        if record.get("closed") is not True or set(won) != set(labels) or sum(won.values()) != 1:
+            return _Confirmed(None, kept, "no second service names one winner")
+        return _Confirmed([Decimal(won[label]) for label in labels], kept)
+
+    @staticmethod
+    def _try(web: Web, path: str, query: Mapping[str, str | int] | None) -> Reply | None:
+        try:
+            return web.get(path, query)
+        except NotThereError:
+            return None
+
+    @staticmethod
+    def _answer(question: Question, final: _Final) -> ProviderAnswer:
+        truth = truth_of(question, final.labels, final.payouts, _outcome(question))
+        return ProviderAnswer(
+            "resolved", truth, source=final.source, evidence=final.evidence, provider_ns=final.provider_ns
+        )
+
+
+@dataclass(frozen=True)
+class _Final:
+    labels: list[str]
+    payouts: list[Decimal]
+    source: str
+    evidence: dict[str, Any]
+    provider_ns: int | None
+
+
+@dataclass(frozen=True)
+class _Confirmed:
+    payouts: list[Decimal] | None
+    evidence: dict[str, Any]
+    why: str = ""
+    at_ns: int | None = None
+
+
+_TOKEN = ("token_id", "outcome", "price", "winner")
+
+
+def provider(secret: bytes) -> Polymarket:  # noqa: ARG001
+    """The provider, for the registry."""
+    return Polymarket()
+
+
+def _why_open(market: Mapping[str, Any]) -> str:
+    """Why a market is not final by its own words; empty where it may be."""
+    if market.get("closed") is not True:
+        return "it is open"
+    status, newer = market.get("umaResolutionStatus"), market.get("resolutionStatus")
+    if status in {None, ""}:
+        # An automatic market has no status; one that is being decided may show it in the history alone.
+        history = listed(market.get("umaResolutionStatuses"), "umaResolutionStatuses")
+        status = history[-1] if history and market.get("automaticallyResolved") is not True else None
+    if status is not None and status not in _FINAL:
+        return f"it is closed, and its resolution is {str(status)[:40]!r}"
+    if newer not in {None, "", "resolved"}:
+        return f"it is closed, and its resolution is {str(newer)[:40]!r}"
+    return ""
+
+
+def _labels(market: Mapping[str, Any]) -> list[str]:
+    labels = listed(market.get("outcomes"), "outcomes")
+    if not all(isinstance(label, str) for label in labels):
+        raise DataError(f"its outcomes are {str(labels)[:80]}, expected texts")
+    return labels
+
+
+def _prices(market: Mapping[str, Any]) -> list[Decimal]:
+    return [exact(price, "an outcome's price") for price in listed(market.get("outcomePrices"), "outcomePrices")]
+
+
+def _rows(reply: Reply, condition: str) -> list[dict[str, Any]]:
+    """The resolutions of a condition, from a list or the one list of an envelope."""
+    found = reply.json()
+    if isinstance(found, dict):
+        lists = [value for value in found.values() if isinstance(value, list)]
+        found = lists[0] if len(lists) == 1 else None
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise DataError(f"{reply.url}: the answer is no list of resolutions")
+    for row in found:
+        require_same(str(row.get("condition_id")).lower(), condition.lower(), reply.url)
+    return found
+
+
+def _outcome(question: Question) -> str:
+    return str(question.query.get("outcome", "Yes"))
+
+
+def _written(numbers: Sequence[Decimal]) -> str:
+    return "/".join(map(str, numbers))
