@@ -64,8 +64,9 @@ class Book:
                         )
                     since = book.since_ns
                 else:
-                    since = max(now_ns, series.start_ns or 0) if not series.simulated else series.start_ns
-                assert since is not None
+                    since = series.start_ns or 0
+                    if not series.simulated:
+                        since = max(since, now_ns)
                 # The order lets a killed `init` be repeated: there is no series before there is the second file.
                 write_text(book.folder / DEFINITION, definition.read_text(encoding="utf-8-sig"))
                 begun = {"since": utc_text(since), "folder": str(definition.parent.absolute())}

@@ -21,6 +21,8 @@ class PricesOptions(Options):
     """Where the price is read."""
     symbols: tuple[str, ...]
     """As the venue names them, such as ``BTCUSDT`` or ``AAPL``."""
+    calendar: str = ""
+    """Exchange whose sessions count, of venues that close, such as ``XNYS``; empty for the venue's own."""
     unit: str
     """What prices are in, such as ``USD``."""
     measure: Measure | None = "amount"
@@ -49,6 +51,7 @@ class PricesGenerator:
         """See :class:`~openfingym.rounds.generator.Generator`."""
         about: dict[str, Any] = {"category": options.category, "market": options.market}
         about["rules"] = f"The first price of {options.venue} that is not older than that time."
+        calendar: dict[str, str | float] = {"calendar": options.calendar} if options.calendar else {}
         numbers = [
             Number(
                 key=f"{slug(symbol)}-{days}d",
@@ -57,7 +60,7 @@ class PricesGenerator:
                 measure=options.measure,
                 settled_ns=one.after(days),
                 provider=PROVIDER,
-                query={"venue": options.venue, "symbol": symbol},
+                query={"venue": options.venue, "symbol": symbol, **calendar},
                 common=about,
             )
             for days in options.horizons_days

@@ -93,7 +93,7 @@ def test_local_times_follow_summer_time() -> None:
     assert found == ["12:00:00Z", "13:00:00Z"]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(zones, schedules, moments, st.integers(0, 60))
 def test_each_round_is_in_order_and_named_once(zone: ZoneInfo, schedule: Schedule, since: int, days: int) -> None:
     until = since + days * DAY
@@ -109,7 +109,7 @@ def test_each_round_is_in_order_and_named_once(zone: ZoneInfo, schedule: Schedul
     assert abs(len(found) - days / 7) <= 1.2
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(zones, schedules, moments, st.lists(st.integers(0, 20 * 24 * 3600), min_size=1, max_size=12))
 def test_rounds_do_not_depend_on_when_one_looks(
     zone: ZoneInfo, schedule: Schedule, since: int, steps: list[int]

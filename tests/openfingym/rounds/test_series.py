@@ -9,6 +9,7 @@ import pytest
 
 from openfingym.errors import DataError, UsageError
 from openfingym.questions import Question, moment_ns, utc_text
+from openfingym.questions.providers import find_provider
 from openfingym.rounds.generator import Round, generate
 from openfingym.rounds.series import Series, find_definition
 
@@ -186,3 +187,15 @@ def test_what_a_generator_gives_is_checked(tmp_path: Path) -> None:
         )
     with pytest.raises(UsageError, match=r"gave mine/2026-W48/strikes/strike twice"):
         own(tmp_path, more="] * 2 + [")
+
+
+@pytest.mark.parametrize("name", ["weekly", "weekly-real"])
+def test_providers_can_resolve_what_is_asked(name: str) -> None:
+    providers = {one: find_provider(one, b"a secret") for one in ("simulated", "price", "release")}
+    asked = made(Series.read(find_definition(name)), "2026-11-26T00:00:00Z")
+    for question in asked:
+        providers[question.provider].check(question)
+
+    assert {one.provider for one in asked} == ({"simulated"} if name == "weekly" else {"price", "release"})
+    for provider in providers.values():
+        provider.close()
