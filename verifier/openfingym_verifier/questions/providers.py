@@ -33,6 +33,11 @@ class Providers:
                 self._known[name] = find_provider(name, self._secret)
             return self._known[name]
 
+    def add(self, provider: Provider) -> None:
+        """Know a provider that was made elsewhere, by its own name."""
+        with self._lock:
+            self._known[provider.name] = provider
+
     def close(self) -> None:
         """Let go of their connections."""
         with self._lock:
