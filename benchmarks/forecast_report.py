@@ -1,7 +1,7 @@
 """A report on a ledger of one million scored forecasts, beside summing one of its columns in SQL and nothing more.
 
-Run ``python benchmarks/forecast_report.py [FORECASTS]``. Prints wall seconds, CPU seconds and peak memory of each child,
-medians of interleaved runs, and the ratio to the bare sum. Children start Python and import what they need.
+Run ``python benchmarks/forecast_report.py [FORECASTS]``. Prints wall seconds, CPU seconds and peak memory of each
+child, medians of interleaved runs, and the ratio to the bare sum. Children start Python and import what they need.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Writes a ledger with a simulated season of forecasts, for the picture of a report and for its benchmark.
 
-Run ``python scripts/simulated_season.py FOLDER [WEEKS [QUESTIONS]]``: ``ledger.db`` in FOLDER, and as many questions a
-week. Every week is a round. Each event has a chance that nobody sees; the market and each forecaster see it with noise of
-their own, and forecasters differ in noise, in how bold they are, and in what they leave out.
+Run ``python scripts/simulated_season.py FOLDER [WEEKS [QUESTIONS]]``: writes ``ledger.db`` in FOLDER, with as many
+questions a week. Every week is a round. Each event has a chance that nobody sees; the market and each forecaster see it
+with noise of their own, and forecasters differ in noise, in how bold they are, and in what they leave out.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def write_season(
         connection.executescript(SCHEMA)
         names = [(place + 1, f"team-{place + 1}", person.name, "1.0") for place, person in enumerate(people)]
         connection.executemany("INSERT INTO forecasters VALUES (?, ?, ?, ?)", names)
-        connection.executemany(f"INSERT INTO questions VALUES ({', '.join('?' * 17)})", _asked(weeks, questions))
+        connection.executemany(
+            "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _asked(weeks, questions)
+        )
         count = 0
         for week in range(weeks):
             first = week * questions + 1
@@ -155,13 +157,9 @@ def _round(
         value, half = price * (1.0 + seen), price * 0.05 / person.bold
         asked = generator.random(questions) < person.answers
         for number in np.flatnonzero(asked).tolist():
-            rows.append(
-                (first + number, place + 1, FIRST + week * 7 * DAY_NS - DAY_NS)
-                + _answered(
-                    _form(first + number - 1, questions),
-                    *(float(one[number]) for one in (p, value, half, event, truth, market, price)),
-                )
-            )
+            drawn = (float(one[number]) for one in (p, value, half, event, truth, market, price))
+            answered = _answered(_form(first + number - 1, questions), *drawn)
+            rows += [(first + number, place + 1, FIRST + week * 7 * DAY_NS - DAY_NS, *answered)]
     truths: list[tuple[object, ...]] = [
         (first + number, json.dumps(y), y)
         for number in range(questions)
@@ -193,4 +191,4 @@ def _answered(
 if __name__ == "__main__":
     Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
     options = dict(zip(("weeks", "questions"), map(int, sys.argv[2:]), strict=False))
-    print(write_season(Path(sys.argv[1]) / "ledger.db", **options))
+    write_season(Path(sys.argv[1]) / "ledger.db", **options)

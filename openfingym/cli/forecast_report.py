@@ -33,8 +33,8 @@ LONGEST = 200
     "chosen",
     metavar="COLUMN=NAME",
     multiple=True,
-    help="Only these: category, market, round, provider, form, clock, agent, version or principal, with * for any text; "
-    "repeat for several.",
+    help="Only these, by category, market, round, provider, form, clock, agent, version or principal; * is any text. "
+    "Repeat for several.",
 )
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a self-contained page with plots.")
 @json_option("an object")

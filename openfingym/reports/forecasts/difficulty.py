@@ -5,10 +5,10 @@ question (two-way fixed effects, as ForecastBench publishes them). Who answered 
 and no lower effect. Question effects are eliminated, which leaves one equation a forecaster however many questions
 there are; it is a sum over blocks, so that a bootstrap replicate costs no more than adding them up.
 
-Whoever answers anything in a round takes part in it, and is asked all of its questions. One that it leaves out counts as the naive forecast of it
-(0.5, or the price as it was; where there is none, the mean of those who answered), so that nobody gains by answering
-what it finds easy. All questions of a round have then the same forecasters, and a round enters the model as one
-question with as many votes, which is the same fit.
+Whoever answers anything in a round takes part in it, and is asked all of its questions. One that it leaves out counts
+as the naive forecast of it (0.5, or the price as it was; where there is none, the mean of those who answered), so that
+nobody gains by answering what it finds easy. All questions of a round have then the same forecasters, and a round
+enters the model as one question with as many votes, which is the same fit.
 
 Forecasters are only compared where a chain of common questions connects them: others differ by a number that no data
 tells.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from openfingym.reports.forecasts.sums import Blocks
 
     Floats = NDArray[np.float64]
-    Places = NDArray[np.int64]
+    Places = NDArray[np.integer[Any]]
 
 
 MOST_SETS = 50_000
@@ -98,7 +98,7 @@ def _of_week(who: Places, question: Places, loss: Floats, forecasters: int) -> t
         count = min(MOST_SETS, len(asked) - start)
         cell = who[rows] * count + local[rows] - start
         there = np.bincount(cell, minlength=forecasters * count).reshape(forecasters, count) > 0
-        lost = np.bincount(cell, weights=loss[rows], minlength=forecasters * count).reshape(forecasters, count)
+        lost = np.bincount(cell, loss[rows], forecasters * count).reshape(forecasters, count).astype(np.float64)
         part = _of_sets(there.astype(np.float64), lost, np.ones(count))
         whole = tuple(one + more for one, more in zip(whole, part, strict=True)) if whole else part
     return whole
@@ -144,9 +144,9 @@ def components(common: Floats) -> list[Places]:
         return [np.arange(len(linked))]
     left, groups = set(np.flatnonzero(linked.diagonal()).tolist()), []
     while left:
-        reached = np.zeros(len(linked), dtype=np.bool_)
+        reached: NDArray[Any] = np.zeros(len(linked), dtype=np.bool_)
         reached[min(left)] = True
-        while (more := linked[reached].any(axis=0)).sum() > reached.sum():
+        while (more := np.asarray(linked[reached].any(axis=0))).sum() > reached.sum():
             reached = more
         groups.append(np.flatnonzero(reached))
         left -= set(groups[-1].tolist())

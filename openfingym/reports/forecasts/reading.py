@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    Places = NDArray[np.int32]
+    Places = NDArray[np.integer[Any]]
 
 TRACKS: Mapping[str, str] = {
     "probability": "events",
@@ -156,14 +156,16 @@ class Forecasts:
             return self
         chosen = asked[self.question]
         questions = self.questions
-        texts = (Coded(one.names, one.codes[asked]) for one in (getattr(questions, name) for name in TEXTS))
-        numbers = (getattr(questions, name)[asked] for name in NUMBERS)
+        kept: dict[str, Any] = {name: getattr(questions, name)[asked] for name in NUMBERS}
+        for name in TEXTS:
+            coded = getattr(questions, name)
+            kept[name] = Coded(coded.names, coded.codes[asked])
         columns = {name: getattr(self, name)[chosen] for name in COLUMNS}
         place = np.cumsum(asked, dtype=np.int32) - 1
         columns["question"] = place[columns["question"]]
         intervals = self.intervals[asked[self.intervals[:, 1].astype(np.int64)]]
         intervals[:, 1] = place[intervals[:, 1].astype(np.int64)]
-        return Forecasts(self.forecasters, Questions(*texts, *numbers), **columns, intervals=intervals)
+        return Forecasts(self.forecasters, Questions(**kept), **columns, intervals=intervals)
 
 
 TEXTS = ("form", "category", "market", "round", "horizon", "week")
@@ -247,7 +249,7 @@ def _matrix(rows: Iterable[tuple[float, ...]], columns: int) -> Floats:
     return np.fromiter(itertools.chain.from_iterable(rows), dtype=np.float64).reshape(-1, columns)
 
 
-def _questions(columns: Sequence[Sequence[object]]) -> Questions:
+def _questions(columns: Sequence[Sequence[Any]]) -> Questions:
     simulated, deadline, evaluation, value, level, category, market, name, form = columns
     deadline_ns, evaluation_ns = (np.array(moments, dtype=np.int64) for moments in (deadline, evaluation))
     horizon = np.searchsorted([hours * _HOUR_NS for hours, _ in HORIZONS], evaluation_ns - deadline_ns)
@@ -255,9 +257,12 @@ def _questions(columns: Sequence[Sequence[object]]) -> Questions:
     monday = (deadline_ns // _DAY_NS + 3) // 7 * 7 - 3
     weeks, week = np.unique(monday, return_inverse=True)
     return Questions(
-        *(Coded.of(cast("Sequence[str]", texts)) for texts in (form, category, market, name)),
-        Coded((*(text for _, text in HORIZONS), LONGEST_HORIZON), horizon.astype(np.int32)),
-        Coded(tuple(map(_week, weeks.tolist())), week.astype(np.int32)),
+        Coded.of(form),
+        Coded.of(category),
+        Coded.of(market),
+        Coded.of(name),
+        Coded((*(text for _, text in HORIZONS), LONGEST_HORIZON), horizon),
+        Coded(tuple(map(_week, weeks.tolist())), week),
         np.array(simulated, dtype=np.bool_),
         deadline_ns,
         evaluation_ns,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -244,11 +244,12 @@ def _track(kind: str, name: str, found: Forecasts, attended: NDArray[np.bool_], 
     )
 
 
-def _figures(sums: Sums, code: NDArray[np.int64], size: int) -> list[Figures | None]:
+def _figures(sums: Sums, code: NDArray[np.integer[Any]], size: int) -> list[Figures | None]:
     """Figures by a code of each cell; None of codes without a forecast."""
 
     def total(values: Floats) -> list[float]:
-        return np.bincount(code, weights=values, minlength=size).tolist()
+        found: list[float] = np.bincount(code, weights=values, minlength=size).tolist()
+        return found
 
     def over(part: list[float], whole: list[float]) -> list[float | None]:
         return [one / of if of > 0.0 else None for one, of in zip(part, whole, strict=True)]
@@ -283,7 +284,7 @@ def _estimates(
     block = sums.codes("block")[mine]
 
     def series(values: Floats) -> Floats:
-        return np.bincount(block, weights=values[mine], minlength=blocks)
+        return cast("Floats", np.bincount(block, weights=values[mine], minlength=blocks))
 
     return (
         ratio(series(sums.loss), series(sums.count), overlap, seed),

@@ -8,7 +8,7 @@ happens in one happens to all of its questions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from openfingym.reports.forecasts.reading import Coded, Forecasts, Questions
 
     Floats = NDArray[np.float64]
-    Places = NDArray[np.int32]
+    Places = NDArray[np.integer[Any]]
 
 SMALLEST = 0.001
 """Probabilities are moved into [0.001, 0.999] for the log score, which is then at most 6.9; of one question that was
@@ -48,7 +48,7 @@ class Sums:
 
     forecaster: Places
     stratum: Places
-    strata: NDArray[np.int64]
+    strata: Places
     """int64[strata, 5]: category, market, horizon, week and block of each."""
     count: Floats
     loss: Floats
@@ -70,9 +70,10 @@ class Sums:
     price_product: Floats
     """Sum of (p - m)(y - m)."""
 
-    def codes(self, dimension: str) -> NDArray[np.int64]:
+    def codes(self, dimension: str) -> Places:
         """Of each cell, the code of one of :data:`DIMENSIONS` or of ``block``."""
-        return self.strata[self.stratum, (*DIMENSIONS, "block").index(dimension)]
+        column: Places = self.strata[self.stratum, (*DIMENSIONS, "block").index(dimension)]
+        return column
 
 
 def blocks_of(questions: Questions) -> Blocks:
@@ -83,13 +84,11 @@ def blocks_of(questions: Questions) -> Blocks:
     begin = np.full(len(kept), np.iinfo(np.int64).max)
     np.minimum.at(begin, codes, questions.deadline_ns)
     order = np.argsort(begin, kind="stable")
-    place = np.empty(len(kept), dtype=np.int32)
-    place[order] = np.arange(len(kept), dtype=np.int32)
     names = [*questions.round.names, *questions.week.names]
-    codes = place[codes]
+    codes = np.argsort(order)[codes]
     reached = np.searchsorted(begin[order], questions.evaluation_ns) - codes
     overlap = max(1, int(np.median(reached))) if len(codes) else 1
-    rounds = np.where(kept < len(questions.round.names), kept, -1)[order].astype(np.int32)
+    rounds = np.where(kept < len(questions.round.names), kept, -1)[order]
     return Blocks(tuple(names[kept[one]] for one in order), codes, rounds, overlap)
 
 
@@ -101,7 +100,7 @@ def sums_of(found: Forecasts, blocks: Blocks) -> Sums:
     cells, cell = _cells(found, stratum, len(strata))
 
     def total(values: Floats) -> Floats:
-        return np.bincount(cell, weights=values, minlength=len(cells))
+        return cast("Floats", np.bincount(cell, weights=values, minlength=len(cells)))
 
     def paired(other: Floats) -> tuple[Floats, Floats, Floats]:
         there = np.isfinite(other)
@@ -147,7 +146,7 @@ def is_event(found: Forecasts) -> NDArray[np.bool_]:
     return np.asarray(probability[form.codes[found.question]] if len(form.names) else np.zeros(found.count, np.bool_))
 
 
-def _strata(coded: list[Coded | Blocks], questions: int) -> tuple[NDArray[np.int64], Places]:
+def _strata(coded: list[Coded | Blocks], questions: int) -> tuple[Places, Places]:
     """The combinations of codes that there are, and which each question has."""
     key = np.zeros(questions, dtype=np.int64)
     for one in coded:
@@ -158,7 +157,7 @@ def _strata(coded: list[Coded | Blocks], questions: int) -> tuple[NDArray[np.int
     return strata, stratum.astype(np.int32)
 
 
-def _cells(found: Forecasts, stratum: Places, strata: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _cells(found: Forecasts, stratum: Places, strata: int) -> tuple[Places, Places]:
     """Codes of the cells that hold forecasts (forecaster times strata plus stratum), and the place of each one's."""
     code = found.forecaster * np.int64(strata) + stratum[found.question]
     size = strata * len(found.forecasters)
