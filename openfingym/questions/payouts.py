@@ -118,11 +118,11 @@ def fitting(found: Mapping[str, Any]) -> Mapping[str, Any]:
     so.
     """
     kept = dict(found)
-    while len(canonical_json(kept)) > LONGEST_EVIDENCE:
-        sizes = {key: len(canonical_json(value)) for key, value in kept.items()}
-        longest = max(sizes, key=lambda key: sizes[key])
-        whole = canonical_json(kept[longest])
-        kept[longest] = f"{whole[:100].decode(errors='ignore')}… ({len(whole)} bytes, SHA-256 {sha256_of(whole)})"
+    for key in sorted(kept, key=lambda key: -len(canonical_json(kept[key]))):
+        if len(canonical_json(kept)) <= LONGEST_EVIDENCE:
+            break
+        whole = canonical_json(kept[key])
+        kept[key] = f"{whole[:100].decode(errors='ignore')}… ({len(whole)} bytes, SHA-256 {sha256_of(whole)})"
     return kept
 
 

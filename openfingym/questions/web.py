@@ -33,6 +33,8 @@ _LIMITED = frozenset({418, 429, 503})
 """Statuses after which the service is left alone for a while."""
 _PAUSE_S = 5.0
 """How long, where it does not say so itself."""
+_LONGEST_PAUSE_S = 3600.0
+"""How long at most, whatever it says: it is asked again then, and may say it again."""
 
 
 class NotThereError(DataError):
@@ -167,7 +169,7 @@ class Web:
             raise VenueError(f"{shown}: leads to {place!r}, which is not followed; expected an answer from itself")
         if status in _LIMITED:
             wait_s = retry_after_s(response.headers)
-            wait_s = _PAUSE_S if wait_s is None else wait_s
+            wait_s = _PAUSE_S if wait_s is None else min(wait_s, _LONGEST_PAUSE_S)
             with self._lock:
                 self._alone_until = time.monotonic() + wait_s
             raise VenueError(

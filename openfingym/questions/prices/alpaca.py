@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 DATA = "https://data.alpaca.markets"
 STEPS = {"1m": 60, "1d": 86400}
 _NAMES = {"1m": "1Min", "1d": "1Day"}
+_RULES = {
+    "1m": "close of the first minute of regular hours that ends later and has trades",
+    "1d": "close of the first session that ends then or later",
+}
 _SYMBOL = re.compile(r"[A-Z0-9.]{1,12}(/[A-Z0-9]{2,8})?")
 _LATE_NS = 16 * MINUTE_NS
 """Until a minute's bar is shown to everybody, with what late trades change of it."""
@@ -58,7 +62,7 @@ class AlpacaPrices:
         if not _is_coin(symbol):
             require_calendar(question)
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
         """Close of the first minute from the one on in which the moment falls, in which there were trades; of a stock
         within regular hours. With the interval ``1d`` close of the first session that closes at or after the moment.
         """
@@ -89,11 +93,12 @@ class AlpacaPrices:
             if not bar.get("n") or (interval == "1m" and ends and opens >= ends):
                 continue
             final = ends if interval == "1d" else opens + step
-            if final + late > reply.at_ns:
+            if final + late > min(reply.at_ns, now_ns):
                 return NotYet("the bar of that time may still change", reply.url)
             shown = {
                 "symbol": symbol,
                 "interval": interval,
+                "rule": _RULES[interval],
                 "adjustment": "raw",
                 **{key: bar.get(key) for key in "tohlcvn"},
             }

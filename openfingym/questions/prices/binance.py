@@ -52,7 +52,7 @@ class BinancePrices:
             )
         interval_of(question.query, "1m", STEP_S)
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
         """Close of the first complete bar from the one on in which the moment falls, in which anything was traded: a
         bar without trades repeats the price before it.
         """
@@ -73,12 +73,13 @@ class BinancePrices:
         if starts[0] < opens:
             raise DataError(f"{reply.url}: the answer begins {(opens - starts[0]) / 1e9:.0f} s too early")
         for place, begins in enumerate(starts):
-            if begins + step > reply.at_ns:
+            if begins + step > min(reply.at_ns, now_ns):
                 return NotYet("the bar of that time is not complete", reply.url)
             bar = dict(zip(COLUMNS, values[place].tolist(), strict=True))
             if bar["count"] > 0:
                 kept = {name: bar[name] for name in ("open", "high", "low", "close", "volume", "count")}
-                shown = {"symbol": symbol, "interval": interval, "opens_ns": begins, **kept}
+                rule = "close of the first bar that ends later and in which anything was traded"
+                shown = {"symbol": symbol, "interval": interval, "rule": rule, "opens_ns": begins, **kept}
                 return Price(bar["close"], begins, begins + step, reply.url, shown)
         return NotYet("nothing was traded since", reply.url)
 

@@ -51,8 +51,13 @@ class PriceVenue(Protocol):
             UsageError: with what was expected.
         """
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
         """The first price that is not older than a moment.
+
+        Args:
+            query: what is asked.
+            moment_ns: the moment.
+            now_ns: now, by our clock. What is not over by it and by the service's clock is not final.
 
         Raises:
             OpenFinGymError: it cannot be asked, or answers something else.

@@ -52,11 +52,11 @@ class YahooPrices:
             )
         require_calendar(question)
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
         """The close of the session, with later splits undone."""
         symbol, session = str(query["symbol"]), next_to_close(calendar_of(query), moment_ns)
         reply, meta = self._history(symbol, session.day)
-        if reply.at_ns < session.closes_ns + SETTLES_NS:
+        if min(reply.at_ns, now_ns) < session.closes_ns + SETTLES_NS:
             return NotYet(f"the session of {session.day} has not closed, or its close has not settled", reply.url)
         try:
             chart = read_chart(reply.body, symbol, "1d", start=session.day, end=session.day)
@@ -69,6 +69,7 @@ class YahooPrices:
         factor = float(split_factors(np.asarray(times), chart.actions)[0])
         shown = {
             "symbol": symbol,
+            "rule": "close of the first session that ends then or later",
             "session": session.day.isoformat(),
             "close": close,
             "later_splits": factor,

@@ -29,7 +29,8 @@ GAMMA, DATA, CLOB = (
 )
 WHOLE = Decimal(1_000_000)
 """What the payouts of a resolution sum to."""
-_MARKET = re.compile(r"[0-9]{1,20}|0x[0-9a-fA-F]{64}")
+_CONDITION = re.compile(r"0x[0-9a-fA-F]{64}")
+_MARKET = re.compile(rf"[0-9]{{1,20}}|{_CONDITION.pattern}")
 _FINAL = frozenset({"resolved", "settled"})
 _KEPT = (
     *("id", "conditionId", "question", "outcomes", "outcomePrices", "closed", "closedTime", "endDate", "negRisk"),
@@ -143,7 +144,7 @@ class Polymarket:
         if not why and (sum(shown) != 1 or not labels):
             why = f"its outcome prices {[str(price) for price in shown]} are not final"
         condition = str(market.get("conditionId") or "")
-        if not why and not condition.startswith("0x"):
+        if not why and not _CONDITION.fullmatch(condition):
             why = "it has no condition id, by which a second service could confirm it"
         if why:
             return ProviderAnswer("waiting", reason=why, source=url, evidence=kept)

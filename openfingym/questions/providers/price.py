@@ -56,19 +56,19 @@ class Prices:
     def answers(
         self,
         questions: Sequence[Question],
-        now_ns: int,  # noqa: ARG002
+        now_ns: int,
     ) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
         """The prices at the evaluation times; each is asked for once, however many questions are about it."""
-        return answer_together(questions, _about, self._price, _answer)
+        return answer_together(questions, _about, lambda question: self._price(question, now_ns), _answer)
 
     def close(self) -> None:
         """Let go of connections."""
         for venue in self.venues.values():
             venue.close()
 
-    def _price(self, question: Question) -> Price | ProviderAnswer:
+    def _price(self, question: Question, now_ns: int) -> Price | ProviderAnswer:
         self.check(question)
-        found = self.venues[str(question.query["venue"])].at(question.query, question.evaluation_ns)
+        found = self.venues[str(question.query["venue"])].at(question.query, question.evaluation_ns, now_ns)
         if isinstance(found, NotYet):
             return ProviderAnswer("waiting", reason=found.reason, source=found.source)
         if found.final_ns < question.evaluation_ns:
