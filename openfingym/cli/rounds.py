@@ -42,7 +42,7 @@ folder_option = click.option(
 
 @click.group()
 def rounds() -> None:
-    """Run a live benchmark: a series of rounds of questions, by a schedule."""
+    """Run a live benchmark: rounds of questions, by a schedule."""
 
 
 @rounds.command()
