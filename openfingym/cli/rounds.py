@@ -213,13 +213,12 @@ def _publisher(book: Book, folder: Path) -> Publisher:
     """Writes the report of a series into the folder of a round."""
 
     def publish(times: RoundTimes, now_ns: int) -> None:
-        from openfingym.files.whole import write_text
         from openfingym.questions import utc_text
         from openfingym.reports.forecasts import forecast_report
         from openfingym.rounds.tick import REPORT
 
         found = forecast_report(folder, where=_where(book))
-        write_text(book.path(times.week, PAGE), found.html(), errors="backslashreplace")
+        book.write(times.week, PAGE, found.html())
         published = {"series": book.series.name, "simulated": book.series.simulated, "published_at": utc_text(now_ns)}
         # The last, since a report is published once this file is there.
         book.write(times.week, REPORT, published | found.to_dict())

@@ -7,7 +7,8 @@ Of what was asked, forecast and resolved the verifier's ledger is the only recor
     begun.json                          since when there are rounds, and where the definition was
     tick.lock                           held by the tick at work
     2026-W48/entered-SOURCE.json        how many forecasts the reference forecasters made
-    2026-W48/closed.json                the log's signed checkpoint at the deadline, which later changes contradict
+    2026-W48/checkpoint                 the log's signed checkpoint at the deadline: a log changed later is another one
+    2026-W48/closed.json                how many questions and forecasts there were at the deadline
     2026-W48/missed.json                that no tick came in time
     2026-W48/report.html, report.json   as published
 
@@ -64,9 +65,7 @@ class Book:
                         )
                     since = book.since_ns
                 else:
-                    since = series.start_ns or 0
-                    if not series.simulated:
-                        since = max(since, now_ns)
+                    since = now_ns if series.start_ns is None else series.start_ns
                 # The order lets a killed `init` be repeated: there is no series before there is the second file.
                 write_text(book.folder / DEFINITION, definition.read_text(encoding="utf-8-sig"))
                 begun = {"since": utc_text(since), "folder": str(definition.parent.absolute())}
@@ -104,21 +103,19 @@ class Book:
         """Wait until nobody else is at work on the series."""
         return take(self.folder / LOCK)
 
-    def path(self, week: str, name: str) -> Path:
-        """Path of a file of a round, whose folder there is then."""
-        path = self.folder / week / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
-
     def has(self, week: str, name: str) -> bool:
         """Whether a file of a round was written."""
         return (self.folder / week / name).exists()
 
-    def write(self, week: str, name: str, document: object) -> None:
-        """Write a JSON file of a round, whole or not at all."""
+    def write(self, week: str, name: str, content: object) -> None:
+        """Write a file of a round whole or not at all: a text as it is, anything else as JSON."""
         path = self.folder / week / name
         with store_errors(path, store.ELSEWHERE):
-            write_json(self.path(week, name), document)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, str):
+                write_text(path, content, errors="backslashreplace")
+            else:
+                write_json(path, content)
 
     @cached_property
     def _begun(self) -> dict[str, Any]:

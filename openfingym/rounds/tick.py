@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openfingym.rounds.schedule import RoundTimes
     from openfingym.rounds.series import Asked
 
-CLOSED, MISSED, REPORT = "closed.json", "missed.json", "report.json"
+CLOSED, CHECKPOINT, MISSED, REPORT = "closed.json", "checkpoint", "missed.json", "report.json"
 PASSING = frozenset({"unavailable", "malformed-request", "deadline-passed", "idempotency-conflict"})
 """What a verifier refuses of one source, so that the others go on: its provider cannot be asked now, its questions are
 none of that one's, they come too late, or a tick on another machine has asked them at this moment."""
@@ -204,14 +204,13 @@ class _Tick:
             self._did("missed", times.week, f"no tick came before its deadline, {utc_text(times.deadline_ns)}")
             return
         forecasts = sum(one.forecasts for one in asked)
-        document = {
-            "closed_at": utc_text(self.now_ns),
-            "deadline": utc_text(times.deadline_ns),
-            "questions": len(asked),
-            "forecasts": forecasts,
-            "checkpoint": self.desk.checkpoint(),
-        }
-        self.book.write(times.week, CLOSED, document)
+        self.book.write(times.week, CHECKPOINT, self.desk.checkpoint())
+        self.book.write(
+            times.week,
+            CLOSED,
+            {"closed_at": utc_text(self.now_ns), "deadline": utc_text(times.deadline_ns)}
+            | {"questions": len(asked), "forecasts": forecasts},
+        )
         self._did("closed", times.week, f"{len(asked)} questions, {forecasts} forecasts")
 
     def _resolve(self) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -19,12 +20,12 @@ from hypothesis import strategies as st
 
 from openfingym.errors import UsageError
 from openfingym.questions import moment_ns
+from openfingym.receipts.checkpoint import unsigned
 from openfingym.rounds.book import Book
 from openfingym.rounds.desk import Desk
 from openfingym.rounds.generator import round_name
-from openfingym.rounds.schedule import DAY_NS
 from openfingym.rounds.status import status
-from openfingym.rounds.tick import CLOSED, MISSED, REPORT, Ticked, tick
+from openfingym.rounds.tick import CHECKPOINT, CLOSED, MISSED, REPORT, Ticked, tick
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 START = "2026-10-26T00:00:00Z"
@@ -78,7 +79,7 @@ def test_a_round_from_its_generation_to_its_report(tmp_path: Path, desk: Desk) -
     assert question.forecasts == 2
     closed = json.loads((book.folder / "2026-W44" / CLOSED).read_text())
     assert (closed["questions"], closed["forecasts"]) == (1, 2)
-    assert closed["checkpoint"].splitlines()[3] == ""
+    assert unsigned((book.folder / "2026-W44" / CHECKPOINT).read_text()).size > 3
 
 
 def test_a_tick_that_is_repeated_does_nothing(tmp_path: Path, desk: Desk) -> None:
@@ -290,20 +291,33 @@ def test_a_question_without_a_truth_is_void_when_the_series_has_waited_enough(tm
 
 
 def test_the_real_clock_is_nobodys_to_move(tmp_path: Path, desk: Desk) -> None:
+    """A round of last hour, which is late but not too late, and one of last week, which is."""
+    (tmp_path / "away.py").write_text(AWAY)
+    (tmp_path / "back").touch()
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    times = {"generate": now - timedelta(hours=1), "deadline": now + timedelta(hours=2)}
+    times |= dict.fromkeys(("resolve", "publish"), now + timedelta(hours=3))
     path = tmp_path / "real.toml"
     path.write_text(
-        'name = "real-one"\ntitle = "A test"\nclock = "real"\ntimezone = "UTC"\n[schedule]\n'
-        'generate = "Thursday 08:00"\ndeadline = "Sunday 23:59"\nresolve = "Monday 09:00"\npublish = "Monday 12:00"\n'
-        '[[sources]]\ngenerator = "prices"\nvenue = "binance"\ncategory = "c"\nmarket = "m"\nunit = "USDT"\n'
-        'symbols = ["BTCUSDT"]\n'
+        'name = "hourly"\ntitle = "A test"\nclock = "real"\ntimezone = "UTC"\n'
+        f"start = {(now - timedelta(days=8)).isoformat()}\n[schedule]\n"
+        + "".join(f'{name} = "{at:%A %H:%M}"\n' for name, at in times.items())
+        + '[[sources]]\ngenerator = "away.py"\ncategory = "c"\nmarket = "m"\n'
     )
-    now = time.time_ns()
-    book = Book.begin(path, now)
+    book = Book.begin(path, time.time_ns())
 
-    with pytest.raises(UsageError, match="real-one goes by the real clock, which nobody moves"):
+    with pytest.raises(UsageError, match="hourly goes by the real clock, which nobody moves"):
         ticked(book, desk, "2030-01-01T00:00:00Z")
-    assert abs(ticked(book, desk).now_ns - now) < DAY_NS
-    assert status(book, desk).next_ns > now
+    found = ticked(book, desk)
+
+    assert [one.what for one in found.deeds] == ["missed", "generated", "entered"]
+    assert abs(found.now_ns - time.time_ns()) < HOUR
+    [one] = desk.questions(f"hourly/{found.deeds[1].week}")
+    assert one.question.generated_ns == found.now_ns > moment_ns(times["generate"])
+    assert one.question.deadline_ns == moment_ns(times["deadline"])
+    assert one.forecasts == 1  # naive: no market shows anything
+    assert [one.state for one in status(book, desk).rounds] == ["missed", "open"]
+    assert ticked(book, desk).deeds == []
 
 
 def test_a_changed_definition_keeps_the_rounds_there_were(tmp_path: Path, desk: Desk) -> None:
