@@ -9,7 +9,7 @@ Of what was asked, forecast and resolved the verifier's ledger is the only recor
     2026-W48/entered-SOURCE.json        how many forecasts the reference forecasters made
     2026-W48/checkpoint                 the log's signed checkpoint at the deadline: a log changed later is another one
     2026-W48/closed.json                how many questions and forecasts there were at the deadline
-    2026-W48/missed.json                that no tick came in time
+    2026-W48/missed.json                that nothing was asked before the deadline
     2026-W48/report.html, report.json   as published
 
 Were all of it lost but the definition, the next tick would write it anew from the ledger.

@@ -201,7 +201,7 @@ class _Tick:
                 {"noticed_at": utc_text(self.now_ns), "generation": utc_text(times.generated_ns)}
                 | {"deadline": utc_text(times.deadline_ns)},
             )
-            self._did("missed", times.week, f"no tick came before its deadline, {utc_text(times.deadline_ns)}")
+            self._did("missed", times.week, f"nothing was asked before its deadline, {utc_text(times.deadline_ns)}")
             return
         forecasts = sum(one.forecasts for one in asked)
         self.book.write(times.week, CHECKPOINT, self.desk.checkpoint())
