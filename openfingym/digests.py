@@ -7,6 +7,9 @@ import json
 from io import BufferedReader, BytesIO
 from pathlib import Path
 
+# Made once: json.dumps with other than its defaults makes one each time.
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
 
 def sha256_of(content: bytes | bytearray | memoryview) -> str:
     """Digest of bytes."""
@@ -40,7 +43,7 @@ def sha256_of_files(folder: Path) -> dict[str, str]:
 
 def canonical_json(value: object) -> bytes:
     """The one byte representation of a JSON value that digests are taken over."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def sha256_of_json(value: object) -> str:

@@ -35,6 +35,7 @@ COMMANDS = {
     "export": ("openfingym.cli.export:export", "Write what was recorded in the formats others read."),
     "rounds": ("openfingym.cli.rounds:rounds", "Run a live benchmark: rounds of questions, by a schedule."),
     "tape": ("openfingym.cli.tape:tape", "Look at session tapes: everything that went into a live session."),
+    "receipt": ("openfingym.cli.receipt:receipt", "Show and check receipts: what proves a score to others."),
     "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, ask it how it is, and say who takes part."),
     "ledger": ("openfingym.cli.ledger:ledger", "Questions and forecasts: list, resolve, verify and import them."),
     "image": ("openfingym.cli.image:image", "Build the agent image for the docker backend."),
@@ -78,7 +79,8 @@ def cli() -> None:
     """Evaluate and train AI agents on quantitative finance, with scores that can be trusted.
 
     Exit status: 0 scored or done, 2 wrong use, 3 the agent's submission was rejected,
-    4 a failure of ours or of this machine, 5 a malformed task package, 6 data or store, 130 interrupted.
+    4 a failure of ours or of this machine, 5 a malformed task package, 6 data or store, 7 a receipt that does not
+    hold, 130 interrupted.
     With --json, a command prints one form of JSON however many things it is given, and what it cannot do at all as
     {"error": {"type", "message"}}.
     Whoever stops reading what a command prints changes neither its work nor its status.

@@ -96,6 +96,7 @@ COLUMNS = ("rank", "forecaster", "adjusted loss", "skill", "vs market", "price w
 
 def _show_track(track: Track) -> None:
     from openfingym.reports.forecasts.page import TITLES, blocks_text, labels
+    from openfingym.reports.statistics import FEWEST_UNITS
 
     title, loss = TITLES[track.name]
     kind = "SIMULATED" if track.data_kind == "simulated" else "Real"
@@ -126,7 +127,7 @@ def _show_track(track: Track) -> None:
     if len(track.groups) > 1:
         click.echo("Forecasters of different tables share no questions and cannot be compared.")
     if any(one.rank is None for group in track.groups for one in group):
-        click.echo("-: fewer than six rounds or weeks, too few to rank.")
+        click.echo(f"-: fewer than {max(FEWEST_UNITS, 3 * track.overlap)} rounds or weeks, too few to rank.")
     click.echo()
 
 

@@ -180,15 +180,25 @@ def status(address: str | None, folder: Path | None, as_json: bool) -> None:
 
 
 @ledger.command()
+@click.option(
+    "--since",
+    "earlier",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="CHECKPOINT",
+    help="A checkpoint that the log gave before, as a file, a receipt or a run's folder: the log must begin with it.",
+)
 @place_options
 @json_option("an object")
-def verify(address: str | None, folder: Path | None, as_json: bool) -> None:
-    """Check the ledger against its log: that nothing in it was changed, dropped or moved."""
-    from openfingym_verifier.log import verify_chain
+def verify(earlier: Path | None, address: str | None, folder: Path | None, as_json: bool) -> None:
+    """Check the ledger against its log: that nothing in it was changed, dropped or moved.
+
+    Whoever could write the file could also write all of it anew, which only an earlier checkpoint shows.
+    """
+    from openfingym_verifier.ledger_check import verify_ledger
 
     if address:
         raise UsageError("a ledger is verified where its file is; leave out --verifier")
-    found = verify_chain(folder_of(folder))
+    found = verify_ledger(folder_of(folder), earlier)
     if as_json:
         print_json({"entries": found.entries, "head": found.head, "root": found.root})
     else:

@@ -149,6 +149,7 @@ def _show_report(found: Report, *, each_task: bool) -> None:
     if models is not None:
         _show_table(models, note=True)
     click.echo(f"{found.runs:,} runs" + (f", {found.copies:,} copies left out" if found.copies else ""))
+    click.echo(f"{found.backed:,} of {found.scored:,} scores are backed by a receipt")
     versions = ", ".join(f"{version} ({count:,})" for version, count in found.versions)
     if versions:
         click.echo(f"made with openfingym {one_line(versions, LONGEST)}; compared by {__version__} on {found.made_at}")

@@ -123,6 +123,12 @@ for command in (participant, season, collect):
     metavar="DAYS",
     help="Days after its evaluation time that a question is void without a truth. Default: 14.",
 )
+@click.option(
+    "--origin",
+    metavar="NAME",
+    help="Name of the log in checkpoints and receipts, such as verifier.example.org/log; it stays. "
+    "Default: a random one.",
+)
 def serve(
     names: tuple[str, ...],
     host: str,
@@ -136,6 +142,7 @@ def serve(
     proxies: str | None,
     policy: PolicyName,
     fresh: bool | None,
+    origin: str | None,
     registry: Path | None,
     resolve_every: float | None,
     void_after: float | None,
@@ -179,6 +186,7 @@ def serve(
             tapes=None if fresh is None else "fresh" if fresh else "given",
             resolve_every_s=resolve_every,
             void_after_s=None if void_after is None else void_after * 86_400.0,
+            origin=origin,
             on_ready=announce,
         )
 

@@ -146,6 +146,7 @@ def _collect(waiting: list[RolloutResult], address: str | None) -> int:
     from openfingym import catalog
     from openfingym.errors import UsageError
     from openfingym.results import rewrite_result
+    from openfingym.rollouts.run_files import proof_of
     from openfingym.rollouts.verdict import with_verified
     from openfingym.verifiers import find_verifiers
 
@@ -157,12 +158,13 @@ def _collect(waiting: list[RolloutResult], address: str | None) -> int:
     held = 0
     try:
         for result in waiting:
-            verified = clients[verifiers[result.task]].finalize(result.rollout_id)
+            client = clients[verifiers[result.task]]
+            verified = client.finalize(result.rollout_id)
             if verified.state == "held":
                 click.echo(f"{result.task}: {result.rollout_id}: {printable(verified.reason or 'held')}")
                 held += 1
             else:
-                rewrite_result(with_verified(result, verified))
+                rewrite_result(with_verified(result, verified), proof_of(client, result.rollout_id))
     finally:
         for client in clients.values():
             client.close()

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from openfingym.errors import OpenFinGymError, UsageError
+from openfingym.errors import OpenFinGymError, SubmissionError, UsageError
 from openfingym.files.strange import parse_json
 from openfingym.questions.answer import read_answer
 from openfingym.questions.forecastbench import BenchForecast, BenchQuestion, BenchResolution, resolved_questions
@@ -203,7 +203,10 @@ class _Reader:
         question = self._questions.get(name)
         if question is None:
             raise UsageError(f"a forecast is of the question {name[:80]}, which nothing asks")
-        read_answer(question, answer)
+        try:
+            read_answer(question, answer)
+        except SubmissionError as error:
+            raise UsageError(f"a forecast by {agent}: {error}") from None
         at_ns = max(question.deadline_ns - BEFORE_NS, question.generated_ns) if at_ns is None else at_ns
         if not question.generated_ns <= at_ns < question.deadline_ns:
             raise UsageError(f"a forecast of {name} by {agent} was made before its question, or after its deadline")

@@ -6,10 +6,11 @@ that was asked, or from nowhere.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -205,6 +206,17 @@ def one_error(error: Exception) -> OpenFinGymError:
     if isinstance(error, OpenFinGymError):
         return error
     return DataError(f"the answer is not of the known form ({type(error).__name__}: {str(error)[:200]})")
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Turns whatever reading a stranger's document leads to into an error of ours; also a decorator."""
+    try:
+        yield
+    except OpenFinGymError:
+        raise
+    except Exception as error:
+        raise one_error(error) from error
 
 
 def _date_ns(stated: str) -> int:

@@ -221,10 +221,13 @@ def _fields(
 
 def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields[name]
-    # Half a surrogate pair, which JSON can escape, is no text and cannot be hashed.
-    if not isinstance(value, str) or any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise _malformed(f"its {name} must be a text")
-    return value
+    try:
+        # Half a surrogate pair, which JSON can escape, is no text and cannot be hashed.
+        if isinstance(value, str) and value.encode():
+            return value
+    except UnicodeEncodeError:
+        pass
+    raise _malformed(f"its {name} must be a text that is not empty")
 
 
 def _malformed(reason: str) -> ReceiptError:

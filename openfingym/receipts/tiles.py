@@ -11,12 +11,13 @@ full states its width.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from openfingym.receipts.merkle import MOST_LEAVES
+from openfingym.receipts.merkle import HASH_BYTES, MOST_LEAVES, complete_root
 
 WIDTH = 256
 HEIGHT = 8
@@ -86,3 +87,32 @@ def unbundled(content: bytes) -> Iterator[bytes]:
             raise ValueError(f"the bundle ends in the middle of the entry at byte {place}")
         yield content[place + 2 : end]
         place = end
+
+
+class TileTree:
+    """The tree of a log as its tiles show it; what they show is proven by what is checked with it."""
+
+    def __init__(self, fetch: Callable[[TilePath], bytes], size: int) -> None:
+        """Fetch nothing yet.
+
+        Args:
+            fetch: gives the bytes of a tile of hashes.
+            size: number of leaves.
+        """
+        self.size = size
+        self._fetch = functools.lru_cache(maxsize=64)(fetch)
+
+    def node(self, height: int, n: int) -> bytes:
+        """Hash of the n-th complete subtree of ``2 ** height`` leaves.
+
+        Raises:
+            ValueError: a tile has not the length that it must have.
+        """
+        level, low = divmod(height, HEIGHT)
+        number, begin = divmod(n << low, WIDTH)
+        path = TilePath(level, number, min(WIDTH, (self.size >> HEIGHT * level) - number * WIDTH))
+        content = self._fetch(path)
+        if len(content) != path.width * HASH_BYTES:
+            raise ValueError(f"the tile {path} has {len(content):,} bytes, expected {path.width * HASH_BYTES:,}")
+        starts = range(begin * HASH_BYTES, (begin + (1 << low)) * HASH_BYTES, HASH_BYTES)
+        return complete_root([content[start : start + HASH_BYTES] for start in starts])

@@ -89,7 +89,8 @@ def _facts(report: Report, kinds: list[str]) -> dict[str, str]:
     counts = [cell.counts for cell in report.tasks]
     return {
         "Rollouts": f"{report.runs:,}",
-        "Scored": f"{sum(one.scored for one in counts):,}",
+        "Scored": f"{report.scored:,}",
+        "Backed by a receipt": f"{report.backed:,}",
         "Rejected": f"{sum(one.rejected for one in counts):,}",
         "Errors": f"{sum(one.error for one in counts):,}, ours; in no figure",
         "Deferred": f"{sum(one.deferred for one in counts):,}",

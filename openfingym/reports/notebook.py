@@ -21,4 +21,5 @@ def report_html(report: Report) -> str:
         said = " ".join(text for text in (*sentences, rest, *cautions) if text)
         parts.append(html_table(table.columns, table.rows, title=f"{data_name(kind)} data: {table.title}", note=said))
     damaged = f"; {len(report.damaged):,} damaged runs are in no figure" if report.damaged else ""
-    return "".join((*parts, f"<p>{report.runs:,} runs{damaged}</p>"))
+    backed = f"; {report.backed:,} of {report.scored:,} scores are backed by a receipt"
+    return "".join((*parts, f"<p>{report.runs:,} runs{backed}{damaged}</p>"))

@@ -66,6 +66,13 @@ class Report:
     versions: tuple[tuple[str, int], ...] = ()
     """Versions of this library that the runs were made with, and the number of runs of each; those that state none are
     left out."""
+    backed: int = 0
+    """Scored runs with a receipt in their folder which proves that the log of a verifier has their result."""
+
+    @property
+    def scored(self) -> int:
+        """Number of scored runs."""
+        return sum(cell.counts.scored for cell in self.tasks)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as ``openfingym report RUN --json`` prints them; docs/reports.md describes them."""
@@ -74,6 +81,7 @@ class Report:
             "by": list(self.by),
             "runs": self.runs,
             "copies": self.copies,
+            "backed": self.backed,
             "damaged": [{"path": str(one.path), "reason": one.reason} for one in self.damaged],
             "method": {"level": LEVEL, "replicates": REPLICATES, "seed": self.seed, "fewest_units": FEWEST_UNITS},
             "folders": list(self.folders),
@@ -170,6 +178,7 @@ def make_report(runs: FoundRuns, by: Sequence[Field] = ("agent", "model"), *, se
         models=tuple(asked_models(runs.results, runs.made)),
         folders=tuple(map(str, runs.folders)),
         made_at=None if runs.read_at is None else runs.read_at.isoformat(),
+        backed=sum(one.backed for one in runs.made.values()),
         versions=tuple(sorted(Counter(one.version for one in runs.made.values() if one.version is not None).items())),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, read_json, walk
 from openfingym.models.urls import without_credentials
 from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
+from openfingym.verifiers.receipt_check import is_backed
 
 CONFIG_LIMIT = 16 * MEGABYTE
 """Bytes that a ``config.json`` may have."""
@@ -40,6 +41,8 @@ class Made:
     """Base URL that its model was asked at, without credentials."""
     version: str | None = None
     """Version of this library that it ran with."""
+    backed: bool = False
+    """Whether a receipt in its folder proves that the log of a verifier has its result."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,8 @@ def _unique(folders: Iterable[Path]) -> Iterator[Path]:
 
 def _load(folder: Path) -> tuple[Path, RolloutResult | Damaged, Made]:
     try:
-        return folder, read_run(folder), _made(folder)
+        result = read_run(folder)
+        return folder, result, replace(_made(folder), backed=result.state == "scored" and is_backed(folder, result))
     except StoreError as error:
         return folder, Damaged(folder, str(error)), Made()
 

@@ -13,6 +13,8 @@
         trajectory.json    of an agent with a model: what was said and done (openfingym.trajectory)
         tape               of a live session: everything that went into it (docs/live.md)
         actions.jsonl      of a sequential task: every action the verifier took, in order
+        receipt.json       proves that the verifier's log has the submission and the result (docs/receipts.md)
+        verified.json      the result as the verifier wrote it: what the log's digest is of
 
 The folder appears under its name only when it is complete.
 """
@@ -26,7 +28,7 @@ from pathlib import Path
 
 from openfingym.errors import StoreError
 from openfingym.files.strange import MEGABYTE, read_json
-from openfingym.files.whole import store_errors, whole_folder, write_json
+from openfingym.files.whole import store_errors, whole_file, whole_folder, write_json
 from openfingym.results.faults import fault_of
 from openfingym.results.result import RolloutResult
 
@@ -36,9 +38,21 @@ OUTPUT = "output.log"
 ACTIONS = "actions.jsonl"
 TRAJECTORY = "trajectory.json"
 SESSION_TAPE = "tape"
+RECEIPT = "receipt.json"
+VERIFIED = "verified.json"
 """Names of files in a run's folder."""
 RESULT_LIMIT = MEGABYTE
 """Bytes that a ``result.json`` may have."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The two files that prove a result."""
+
+    receipt: bytes
+    """What the verifier's log proves of the rollout."""
+    verified: bytes
+    """The result as the verifier wrote it."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,8 @@ class RunFiles:
     """JSON document of what an agent with a model said and did."""
     tape: bytes | None = None
     """Tape of a live session."""
+    proof: Proof | None = None
+    """What proves the result; None where the verifier has none."""
 
 
 def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResult:
@@ -84,14 +100,21 @@ def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResu
                 (folder / SESSION_TAPE).write_bytes(files.tape)
             if files.trajectory is not None:
                 (folder / TRAJECTORY).write_text(files.trajectory, encoding="utf-8")
+            if files.proof is not None:
+                (folder / RECEIPT).write_bytes(files.proof.receipt)
+                (folder / VERIFIED).write_bytes(files.proof.verified)
             for number, content in files.submissions.items():
                 (folder / "submissions" / f"{number}.npy").write_bytes(content)
             write_json(folder / RESULT, result.to_dict())
     return result
 
 
-def rewrite_result(result: RolloutResult) -> None:
+def rewrite_result(result: RolloutResult, proof: Proof | None = None) -> None:
     """Put a result in the place of the one in its run's folder, whole or not at all.
+
+    Args:
+        result: the result, which was kept.
+        proof: what proves it, to take the place of what proved the old one; None leaves that.
 
     Raises:
         StoreError: it cannot be written; the old one stays.
@@ -99,6 +122,11 @@ def rewrite_result(result: RolloutResult) -> None:
     assert result.path is not None, "only a result that was kept can be written again"
     final = result.path / RESULT
     with store_errors(final):
+        # The result comes last: while it is the old one, whoever collects it again writes all three.
+        if proof is not None:
+            for name, content in ((RECEIPT, proof.receipt), (VERIFIED, proof.verified)):
+                with whole_file(result.path / name) as stream:
+                    stream.write(content.decode())
         write_json(final, result.to_dict())
 
 

@@ -12,9 +12,10 @@ from openfingym.digests import sha256_of_text
 from openfingym.errors import UsageError
 from openfingym.kinds import is_live, is_sequential
 from openfingym.packages.package import BuiltPackage
-from openfingym.results import RolloutResult, RunFiles
+from openfingym.results import Proof, RolloutResult, RunFiles
 from openfingym.rollouts.bounds import limits_of
 from openfingym.rollouts.verdict import Acted
+from openfingym.verifiers.known_logs import remember
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +38,8 @@ class Evidence:
     """Actions of a sequential task, one JSON object a line."""
     tape: bytes | None = None
     """Tape of a live session."""
+    proof: Proof | None = None
+    """What proves the result; None where the verifier has none."""
 
 
 def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> Evidence:
@@ -51,7 +54,24 @@ def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) 
     )
     numbers = [past.submission for past in client.rollout_status(rollout_id).submissions]
     tape = client.tape(rollout_id) if is_live(package.task.spec.contract) else None
-    return Evidence(log, {number: _npy(client.submission(rollout_id, number)) for number in numbers}, actions, tape)
+    submissions = {number: _npy(client.submission(rollout_id, number)) for number in numbers}
+    return Evidence(log, submissions, actions, tape, proof_of(client, rollout_id))
+
+
+def proof_of(client: VerifierClient, rollout_id: str) -> Proof | None:
+    """Ask the verifier for what proves the result of a rollout, and note the key of its log.
+
+    Returns:
+        None where the rollout has no result, or the verifier is of a version before receipts.
+
+    Raises:
+        VerifierError: the verifier does not answer.
+    """
+    receipt = client.receipt(rollout_id)
+    if receipt is None:
+        return None
+    remember(receipt.key)
+    return Proof(receipt.to_json(), client.result_document(rollout_id))
 
 
 def files_of(
@@ -81,7 +101,15 @@ def files_of(
         program, trajectory = acted.played.program, rollout_record(acted.played, result).model_dump_json()
     config = _config(package, agent, setup, backend, result, acted.played, program)
     return RunFiles(
-        config, program, acted.output, evidence.log, evidence.submissions, evidence.actions, trajectory, evidence.tape
+        config,
+        program,
+        acted.output,
+        evidence.log,
+        evidence.submissions,
+        evidence.actions,
+        trajectory,
+        evidence.tape,
+        evidence.proof,
     )
 
 

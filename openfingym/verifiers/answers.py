@@ -144,7 +144,11 @@ class VerifiedResult:
     principal: str = ""
     """Whose rollout it is: ``local``, ``operator``, or a participant's name."""
     salt: str | None = None
-    """Salt of the digest in the log; None for a participant."""
+    """Salt of the digest in the log of what is told; None where the result is held."""
+    agent: str | None = None
+    """Name of the agent, as whoever began the rollout stated it."""
+    seed: int | None = None
+    """Seed, as whoever began the rollout stated it."""
 
 
 @dataclass(frozen=True)

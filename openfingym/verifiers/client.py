@@ -359,9 +359,12 @@ class VerifierClient:
             self._checked(answer)
         return answer.content
 
-    def result_document(self, rollout_id: str) -> dict[str, Any]:
-        """The result of a finished rollout with every field that the verifier tells: what its log's digest is of."""
-        return dict(self._json("POST", f"/v1/rollouts/{rollout_id}/finalize"))
+    def result_document(self, rollout_id: str) -> bytes:
+        """The result of a finished rollout in canonical JSON, as the verifier wrote it."""
+        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/result", self._admin)
+        if answer.status_code != 200:
+            self._checked(answer)
+        return answer.content
 
     def actions(self, rollout_id: str) -> tuple[RecordedAction, ...]:
         """Every action taken in a rollout of a sequential task, in order."""

@@ -397,6 +397,7 @@ def test_openapi_describes_every_route(server: Any) -> None:
         ("GET", "/v1/rollouts/{rollout_id}/log"),
         ("GET", "/v1/rollouts/{rollout_id}/tape"),
         ("GET", "/v1/rollouts/{rollout_id}/receipt"),
+        ("GET", "/v1/rollouts/{rollout_id}/result"),
         ("GET", "/v1/receipts/{row}"),
         ("GET", "/v1/checkpoint"),
         ("GET", "/v1/tile/{path}"),

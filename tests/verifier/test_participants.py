@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +13,11 @@ import httpx
 import numpy as np
 import pytest
 
+from openfingym.digests import sha256_of_json
 from openfingym.errors import VerifierError
 from openfingym.packages.package import BuiltPackage
+from openfingym.receipts.merkle import leaf_hash
+from openfingym.receipts.tiles import unbundled
 from openfingym.verifiers.client import VerifiedResult, VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.log import verify_chain
@@ -351,3 +355,50 @@ def test_a_key_opens_nothing_where_everything_is_told(
     second = launch([packages[TASK]], tmp_path / "state", "--policy", "local")
     with VerifierClient(uds=second.uds, admin_token=key) as client, pytest.raises(VerifierError, match="local policy"):
         client.create_rollout(TASK)
+
+
+def test_receipts_prove_what_participants_are_told_and_no_more(
+    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
+) -> None:
+    process = launch([packages[TASK]], tmp_path / "state")
+    with (
+        process.client() as operator,
+        VerifierClient(uds=process.uds, admin_token=operator.add_participant("mine")) as mine,
+        VerifierClient(uds=process.uds, admin_token=operator.add_participant("theirs")) as theirs,
+    ):
+        held = [played(mine, answer) for _ in range(5)][-1].rollout_id
+        rounded = mine.create_rollout(TASK).rollout_id
+        assert mine.receipt(rounded) is None, "there is none before there is a result"
+        shown = json.loads(mine.result_document(held))
+        assert (shown["disclosure"], shown["salt"]) == ("held", None)
+        entry = mine.receipt(held).leaves[-1].document
+        operator.close_season()
+        told = json.loads(mine.result_document(held))
+        told.pop("log_head")
+        assert (told["disclosure"], sha256_of_json(told)) == ("rounded", entry["told"])
+        full = json.loads(operator.result_document(held))
+        full.pop("log_head")
+        assert (full["disclosure"], sha256_of_json(full)) == ("full", entry["result"])
+        assert told["salt"] != full["salt"]
+        row = mine.receipt(held).leaves[-1].index + 1
+        assert mine.receipt_of_row(row).leaves[0].document == entry
+        assert theirs.checkpoint() == mine.checkpoint()
+        assert len(theirs.tile("0/000.p/5")) == 5 * 32
+        for call in (
+            lambda: theirs.receipt_of_row(row),
+            lambda: theirs.receipt_of_row(10**9),
+            lambda: theirs.receipt_of_row(1),
+            lambda: theirs.result_document(held),
+            lambda: theirs.tile("0/001"),
+        ):
+            with pytest.raises(VerifierError, match="404 not-found"):
+                call()
+        assert theirs.receipt(held) is None
+        with pytest.raises(VerifierError, match="403 forbidden"):
+            mine.tile("entries/000.p/5")
+        with pytest.raises(VerifierError, match="422 malformed-request"):
+            mine.tile("0/000.p/256")
+        entries = list(unbundled(operator.tile("entries/000.p/5")))
+        assert [leaf_hash(one) for one in entries] == [theirs.tile("0/000.p/5")[i : i + 32] for i in range(0, 160, 32)]
+    assert process.stop() == 0
+    verify_chain(tmp_path / "state")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,7 @@ def test_a_full_disk_refuses_forecasts_and_loses_none(launch: Callable[..., Any]
         forecast(0)
         limit_file_size(process.popen.pid, 400_000)
         with pytest.raises(VerifierError, match="503 unavailable"):
-            for n in range(1, 400):
-                forecast(n)
+            until_full(forecast)
         limit_file_size(process.popen.pid, -1)
         forecast(1000)
         there = [row["forecast"] for row in client.questions.forecasts(question="q")]
@@ -66,6 +66,11 @@ def test_a_full_disk_refuses_forecasts_and_loses_none(launch: Callable[..., Any]
         assert len(there) == len(set(there)) == len(accepted)
     assert process.stop() == 0
     verify_chain(tmp_path / "state")
+
+
+def until_full(forecast: Callable[[int], None]) -> None:
+    for n in range(1, 400):
+        forecast(n)
 
 
 def test_participants_see_their_own_forecasts_and_the_operators_routes_are_closed_to_them(
@@ -107,5 +112,19 @@ def test_participants_see_their_own_forecasts_and_the_operators_routes_are_close
         assert [json.loads(leaf["entry"])["event"] for leaf in leaves] == ["forecast", "forecast-scored"]
         for client in clients.values():
             client.close()
+    assert process.stop() == 0
+    verify_chain(tmp_path / "state")
+
+
+def test_a_verifier_resolves_by_itself(launch: Callable[..., Any], tmp_path: Path) -> None:
+    process = launch([], tmp_path / "state", "--resolve-every", "0.1")
+    with process.client() as client:
+        client.questions.advance("season", START)
+        asked = question("q", provider="simulated", query={"market": "m"})
+        client.questions.ask([asked])
+        client.questions.forecast("q", {"probability": 0.3}, agent="a")
+        client.questions.advance("season", asked.evaluation_ns)
+        while client.questions.show("q")["state"] != "scored":
+            time.sleep(0.05)
     assert process.stop() == 0
     verify_chain(tmp_path / "state")

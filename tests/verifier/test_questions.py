@@ -440,7 +440,7 @@ def test_a_ledger_of_version_5_is_upgraded_with_what_it_holds(tmp_path: Path) ->
         head = log.GENESIS
         connection.execute("BEGIN")
         for n in range(300):
-            text = log.canonical_json({"event": "season-opened", "at_ns": n, "season": str(n), "rollout": ""})
+            text = log.canonical_json({"event": "of-old", "at_ns": n, "rollout": ""})
             found = log.entry_hash(head, text)
             connection.execute(
                 "INSERT INTO log (rollout_id, entry, prev_hash, hash) VALUES ('', ?, ?, ?)",

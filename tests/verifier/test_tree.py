@@ -24,6 +24,7 @@ from openfingym_verifier import ledger as ledgers
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.ledger_check import verify_ledger
 from openfingym_verifier.log import verify_chain
+from openfingym_verifier.questions.checking import TABLES
 from openfingym_verifier.receipts import KEY_FILE, Receipts, load_signing_key
 from openfingym_verifier.writer import Transaction
 
@@ -134,7 +135,8 @@ def test_tiles_hold_the_whole_log(state: Path, receipts: Receipts) -> None:
 def test_a_ledger_from_before_there_was_a_tree_is_taken_over(copied: Path) -> None:
     with contextlib.closing(sqlite3.connect(copied / "ledger.db")) as connection:
         kept = connection.execute("SELECT * FROM tree").fetchall()
-        connection.executescript("DROP TABLE tree; PRAGMA user_version = 5;")
+        later = "".join(f"DROP TABLE {name};" for name in ("tree", *TABLES, "forecasters"))
+        connection.executescript(f"PRAGMA foreign_keys = OFF; {later} PRAGMA user_version = 5;")
     before = verify_chain(copied)
     for _ in range(2):
         Ledger(copied).close()
@@ -153,6 +155,8 @@ def test_a_ledger_from_before_there_was_a_tree_is_taken_over(copied: Path) -> No
         "DELETE FROM tree WHERE n = 0",
         "INSERT INTO tree VALUES (1, 3, zeroblob(32))",
         "INSERT INTO tree VALUES (2, 0, zeroblob(32))",
+        "UPDATE tree SET hash = 'text' WHERE n = 1",
+        "UPDATE tree SET hash = 7 WHERE n = 1",
     ],
 )
 def test_a_change_of_the_tree_is_found(copied: Path, statement: str) -> None:
@@ -164,7 +168,14 @@ def test_a_change_of_the_tree_is_found(copied: Path, statement: str) -> None:
             connection.execute(f"DROP TRIGGER {name}")
         connection.execute(statement)
         connection.commit()
-    with pytest.raises(VerifierError, match="tree's hash"):
+    with pytest.raises(VerifierError, match=r"tree's hash|cannot be read"):
+        verify_chain(copied)
+
+
+def test_a_tree_that_is_gone_is_missed(copied: Path) -> None:
+    with contextlib.closing(sqlite3.connect(copied / "ledger.db")) as connection:
+        connection.execute("DROP TABLE tree")
+    with pytest.raises(VerifierError, match="cannot be read"):
         verify_chain(copied)
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from openfingym.digests import sha256_of_json, sha256_of_text
 from openfingym.results import Disclosure
 from openfingym_verifier.policy import RELEASED
 
@@ -44,10 +45,20 @@ def disclosed(result: Document, disclosure: Disclosure) -> Document:
     """
     if disclosure == "full":
         return result
-    shown: Document = {**result, "disclosure": disclosure, "salt": None}
+    shown: Document = {**result, "disclosure": disclosure, "salt": None if disclosure == "held" else _told_salt(result)}
     if result["state"] != "scored":
         return {**shown, **_baseline(result)}
     return {**shown, **(_held(result) if disclosure == "held" else _rounded(result))}
+
+
+def told_digest(result: Document) -> str:
+    """Digest that the log holds of what is told of a result that is not told in full, at once or when the season is
+    closed.
+
+    Args:
+        result: the result as it was computed, without ``log_head``.
+    """
+    return sha256_of_json(disclosed(result, "rounded"))
 
 
 def toward(value: float, anchor: float, width: float) -> float:
@@ -71,6 +82,11 @@ def coarsely(error: float) -> float:
         return error
     unit = 10.0 ** math.floor(math.log10(error))
     return next(step for step in (*LADDER, 2.0 * LADDER[-1]) if step * (1.0 + 1e-12) >= error / unit) * unit
+
+
+def _told_salt(result: Document) -> str:
+    """A salt of its own, so that who is told little can try nothing out, neither before it is told nor of the rest."""
+    return sha256_of_text(f"told {result['salt']}")[:32]
 
 
 def _held(result: Document) -> Document:
@@ -123,7 +139,7 @@ def _rounded(result: Document) -> Document:
         "relative_standard_error": width / GRID if steps_shown else None,
         "relative_interval": [significant(bound, BASELINE_DIGITS) for bound in interval] or None,
         "total": total,
-        "total_standard_error": coarsely(total_error) if steps_shown else None,
+        "total_standard_error": coarsely(total_error) if steps_shown and math.isfinite(total_error) else None,
         "total_interval": None,
         "metrics": metrics,
         "standard_errors": errors if steps_shown else {},

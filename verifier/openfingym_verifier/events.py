@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.digests import canonical_json, sha256_of, sha256_of_json, sha256_of_text
 from openfingym.errors import VerifierError
+from openfingym_verifier.disclosure import told_digest
 
 if TYPE_CHECKING:
     from openfingym.results import Disclosure
@@ -240,10 +241,13 @@ class Finalized:
             "state": self.result["state"],
             "flags": self.result["flags"],
             "result": digest,
+            "disclosure": self.disclosure,
         }
+        if self.disclosure != "full":
+            entry["told"] = told_digest(self.result)
         complete = {
             **self.result,
-            "log_head": transaction.log(self.rollout_id, {**entry, "disclosure": self.disclosure}),
+            "log_head": transaction.log(self.rollout_id, entry),
         }
         written = transaction.connection.execute(
             "UPDATE rollouts SET result = ?, disclosure = ? WHERE id = ? AND result IS NULL",
@@ -270,7 +274,8 @@ class ParticipantAdded:
             (row.name, row.key_digest, row.created_ns),
         )
         if written.rowcount == 1:
-            transaction.log("", {"event": "participant-added", "at_ns": row.created_ns, "participant": row.name})
+            entry = {"event": "participant-added", "at_ns": row.created_ns, "participant": row.name}
+            transaction.log("", {**entry, "key": row.key_digest})
         return written.rowcount == 1
 
 

@@ -62,7 +62,9 @@ def final_result(
         "task_digest": task.manifest.digest,
         "data_kind": task.manifest.data_kind,
         "tape": rollout.row.tape,
-        **(_rejected(outcome) if isinstance(outcome, str) else _scored(outcome)),
+        "agent": rollout.row.agent,
+        "seed": rollout.row.seed,
+        **(_rejected(outcome) if isinstance(outcome, str) else scored_fields(outcome)),
         "baseline": task.spec.scoring.baseline,
         "baseline_total": baseline.total,
         "baseline_metrics": baseline.metrics,
@@ -95,7 +97,8 @@ def stored_values(payload: bytes, task: HiddenTask) -> NDArray[np.float64]:
     return np.frombuffer(payload, "<f8").reshape(task.shape)
 
 
-def _scored(found: Judged) -> dict[str, object]:
+def scored_fields(found: Judged) -> dict[str, object]:
+    """What a result says of a score."""
     error = found.error
     return {
         "state": "scored",

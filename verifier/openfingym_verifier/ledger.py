@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 FIRST_SEASON = "1"
 VERSION = 7
-TREE_VERSION = 6
-"""The first with a tree over the log."""
 LOCK_PAUSE_S = 0.05
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
@@ -439,7 +437,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     if missing:
         # All steps and the new version in one transaction: a migration that breaks off has not begun.
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION};")
-        if version < TREE_VERSION:
+        if version < tree.VERSION:
             tree.fill(connection)
         connection.execute("COMMIT")
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openfingym.errors import UsageError
-from openfingym.receipts.checkpoint import MOST_CHARACTERS, Checkpoint, unsigned
+from openfingym.receipts.checkpoint import Checkpoint, unsigned
+from openfingym.verifiers.log_tiles import read_note
 from openfingym_verifier.log import ChainReport, verify_chain
 from openfingym_verifier.receipts import KEY_FILE, read_signing_key
 
@@ -22,7 +22,8 @@ def verify_ledger(path: Path, earlier_checkpoint: Path | None = None, key: Publi
 
     Args:
         path: ``ledger.db`` of a state directory, or the directory; opened read-only.
-        earlier_checkpoint: file with a signed checkpoint that the log gave before, with which it must begin.
+        earlier_checkpoint: a signed checkpoint that the log gave before, with which it must begin: its file, a
+            receipt, or a run's folder.
         key: public key that must have signed it; None for that of the state directory. Without either, the file is
             taken at its reader's word.
 
@@ -34,11 +35,7 @@ def verify_ledger(path: Path, earlier_checkpoint: Path | None = None, key: Publi
     """
     if earlier_checkpoint is None:
         return verify_chain(path)
-    try:
-        with earlier_checkpoint.open(encoding="utf-8", newline="") as stream:
-            note = stream.read(MOST_CHARACTERS + 1)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{earlier_checkpoint}: no checkpoint can be read from it ({error})") from None
+    note = read_note(earlier_checkpoint)
     own = (path if path.is_dir() else path.parent) / KEY_FILE
     if key is None and own.exists():
         key = read_signing_key(own).public

@@ -20,6 +20,7 @@ from openfingym.errors import ReceiptError, StoreError, VerifierError
 from openfingym.receipts.frontier import Frontier
 from openfingym.receipts.merkle import leaf_hash
 from openfingym_verifier import tree
+from openfingym_verifier.statements import Statements
 
 if TYPE_CHECKING:
     import sqlite3
@@ -117,7 +118,7 @@ def verify_chain(path: Path, *, expected_head: str | None = None, earlier: Check
         # recursive_triggers and plug-ins are for writers.
         database = sqlite_utils.Database(connection, recursive_triggers=False, execute_plugins=False)
         return _verify(database, expected_head, earlier)
-    except (sqlite3.DatabaseError, ValueError, KeyError) as error:
+    except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
         raise VerifierError(f"{file}: the log cannot be read: {error}") from error
     finally:
         connection.close()
@@ -127,8 +128,8 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
     from openfingym_verifier.questions.checking import QuestionRows
 
     head, last, heads, digests = GENESIS, 0, {GENESIS}, Digests()
+    frontier, inner, statements = Frontier(), dict[object, str](), Statements()
     rows = QuestionRows(database.conn)
-    frontier, inner = Frontier(), dict[object, str]()
     _compare(frontier, earlier)
     for row in database.query("SELECT seq, rollout_id, entry, prev_hash, hash FROM log ORDER BY seq"):
         seq, text = int(row["seq"]), str(row["entry"])
@@ -142,6 +143,7 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
         if entry["rollout"] != row["rollout_id"]:
             raise VerifierError(f"log row {seq} was edited: it is filed under another rollout than its entry names")
         digests.add(entry)
+        statements.add(entry)
         rows.add(seq, entry)
         inner.update(((level, n), found.hex()) for level, n, found in frontier.push(leaf_hash(text.encode())))
         head, last = str(row["hash"]), seq
@@ -160,10 +162,12 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
             "another one",
             step="consistency",
         )
-    if "tree" in database.table_names():  # a ledger that no verifier has opened since there is one has none
+    # A ledger that no verifier has opened since there is a tree has none.
+    if database.conn.execute("PRAGMA user_version").fetchone()[0] >= tree.VERSION:
         stored = database.query("SELECT level, n, hash FROM tree")
         _same("tree's hash", inner, (((row["level"], row["n"]), bytes(row["hash"]).hex()) for row in stored))
     digests.compare(database)
+    statements.compare(database)
     rows.finish()
     return ChainReport(last, head, base64.b64encode(frontier.root()).decode())
 
@@ -182,7 +186,6 @@ class Digests:
     """Digests that the log states for the rows of the other tables."""
 
     def __init__(self) -> None:
-        self.owner: dict[str, str] = {}
         self.payload: dict[tuple[str, int], str] = {}
         self.feedback: dict[tuple[str, int], str] = {}
         self.result: dict[str, str] = {}
@@ -193,13 +196,6 @@ class Digests:
         """Record the digests that one entry states."""
         rollout = str(entry["rollout"])
         match entry:
-            case {
-                "event": "rollout-created",
-                "principal": str(principal),
-                "season": str(season),
-                "policy": str(policy),
-            }:
-                self.owner[rollout] = f"{principal} {season} {policy}"
             case {"event": "accepted" | "played", "submission": int(n), "payload": str(digest)}:
                 self.payload[rollout, n] = digest
             case {"event": "episode-started", "episode": int(n), "fold": str(fold), "number": int(number)}:
@@ -216,9 +212,7 @@ class Digests:
                 self.result[rollout] = digest
 
     def compare(self, database: Database) -> None:
-        """Check every owner, payload, action, feedback and result against what the log says of it."""
-        if "participants" in database.table_names():  # nobody but the local user had a rollout before
-            _same("owner", self.owner, ((key, value) for key, value in self._owners(database) if key in self.owner))
+        """Check every payload, action, feedback and result against what the log says of it."""
         _same("payload", self.payload, self._payloads(database))
         _same("feedback", self.feedback, self._feedback(database))
         _same("result", self.result, self._results(database))
@@ -227,11 +221,6 @@ class Digests:
         ):  # a ledger that no verifier has opened since there are episodes has none
             _same("episode", self.episode, self._episodes(database))
             _same("action", self.action, self._actions(database))
-
-    @staticmethod
-    def _owners(database: Database) -> Iterator[tuple[object, str]]:
-        for row in database.query("SELECT id, principal, season, policy FROM rollouts"):
-            yield row["id"], f"{row['principal']} {row['season']} {row['policy']}"
 
     @staticmethod
     def _payloads(database: Database) -> Iterator[tuple[object, str]]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import FastAPI, Path, Response
 
+from openfingym.digests import canonical_json
 from openfingym.receipts.tiles import TilePath
-from openfingym.verifiers.answers import ReceiptDocument
+from openfingym.verifiers.answers import ReceiptDocument, VerifiedResult
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollout import Rollout
@@ -56,6 +57,16 @@ def add_receipt_routes(
         if found is None:
             raise Problem("not-found", "The log is not as long.")
         return Response(found, media_type=BINARY)
+
+    @app.get("/v1/rollouts/{rollout_id}/result", response_model=VerifiedResult, **common)
+    async def result(rollout: Rollout = the_rollout, caller: Caller = the_caller) -> Response:
+        """The result of a finished rollout in canonical JSON: without ``log_head``, what the log's digest is of, where
+        all of it is told.
+        """
+        if rollout.result is None:
+            raise Problem("not-found", "This rollout has no result yet.")
+        told = rollout.result if caller.operator else service.told(rollout)
+        return Response(canonical_json(told), media_type="application/json")
 
     @app.get("/v1/rollouts/{rollout_id}/receipt", response_model=ReceiptDocument, **common)
     async def of_rollout(rollout: Rollout = the_rollout) -> Response:

@@ -77,6 +77,7 @@ class Service:
         policy: Policy = LOCAL,
         tapes: TapePolicy | None = None,
         void_after_s: float | None = None,
+        origin: str | None = None,
     ) -> None:
         """Restore the rollouts of the ledger; blocks until every light submission that was accepted has been scored.
 
@@ -88,10 +89,11 @@ class Service:
             tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None leaves it to
                 the policy.
             void_after_s: seconds after its evaluation time that a question is void without a truth; None for two weeks.
+            origin: name of the log; None for the one it has, or a random one.
         """
         self.tasks = tasks
         self.ledger = ledger
-        self.receipts = Receipts(ledger, load_signing_key(ledger.path.parent))
+        self.receipts = Receipts(ledger, load_signing_key(ledger.path.parent, origin))
         self.policy = policy
         self.members = Membership(ledger, policy)
         self._threads = ThreadPoolExecutor(

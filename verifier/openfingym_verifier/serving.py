@@ -124,6 +124,7 @@ def serve(
     resolve_every_s: float | None = None,
     void_after_s: float | None = None,
     wait_s: float = 0.0,
+    origin: str | None = None,
     on_ready: Callable[[list[str], Callable[[], None]], None] | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM, in a process that does nothing else: files it makes are its user's alone from now
@@ -143,6 +144,7 @@ def serve(
         resolve_every_s: seconds between two looks for questions that are due; None to resolve on request alone.
         void_after_s: seconds after its evaluation time that a question is void without a truth; None for two weeks.
         wait_s: seconds to wait for another verifier that uses the state directory.
+        origin: name of the log, which its checkpoints and its key bear; None for the one it has, or a random one.
         on_ready: called once, on the event loop, with the addresses and a thread-safe function that stops the server.
 
     Raises:
@@ -177,7 +179,7 @@ def serve(
         tokens = TokenIssuer(load_key(state / "token.key"), admin_token, monitor_token)
         protocol = bounded_protocol()
         sockets = stack.enter_context(_listen(address))
-        service = Service(tasks, ledger, policy=POLICIES[policy], tapes=tapes, void_after_s=void_after_s)
+        service = Service(tasks, ledger, policy=POLICIES[policy], tapes=tapes, origin=origin, void_after_s=void_after_s)
         stack.callback(service.close)
         app = http.build_app(service, tokens, body_timeout_s=body_timeout_s, version=_version())
         # What was loaded stays; the collector need not look at it again and again.

@@ -32,6 +32,8 @@ CREATE TRIGGER tree_no_replace BEFORE INSERT ON tree
 WHEN EXISTS (SELECT 1 FROM tree WHERE level = NEW.level AND n = NEW.n)
 BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 """
+VERSION = 6
+"""Format of the ledger that first has it."""
 MOST_KNOWN = 1 << 16
 """Hashes of inner nodes that are kept in memory, some 10 MB."""
 

@@ -17,7 +17,7 @@ from openfingym.questions.markets import answer_together, market_of, midpoint
 from openfingym.questions.payouts import evidence, exact, instant_ns, truth_of
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.query import require_query
-from openfingym.questions.web import NotThereError, Web, base_url, require_same
+from openfingym.questions.web import NotThereError, Web, base_url, reading, require_same
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question
@@ -58,6 +58,7 @@ class Kalshi:
                 f"question {question.id}: its outcomes are {list(named)}; a market of Kalshi has Yes and No"
             )
 
+    @reading()
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
         """The middle of bid and ask; None of a market that does not trade, or has no orders."""
         self.check(question)

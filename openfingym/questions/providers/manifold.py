@@ -17,7 +17,7 @@ from openfingym.questions.markets import answer_together, market_of
 from openfingym.questions.payouts import evidence, exact, instant_ns, place, truth_of
 from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
-from openfingym.questions.web import NotThereError, Web, base_url, require_same
+from openfingym.questions.web import NotThereError, Web, base_url, reading, require_same
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question
@@ -55,6 +55,7 @@ class Manifold:
                 "id of a market (not its slug, which may be changed)"
             )
 
+    @reading()
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
         """The probability that the market shows; None of a closed one."""
         self.check(question)

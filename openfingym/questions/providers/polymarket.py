@@ -17,7 +17,7 @@ from openfingym.questions.markets import answer_together, market_of, midpoint
 from openfingym.questions.payouts import evidence, exact, instant_ns, listed, place, truth_of
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.query import require_query
-from openfingym.questions.web import NotThereError, Reply, Web, base_url, require_same
+from openfingym.questions.web import NotThereError, Reply, Web, base_url, reading, require_same
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question
@@ -64,6 +64,7 @@ class Polymarket:
                 "Gamma's number of the market, or its condition id (0x and 64 digits)"
             )
 
+    @reading()
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
         """The middle of the order book; None of a closed market, or where one side is empty."""
         self.check(question)

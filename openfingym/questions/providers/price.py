@@ -17,6 +17,7 @@ from openfingym.questions.prices.venue import NotYet, Price, PriceVenue
 from openfingym.questions.prices.yahoo import YahooPrices
 from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
+from openfingym.questions.web import reading
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Form, Question
@@ -48,6 +49,7 @@ class Prices:
         require_query(question, {"venue": str, "symbol": str, **level}, optional=venue.keys, forms=FORMS)
         venue.check(question)
 
+    @reading()
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
         """The newest price."""
         self.check(question)

@@ -21,7 +21,7 @@ from openfingym.questions.markets import answer_together
 from openfingym.questions.payouts import exact
 from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
-from openfingym.questions.web import Web, base_url
+from openfingym.questions.web import Web, base_url, reading
 
 if TYPE_CHECKING:
     from openfingym.data.sources.table import Block
@@ -89,6 +89,7 @@ class Releases:
             )
         _period(question)
 
+    @reading()
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
         """The last figure before the period asked for that stands there now."""
         self.check(question)

@@ -130,8 +130,9 @@ def _test(part: Floats, whole: Floats, overlap: int) -> tuple[float, float] | No
     try:
         found = diebold_mariano(shares, np.zeros(blocks), overlap, small_sample=True)
     except UsageError:
-        # The same difference in every block, for which there is no t: each had an even chance of either sign.
-        return math.copysign(math.inf, float(shares.sum())), 2.0 ** (1 - blocks)
+        # The same difference in every block, for which there is no t: each of those that do not overlap had an even
+        # chance of either sign.
+        return math.copysign(math.inf, float(shares.sum())), 2.0 ** (1 - blocks // overlap)
     return found.statistic, found.p_value
 
 

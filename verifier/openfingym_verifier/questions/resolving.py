@@ -108,9 +108,9 @@ class Resolver:
         # A second pass at the same time would ask everything twice, for nothing.
         async with self._turn:
             for clock, now_ns in {REAL_CLOCK: self._clocks.real(), **self._clocks.simulated}.items():
-                after = 0
-                while batch := await in_threads(self._threads, self._due, clock, now_ns, everything, after):
-                    after = batch[-1].row
+                due = await in_threads(self._threads, self._due, clock, now_ns, everything)
+                for start in range(0, len(due), BATCH):
+                    batch = await in_threads(self._threads, self._load, due[start : start + BATCH])
                     await self._resolve(done, batch, now_ns, void_after_ns)
         return done
 
@@ -156,18 +156,29 @@ class Resolver:
             results += written
         return results
 
-    def _due(self, clock: str, now_ns: int, everything: bool, after: int) -> list[Due]:
-        """The next questions to ask about: open ones, those that a pass left without scores, and those to ask again."""
+    def _due(self, clock: str, now_ns: int, everything: bool) -> list[int]:
+        """Rows of the questions to ask about: open ones, those that a pass left without scores, and those to ask again.
+
+        Each part is a range of one index, so that a look costs nothing where nothing is due.
+        """
         query = (
-            "SELECT id, content, state, attempts FROM questions WHERE clock = :clock AND id > :after AND"
-            " ((state IN ('pending', 'resolvable', 'error') AND evaluation_ns <= :now AND (:all OR due_ns <= :now))"
-            " OR state = 'resolved' OR (state IN ('scored', 'void') AND due_ns <= :now)) ORDER BY id LIMIT :limit"
+            "SELECT id FROM questions WHERE clock = :clock AND state IN ('pending', 'scored', 'void')"
+            " AND due_ns <= :now UNION ALL"
+            " SELECT id FROM questions WHERE clock = :clock AND state IN ('resolvable', 'error')"
+            " AND (:all OR due_ns <= :now)"
+            " UNION ALL SELECT id FROM questions WHERE clock = :clock AND state = 'resolved'"
         )
-        bound = {"clock": clock, "after": after, "now": now_ns, "all": everything, "limit": BATCH}
+        with self._ledger.read() as connection:
+            rows = connection.execute(query, {"clock": clock, "now": now_ns, "all": everything})
+            return sorted(row["id"] for row in rows)
+
+    def _load(self, rows: Sequence[int]) -> list[Due]:
+        among = "id IN (SELECT value FROM json_each(?))"
+        query = f"SELECT id, content, state, attempts FROM questions WHERE {among} ORDER BY id"  # noqa: S608  # a constant
         with self._ledger.read() as connection:
             return [
                 Due(row["id"], Question.from_dict(json.loads(row["content"])), row["state"], row["attempts"])
-                for row in connection.execute(query, bound)
+                for row in connection.execute(query, (json.dumps(rows),))
             ]
 
     async def _resolve(self, done: Pass, batch: Sequence[Due], now_ns: int, void_after_ns: int) -> None:

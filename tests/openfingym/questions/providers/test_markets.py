@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import time
 from decimal import Decimal
+from types import SimpleNamespace
 
 from openfingym.errors import DataError, VenueError
 from openfingym.questions import ProviderAnswer, markets, web
@@ -14,7 +16,7 @@ WAITING = ProviderAnswer("waiting", reason="not yet")
 
 def test_what_takes_too_long_is_left_for_the_next_time_and_what_was_answered_is_kept(monkeypatch):
     now = iter(range(0, 10_000, 100))
-    monkeypatch.setattr(markets.time, "monotonic", lambda: float(next(now)))
+    monkeypatch.setattr(markets, "time", SimpleNamespace(monotonic=lambda: float(next(now))))
     questions = [ask("manifold", {"market": f"m{number}"}, id=f"q{number}") for number in range(4)]
     found = answer_together(questions, market_of, lambda question: WAITING, lambda question, state: WAITING)
     assert found["q0"] == WAITING
@@ -45,8 +47,8 @@ def test_there_is_no_middle_of_an_empty_or_crossed_book():
 
 def test_requests_keep_the_distance_that_is_polite(monkeypatch):
     slept = []
-    monkeypatch.setattr(web.time, "sleep", slept.append)
-    monkeypatch.setattr(web.time, "monotonic", lambda: 1000.0)
+    clock = SimpleNamespace(sleep=slept.append, monotonic=lambda: 1000.0, time_ns=time.time_ns)
+    monkeypatch.setattr(web, "time", clock)
     with serve() as service:
         service.answers["/x"] = {}
         polite = Web(service.url, per_second=4.0)

@@ -51,7 +51,7 @@ def test_a_service_that_limits_us_is_left_alone_for_as_long_as_it_says(service):
     with pytest.raises(VenueError, match="waits for 60 s"):
         web.get("/x")
     service.answers["/x"] = {}
-    with pytest.raises(VenueError, match="wants 60 s of rest"):
+    with pytest.raises(VenueError, match=r"wants \d+ s of rest"):
         web.get("/x")
     assert len(service.asked) == 1
 

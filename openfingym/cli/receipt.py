@@ -1,0 +1,233 @@
+"""``openfingym receipt ...``: what proves a score to those who were not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from openfingym.cli.completion import complete_task
+from openfingym.cli.printable import printable
+from openfingym.cli.render import print_json, print_table
+from openfingym.cli.task import json_option, real_option
+from openfingym.errors import OpenFinGymError, ReceiptError, UsageError
+
+if TYPE_CHECKING:
+    from openfingym.receipts import Checkpoint, PublicKey, Receipt
+    from openfingym.verifiers.receipt_check import CheckedRun, Step
+
+RECEIPT_PATH = click.Path(path_type=Path)
+LONGEST = 300
+
+
+@click.group()
+def receipt() -> None:
+    """Show and check receipts: what proves a score to those who were not there."""
+
+
+@receipt.command()
+@click.argument("path", metavar="RUN|RECEIPT", type=RECEIPT_PATH)
+@click.option("--checkpoint", "only", flag_value="checkpoint", help="Print the signed checkpoint alone, to be kept.")
+@click.option("--key", "only", flag_value="key", help="Print the log's public key alone.")
+@click.option("--proof", type=click.IntRange(0), metavar="ENTRY", help="Print one entry's proof as a C2SP tlog-proof.")
+@json_option("an object")
+def show(path: Path, only: str | None, proof: int | None, as_json: bool) -> None:
+    """Show what a receipt says; nothing is checked."""
+    found = _read(path)
+    if proof is not None:
+        leaf = next((leaf for leaf in found.leaves if leaf.index == proof), None)
+        if leaf is None:
+            indices = ", ".join(str(leaf.index) for leaf in found.leaves)
+            raise UsageError(f"{path}: no entry {proof} in this receipt; it has {indices}")
+        click.echo(found.proof_text(leaf), nl=False)
+    elif only is not None:
+        click.echo(getattr(found, only), nl=only == "key")
+    elif as_json:
+        print_json(
+            {
+                "key": found.key,
+                "checkpoint": found.checkpoint,
+                "entries": [{"index": leaf.index, **leaf.document} for leaf in found.leaves],
+            }
+        )
+    else:
+        rows = [("key", printable(found.key)), *_lines("checkpoint", found.checkpoint)]
+        for leaf in found.leaves:
+            rows += [
+                (f"entry {leaf.index}", ""),
+                *((f"  {name}", _told(value)) for name, value in leaf.document.items()),
+            ]
+        print_table("", ["receipt of", printable(found.origin)], rows)
+
+
+@receipt.command()
+@click.argument("paths", metavar="RUN|RECEIPT...", nargs=-1, required=True, type=RECEIPT_PATH)
+@click.option(
+    "--key",
+    help="The log's public key, or a file with it. Default: the key that this machine knows the log by, else the one "
+    "in the receipt, which proves less.",
+)
+@click.option(
+    "--checkpoint",
+    "earlier",
+    type=RECEIPT_PATH,
+    help="A checkpoint that you kept, or a receipt: the log must go on from it, or lead to it.",
+)
+@click.option(
+    "--log",
+    metavar="WHERE",
+    help="Where the log's tiles are, to compare checkpoints of two sizes: a verifier, a state folder, or a folder with "
+    "tile/.",
+)
+@click.option("--opened", type=RECEIPT_PATH, help="Opened labels, from which the score is computed once more.")
+@json_option("a list, an object a receipt")
+@click.pass_context
+def verify(
+    ctx: click.Context,
+    paths: Sequence[Path],
+    key: str | None,
+    earlier: Path | None,
+    log: str | None,
+    opened: Path | None,
+    as_json: bool,
+) -> None:
+    """Check receipts, offline: of a run, also that its folder says what the log commits to.
+
+    The exit status is 7 where a receipt does not hold; which step failed, and at which entry, is on stderr. It is 6
+    where a file is missing or cannot be read.
+    """
+    given, documents, status = None if key is None else _key(key), [], 0
+    for path in paths:
+        try:
+            document = _verified(path, given, earlier, log, opened)
+        except OpenFinGymError as error:
+            document = _failed(path, error)
+            # What does not hold is worse than what cannot be read.
+            status = max(status, error.exit_code)
+            click.echo(printable(f"error: {document['reason']}"), err=True)
+        documents.append(document)
+        if not as_json and document["holds"]:
+            _print(document)
+    if as_json:
+        print_json(documents)
+    ctx.exit(status)
+
+
+@receipt.command("open")
+@click.argument("name", metavar="TASK", shell_complete=complete_task)
+@click.option("--out", required=True, type=RECEIPT_PATH, help="File to write, such as labels.npz.")
+@real_option
+def open_labels(name: str, real: bool, out: Path) -> None:
+    """Write the hidden data of a task, both folds, so that anybody can compute its scores once more.
+
+    The task's digest commits to them; whoever reads the file can hold it against that. From then on a score in this
+    task says nothing about who made it after reading.
+    """
+    from openfingym import catalog
+    from openfingym.packages.build import build
+    from openfingym.verifiers.opened import write_opened
+
+    digest = write_opened(build(catalog.load_task(name, real=real)), out)
+    click.echo(f"{out}: the hidden data of {name}, to which its digest commits by {digest}")
+    click.echo("warning: who has this file knows the answers; scores made from now on prove nothing", err=True)
+
+
+def _verified(
+    path: Path, key: PublicKey | None, earlier: Path | None, log: str | None, opened: Path | None
+) -> dict[str, object]:
+    """Check one receipt; what is printed of it."""
+    from openfingym.receipts import Checkpoint, PublicKey
+    from openfingym.verifiers.known_logs import known_key
+    from openfingym.verifiers.log_tiles import read_note, require_consistent
+    from openfingym.verifiers.receipt_check import Step, check_run
+
+    checked: CheckedRun | None = None
+    if path.is_dir():
+        checked = check_run(path, key)
+        found, checkpoint, pinned, steps = checked.receipt, checked.checkpoint, checked.key_pinned, list(checked.steps)
+    else:
+        found = _read(path)
+        key = key or known_key(found.origin)
+        checkpoint, pinned = found.checked(key), key is not None
+        steps = [
+            Step("signature", f"{checkpoint.origin}, {checkpoint.size:,} entries"),
+            *(Step("inclusion", f"entry {leaf.index} is in the log") for leaf in found.leaves),
+        ]
+    if earlier is not None:
+        other = Checkpoint.opened(read_note(earlier), PublicKey.parse(found.key))
+        steps.append(Step("consistency", require_consistent(other, checkpoint, log)))
+    if opened is not None:
+        from openfingym.verifiers.opened import check_score
+
+        if checked is None:
+            raise UsageError(f"{path}: a score is computed again of a run's folder, which holds the submission")
+        steps.append(check_score(path, checked, opened))
+    return _held(path, found, checkpoint, steps, pinned=pinned)
+
+
+def _held(
+    path: Path, found: Receipt, checkpoint: Checkpoint, steps: Sequence[Step], *, pinned: bool
+) -> dict[str, object]:
+    return {
+        "path": str(path),
+        "holds": True,
+        "reason": None,
+        "step": None,
+        "entry": None,
+        "origin": checkpoint.origin,
+        "size": checkpoint.size,
+        "key": found.key,
+        "key_pinned": pinned,
+        "steps": [{"step": step.name, "detail": step.detail} for step in steps],
+        "entries": [{"index": leaf.index, **leaf.document} for leaf in found.leaves],
+    }
+
+
+def _failed(path: Path, error: OpenFinGymError) -> dict[str, object]:
+    step, entry = (error.step, error.index) if isinstance(error, ReceiptError) else (None, None)
+    where = "" if step is None else f"{step}{'' if entry is None else f', entry {entry}'}: "
+    reason = f"{where}{error}" if str(error).startswith(str(path)) else f"{path}: {where}{error}"
+    return {"path": str(path), "holds": False, "reason": reason, "step": step, "entry": entry}
+
+
+def _print(document: dict[str, object]) -> None:
+    steps = document["steps"]
+    assert isinstance(steps, list)
+    for step in steps:
+        click.echo(printable(f"{step['step']:<12} {step['detail']}"))
+    if not document["key_pinned"]:
+        click.echo(
+            "warning: nobody vouches for the key, which is the receipt's own: it shows that nothing was changed since "
+            "whoever holds that key made it. Ask the log's operator for its key and give it with --key",
+            err=True,
+        )
+    click.echo(printable(f"{document['path']}: the receipt holds"))
+
+
+def _read(path: Path) -> Receipt:
+    """The receipt in a run's folder or in a file."""
+    from openfingym.verifiers.receipt_check import read_receipt, read_receipt_file
+
+    return read_receipt(path) if path.is_dir() else read_receipt_file(path)
+
+
+def _key(text: str) -> PublicKey:
+    """A public key, given as text or as a file."""
+    from openfingym.receipts import PublicKey
+
+    if "+" not in text or Path(text).is_file():
+        try:
+            text = Path(text).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{text}: neither a public key nor a file with one ({error})") from None
+    return PublicKey.parse(text)
+
+
+def _lines(name: str, text: str) -> list[tuple[str, str]]:
+    return [(name if i == 0 else "", printable(line)) for i, line in enumerate(text.rstrip("\n").split("\n"))]
+
+
+def _told(value: object) -> str:
+    return printable(str(value))[:LONGEST]

@@ -1,0 +1,163 @@
+"""Opened labels: the hidden half of a package in one file, which anybody can hold against the task's digest, and scores
+computed from it once more.
+
+The file is an ``.npz``: ``truth.json`` and every hidden array, byte for byte as the package was built with. Its digest
+is in the task's digest, which was stated before any rollout.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openfingym import catalog
+from openfingym.digests import canonical_json
+from openfingym.errors import DataError, OpenFinGymError, ReceiptError, StoreError, UsageError
+from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
+from openfingym.files.whole import store_errors
+from openfingym.packages.build import build
+from openfingym.packages.package import DOCUMENT_LIMIT, BuiltPackage, truth_digest
+from openfingym.verifiers.receipt_check import SUBMISSION_LIMIT, CheckedRun, Step, submission_of
+
+if TYPE_CHECKING:
+    from openfingym.kinds import Array
+
+TRUTH = "truth.json"
+MOST_BYTES = 4096 * MEGABYTE
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The same labels give the same file."""
+
+
+def write_opened(package: BuiltPackage, out: Path) -> str:
+    """Write the hidden arrays of a package for everybody to read; returns the digest that the task's commits to.
+
+    Args:
+        package: the built package.
+        out: file to write; it must not exist.
+
+    Raises:
+        DigestMismatchError: the hidden half is not what the package was built with.
+        StoreError: it cannot be read, or the file cannot be written.
+        UsageError: there is such a file.
+    """
+    names = sorted(package.read_truth())
+    try:
+        with store_errors(out), zipfile.ZipFile(out, "x") as archive:
+            for name in (TRUTH, *(f"{name}.npy" for name in names)):
+                archive.writestr(zipfile.ZipInfo(name, _EPOCH), read_bytes(package.truth, name, MOST_BYTES))
+    except FileExistsError:
+        raise UsageError(f"{out}: there is such a file; choose another name") from None
+    return package.manifest.truth_digest
+
+
+def read_opened(path: Path, package: BuiltPackage) -> dict[str, Array]:
+    """The hidden arrays of an opened file, which may be a stranger's, once they are those of the package.
+
+    Raises:
+        ReceiptError: they are not what the task's digest commits to.
+        UsageError: there is no such file.
+        DataError: it is no file of opened labels.
+    """
+    import numpy as np
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {member.filename: member for member in archive.infolist()}
+            stated = parse_json(_member(archive, members, TRUTH, DOCUMENT_LIMIT))
+            if not isinstance(stated, dict) or not isinstance(stated.get("arrays"), dict):
+                raise DataError(f"{path}: its {TRUTH} is no object with arrays")
+            contents = {name: _member(archive, members, f"{name}.npy", MOST_BYTES) for name in stated["arrays"]}
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except (OSError, ValueError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path}: not a file that `openfingym receipt open` wrote ({error})") from error
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    manifest = package.manifest
+    actual = {"public_digest": manifest.public_digest, "arrays": digests}
+    if stated != actual or truth_digest(actual) != manifest.truth_digest:
+        raise ReceiptError(
+            f"{path}: these are not the hidden arrays that the digest of {manifest.name} commits to: they were "
+            "changed, or are of another task",
+            step="score",
+        )
+    return {
+        name: np.lib.format.read_array(io.BytesIO(content), allow_pickle=False) for name, content in contents.items()
+    }
+
+
+def check_score(folder: Path, checked: CheckedRun, opened: Path) -> Step:
+    """Compute the score of a run once more from its submission and opened labels.
+
+    Args:
+        folder: folder of the run.
+        checked: what was checked of it, so that its submission and its result are the verifier's.
+        opened: file with the hidden arrays.
+
+    Raises:
+        ReceiptError: the score is another one, with the first figure that differs.
+        UsageError: the run has no score that follows from the package's labels; says why.
+    """
+    from openfingym_verifier.finalize import judge, scored_fields
+    from openfingym_verifier.truth import load_task
+
+    verified = checked.verified
+    submission = submission_of(folder, checked)
+    if verified.get("state") != "scored" or submission is None:
+        raise UsageError(f"{folder}: the run has no score to compute again; it is {verified.get('state')}")
+    if verified.get("disclosure") != "full":
+        raise UsageError(f"{folder}: the run was told its score {verified.get('disclosure')}, not to the last digit")
+    if verified.get("tape") != "given" or verified.get("session") is not None:
+        raise UsageError(f"{folder}: the run had hidden data of its own, which the labels of the package do not say")
+    package = _package(str(verified["task"]), str(verified["task_digest"]))
+    task = load_task(package, read_opened(opened, package))
+    values = read_array(folder, submission.relative_to(folder).as_posix(), SUBMISSION_LIMIT)
+    if values.shape != task.shape:
+        raise ReceiptError(
+            f"{submission}: of shape {list(values.shape)}, the task's is {list(task.shape)}", step="score"
+        )
+    baseline = task.grader.baseline_score()
+    found: dict[str, Any] = scored_fields(judge(task, task.grader.private_score(values), baseline))
+    found |= {"baseline_total": baseline.total, "baseline_metrics": baseline.metrics}
+    _compare(found, verified)
+    return Step(
+        "score", f"computed again from the labels: relative total {found['relative_total']!r}, to the last digit"
+    )
+
+
+def _compare(found: Mapping[str, Any], verified: Mapping[str, Any]) -> None:
+    for name, value in found.items():
+        if canonical_json(value) != canonical_json(verified.get(name)):
+            raise ReceiptError(
+                f"the labels give {name} = {str(value)[:200]}, and the receipt is of {str(verified.get(name))[:200]}",
+                step="score",
+            )
+
+
+def _package(name: str, digest: str) -> BuiltPackage:
+    """The built package of that digest."""
+    for real in (False, True):
+        try:
+            package = build(catalog.load_task(name, real=real))
+        except OpenFinGymError:
+            if real:
+                break
+            raise
+        if package.manifest.digest == digest:
+            return package
+    raise StoreError(
+        f"the task {name} of this installation has another digest than the run's, {digest[:16]}…; score it with the "
+        "version of openfingym, and the data, that the run was made with"
+    )
+
+
+def _member(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str, most: int) -> bytes:
+    member = members[name]
+    if member.file_size > most:
+        raise ValueError(f"{name} is larger than {most:,} bytes")
+    # What is packed may unpack to more than it states: no more than that is read.
+    with archive.open(member) as stream:
+        return stream.read(member.file_size)

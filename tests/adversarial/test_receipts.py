@@ -1,0 +1,365 @@
+"""Nothing of a receipt, a checkpoint or a ledger can be changed without being found: 10,000 random bytes, and the
+attacks that somebody with a plan would try.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sqlite_utils
+
+from openfingym.catalog import load_task
+from openfingym.errors import OpenFinGymError, ReceiptError, StoreError, SubmissionError, VerifierError
+from openfingym.packages.build import build
+from openfingym.receipts import Checkpoint, PublicKey, Receipt, SigningKey
+from openfingym.receipts.merkle import leaf_hash, node_hash
+from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
+from openfingym.rollouts.launcher import run
+from openfingym.verifiers import VerifierAddress
+from openfingym.verifiers.log_tiles import require_consistent
+from openfingym.verifiers.opened import check_score, read_opened, write_opened
+from openfingym.verifiers.receipt_check import PROVEN, check_run, is_backed
+from openfingym_verifier import log
+from openfingym_verifier.embedded import EmbeddedVerifier
+
+TASK = "treasury-forecast"
+RECEIPTS, CHECKPOINTS, ROWS, FILES = 4500, 3000, 1900, 600
+"""Random changes of each: 10,000 together."""
+RATIONING = {
+    "rollouts": {"last_refusal", "bucket_tokens", "bucket_ns"},
+    "submissions": {"id", "idempotency_key", "body_digest"},
+    "payloads": {"submission"},
+    "seasons": {"id"},
+}
+"""Columns that the log does not state, and that no score depends on: rationing, and numbers that tables are joined by,
+which are found where they lead elsewhere.
+"""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A run in its folder, and the state folder of the verifier that scored it."""
+
+    folder: Path
+    state: Path
+    key: PublicKey
+    early: str
+    """A checkpoint from before the run."""
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    root = tmp_path_factory.mktemp("receipts")
+    package = build(load_task(TASK))
+    with EmbeddedVerifier.start([package], root / "state") as embedded:
+        address = VerifierAddress(str(embedded.uds), embedded.admin_token)
+        with contextlib.closing(address.connect()) as client:
+            client.add_participant("somebody")
+            client.add_participant("somebody-else")
+            client.revoke_participant("somebody-else")
+            ticket = client.create_rollout(TASK, agent="other", seed=3)
+            with pytest.raises(SubmissionError):
+                client.submit(ticket.token, np.zeros(3))
+            for scale in (0.001, 0.002):
+                values = np.random.default_rng(1).standard_normal(package.manifest.submission_shape) * scale
+                client.submit(ticket.token, values)
+            client.finalize(ticket.rollout_id)
+            early = client.checkpoint()
+        result = run(TASK, "naive", backend="inline", verifier=address, out=root / "runs")
+        with contextlib.closing(address.connect()) as client:
+            client.close_season()
+    assert result.path is not None
+    key = PublicKey.parse(Receipt.from_json((result.path / RECEIPT).read_bytes()).key)
+    return Scene(result.path, root / "state", key, early)
+
+
+@pytest.fixture
+def folder(scene: Scene, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(scene.folder, tmp_path / scene.folder.name))
+
+
+def changed(content: bytes, rng: np.random.Generator) -> bytes:
+    """One byte changed to any other."""
+    place = int(rng.integers(len(content)))
+    return content[:place] + bytes([content[place] ^ int(rng.integers(1, 256))]) + content[place + 1 :]
+
+
+def test_any_byte_of_a_receipt(scene: Scene) -> None:
+    content, rng = (scene.folder / RECEIPT).read_bytes(), np.random.default_rng(1)
+    assert Receipt.from_json(content).checked(scene.key)
+    unfound = 0
+    for _ in range(RECEIPTS):
+        other = changed(content, rng)
+        try:
+            found = Receipt.from_json(other)
+            found.checked(scene.key)
+        except ReceiptError:
+            continue
+        unfound += 1
+        # The line's end is no part of the document.
+        assert found == Receipt.from_json(content)
+        assert other.split() == content.split()
+    assert unfound < RECEIPTS / 100
+
+
+def test_any_byte_of_a_checkpoint(scene: Scene) -> None:
+    note, rng = scene.early.encode(), np.random.default_rng(2)
+    assert Checkpoint.opened(scene.early, scene.key).size > 0
+    for _ in range(CHECKPOINTS):
+        with pytest.raises((ReceiptError, UnicodeDecodeError)):
+            Checkpoint.opened(changed(note, rng).decode(), scene.key)
+
+
+def test_any_byte_of_a_runs_files(scene: Scene, folder: Path) -> None:
+    rng, missed = np.random.default_rng(3), Counter[str]()
+    for i in range(FILES):
+        name = (RECEIPT, VERIFIED, RESULT, "submissions/1.npy")[i % 4]
+        path = folder / name
+        content = path.read_bytes()
+        path.write_bytes(changed(content, rng))
+        try:
+            check_run(folder, scene.key)
+        except OpenFinGymError as error:
+            assert isinstance(error, ReceiptError | StoreError)  # noqa: PT017  # which of the two depends on the byte
+        else:
+            missed[name] += 1
+            if name == RESULT:
+                # What the launcher says of itself, which nothing proves; or the space between two values.
+                ours, theirs = read_run(folder).to_dict(), read_run(scene.folder).to_dict()
+                assert {key: ours[key] for key in PROVEN} == {key: theirs[key] for key in PROVEN}
+                assert ours["state"] == theirs["state"]
+            elif name == VERIFIED:
+                pytest.fail("a canonical document has no byte to spare")
+            elif name == RECEIPT:
+                assert Receipt.from_json(path.read_bytes()) == Receipt.from_json(content)
+            else:
+                # NumPy's header is padded with spaces; the values are all there.
+                assert np.load(path).tobytes() == np.load(scene.folder / name).tobytes()
+        path.write_bytes(content)
+    assert missed[RESULT] < FILES / 4
+    check_run(folder, scene.key)
+
+
+@pytest.fixture
+def ledger(scene: Scene) -> Iterator[sqlite3.Connection]:
+    """The ledger in memory, without the triggers that whoever owns the file would drop."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
+        with contextlib.closing(sqlite3.connect(scene.state / "ledger.db")) as connection:
+            connection.backup(memory)
+        for (name,) in memory.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            memory.execute(f"DROP TRIGGER {name}")
+        yield memory
+
+
+def cells(connection: sqlite3.Connection) -> list[tuple[str, int, str, str]]:
+    """Table, row, column and type of every value of the ledger that the log speaks for."""
+    found = []
+    for table in ("log", "rollouts", "submissions", "payloads", "participants", "seasons"):
+        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+        for column in columns:
+            if column not in RATIONING.get(table, ()):
+                query = f"SELECT rowid, typeof({column}) FROM {table} WHERE {column} IS NOT NULL"
+                found += [(table, rowid, column, kind) for rowid, kind in connection.execute(query)]
+    return found
+
+
+def test_any_byte_of_a_ledgers_rows(ledger: sqlite3.Connection) -> None:
+    rng = np.random.default_rng(4)
+    database = sqlite_utils.Database(ledger, recursive_triggers=False, execute_plugins=False)
+    log._verify(database, None, None)
+    every = cells(ledger)
+    for _ in range(ROWS):
+        table, rowid, column, kind = every[int(rng.integers(len(every)))]
+        (value,) = ledger.execute(f"SELECT CAST({column} AS BLOB) FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
+        if not value:
+            continue
+        other = changed(value, rng)
+        ledger.execute("SAVEPOINT before")
+        stored = "?" if kind == "blob" else "CAST(? AS TEXT)"
+        try:
+            # What begins with a digit is a number to SQLite, as it is written.
+            ledger.execute(f"UPDATE {table} SET {column} = {stored} WHERE rowid = ?", (other, rowid))
+        except sqlite3.IntegrityError:  # its own rules refuse it already
+            ledger.execute("ROLLBACK TO before")
+            continue
+        (now,) = ledger.execute(f"SELECT CAST({column} AS BLOB) FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
+        try:
+            log._verify(database, None, None)
+        except (VerifierError, sqlite3.DatabaseError, ValueError, KeyError):
+            pass
+        else:
+            assert now == value, f"{table}.{column} of {rowid}: {value[:80]!r} became {now[:80]!r}"
+        ledger.execute("ROLLBACK TO before")
+    log._verify(database, None, None)
+
+
+FORGED: dict[str, tuple[str, str, object]] = {
+    "a better score": (RESULT, "relative_total", 0.1),
+    "another agent": (RESULT, "agent", "mine"),
+    "another task": (RESULT, "task", "fx-forecast"),
+    "another rollout": (RESULT, "rollout_id", "r" + "0" * 20),
+    "no flags": (RESULT, "budget", 1),
+    "another state": (RESULT, "state", "rejected"),
+    "a better score in both": (VERIFIED, "relative_total", 0.1),
+    "a score that is told rounded": (VERIFIED, "disclosure", "rounded"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_result(scene: Scene, folder: Path, name: str) -> None:
+    file, field, value = FORGED[name]
+    for path in {folder / RESULT, folder / file}:
+        path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
+    with pytest.raises(ReceiptError) as caught:
+        check_run(folder, scene.key)
+    assert caught.value.step in {"result", "entry"}
+    assert not is_backed(folder, read_run(folder))
+
+
+def test_a_log_of_ones_own(scene: Scene, folder: Path) -> None:
+    """Everything is forged consistently, under a key that the forger made: only whoever has the true key sees it."""
+    entry = json.loads(Receipt.from_json((folder / RECEIPT).read_bytes()).leaves[1].entry)
+    for path in (folder / RESULT, folder / VERIFIED):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"relative_total": 0.1}))
+    verified = json.loads((folder / VERIFIED).read_text())
+    verified.pop("log_head")
+    from openfingym.digests import canonical_json, sha256_of_json
+    from openfingym.receipts.receipt import Leaf
+
+    accepted = Receipt.from_json((folder / RECEIPT).read_bytes()).leaves[0].entry
+    finalized = canonical_json({**entry, "result": sha256_of_json(verified)}).decode()
+    hashes = [leaf_hash(text.encode()) for text in (accepted, finalized)]
+    for name, found in ((scene.key.name, False), ("openfingym.local/elsewhere", True)):
+        key = SigningKey(name, bytes(32))
+        note = Checkpoint(name, 2, node_hash(*hashes)).signed(key)
+        leaves = (Leaf(0, accepted, (hashes[1],)), Leaf(1, finalized, (hashes[0],)))
+        (folder / RECEIPT).write_bytes(Receipt(str(key.public), note, leaves).to_json())
+        with pytest.raises(ReceiptError, match="is by the key") as caught:
+            check_run(folder, scene.key)
+        assert caught.value.step == "signature"
+        if found:
+            # Nobody here knows that log: the receipt holds in itself, and it is said that the key is not pinned.
+            assert not check_run(folder).key_pinned
+        else:
+            with pytest.raises(ReceiptError, match="is by the key"):
+                check_run(folder)
+
+
+def test_an_earlier_submission_is_not_the_one_that_was_scored(scene: Scene, tmp_path: Path) -> None:
+    """Two submissions were accepted; the receipt of the first proves that it was made, not that it was scored."""
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.receipts import Receipts, load_signing_key
+
+    with contextlib.closing(Ledger(scene.state)) as ledger:
+        receipts = Receipts(ledger, load_signing_key(scene.state))
+        with ledger.read() as connection:
+            query = (
+                "SELECT seq, rollout_id, entry FROM log WHERE entry LIKE '%\"accepted\"%' OR entry LIKE '%finalized%'"
+            )
+            rows = [tuple(row) for row in connection.execute(query)]
+        rollout = rows[0][1]
+        first, second, end = (seq for seq, name, _ in rows if name == rollout)
+        verified = ledger.rollout(rollout)
+        assert verified is not None
+        assert receipts.of_rollout(rollout) == receipts.of_entries([second, end])
+        folder = Path(shutil.copytree(scene.folder, tmp_path / rollout))
+        result = json.loads((folder / RESULT).read_text())
+        (folder / RESULT).write_text(json.dumps(result | verified[0].result | {"rollout_id": rollout}))
+        (folder / VERIFIED).write_text(json.dumps(verified[0].result))
+        for n in (1, 2):
+            values = np.frombuffer(ledger.payload(rollout, n) or b"", "<f8")
+            np.save(folder / "submissions" / f"{n}.npy", values)
+        (folder / RECEIPT).write_bytes(receipts.of_entries([second, end]).to_json())
+        assert check_run(folder).verified["submissions_accepted"] == 2
+        for rows_told, reason in (
+            ([first, end], "not the submission that was scored"),
+            ([end], "does not say which"),
+            ([first, second, end], "not the submission"),
+            ([second], "not the end of rollout"),
+        ):
+            (folder / RECEIPT).write_bytes(receipts.of_entries(rows_told).to_json())
+            with pytest.raises(ReceiptError, match=reason):
+                check_run(folder)
+
+
+def test_two_histories_of_one_log(scene: Scene) -> None:
+    early = Checkpoint.opened(scene.early, scene.key)
+    receipt = Receipt.from_json((scene.folder / RECEIPT).read_bytes())
+    late = receipt.checked(scene.key)
+    assert early.size < late.size
+    assert "begin with" in require_consistent(early, late, str(scene.state))
+    assert require_consistent(late, early, str(scene.state)) == require_consistent(early, late, str(scene.state))
+    forged = Checkpoint(early.origin, early.size, leaf_hash(b"another history"))
+    for other in (forged, Checkpoint(late.origin, late.size, forged.root), Checkpoint(late.origin, 0, forged.root)):
+        with pytest.raises(ReceiptError, match="two histories") as caught:
+            require_consistent(other, late, str(scene.state))
+        assert caught.value.step == "consistency"
+    with pytest.raises(ReceiptError, match="of two logs"):
+        require_consistent(Checkpoint("elsewhere", early.size, early.root), late, str(scene.state))
+
+
+def test_the_score_follows_from_opened_labels(scene: Scene, folder: Path, tmp_path: Path) -> None:
+    package = build(load_task(TASK))
+    write_opened(package, tmp_path / "labels.npz")
+    checked = check_run(folder, scene.key)
+    assert check_score(folder, checked, tmp_path / "labels.npz").name == "score"
+    # The verifier itself lied: its log commits to a score that the labels do not give.
+    lied = dict(checked.verified) | {"relative_total": 0.5}
+    object.__setattr__(checked, "verified", lied)
+    with pytest.raises(ReceiptError, match="the labels give relative_total") as caught:
+        check_score(folder, checked, tmp_path / "labels.npz")
+    assert caught.value.step == "score"
+
+
+def test_other_labels_are_not_what_the_digest_commits_to(tmp_path: Path) -> None:
+    import zipfile
+
+    package = build(load_task(TASK))
+    write_opened(package, tmp_path / "labels.npz")
+    with zipfile.ZipFile(tmp_path / "labels.npz") as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    content, rng = (tmp_path / "labels.npz").read_bytes(), np.random.default_rng(5)
+    for _ in range(40):
+        (tmp_path / "other.npz").write_bytes(changed(content, rng))
+        try:
+            found = read_opened(tmp_path / "other.npz", package)
+        except OpenFinGymError:
+            continue
+        # A byte of the archive's own notes, such as a date.
+        assert all(np.array_equal(array, package.read_truth()[name]) for name, array in found.items())
+    name = next(name for name in contents if name.endswith(".npy"))
+    forged = contents | {name: contents[name][:-1] + bytes([contents[name][-1] ^ 1])}
+    stated = json.loads(forged["truth.json"])
+    from openfingym.digests import sha256_of
+
+    honest_list = dict(forged)
+    forged["truth.json"] = json.dumps(
+        stated | {"arrays": stated["arrays"] | {name.removesuffix(".npy"): sha256_of(forged[name])}}
+    ).encode()
+    for parts in (forged, honest_list):
+        with zipfile.ZipFile(tmp_path / "forged.npz", "w") as archive:
+            for part, text in parts.items():
+                archive.writestr(part, text)
+        with pytest.raises(ReceiptError, match="not the hidden arrays"):
+            read_opened(tmp_path / "forged.npz", package)
+
+
+def test_the_id_of_a_key_says_nothing_alone(scene: Scene) -> None:
+    """Four bytes are found by trying: a signature by another key under the same name and id does not pass."""
+    note = scene.early
+    line = note.splitlines()[-1]
+    other = SigningKey(scene.key.name, bytes(32))
+    text = note.partition("\n\n")[0] + "\n"
+    forged = base64.b64encode(scene.key.id + other.sign(text.encode())).decode()
+    with pytest.raises(ReceiptError, match="is not signed by"):
+        Checkpoint.opened(note.replace(line.split()[-1], forged), scene.key)

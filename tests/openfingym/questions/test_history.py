@@ -1,0 +1,158 @@
+"""Past seasons are read whole, from this library's own lines and from ForecastBench's sets, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from openfingym.errors import UsageError
+from openfingym.questions import moment_ns
+from openfingym.questions.history import read_history
+
+DUE = "2024-07-21"
+SERIES = {
+    "id": "DGS10",
+    "source": "fred",
+    "question": "Will it have increased by {resolution_date} as compared to {forecast_due_date}?",
+    "resolution_criteria": "As FRED says.",
+    "background": "N/A",
+    "market_info_open_datetime": "N/A",
+    "market_info_close_datetime": "N/A",
+    "freeze_datetime": "2024-07-12T00:00:00+00:00",
+    "freeze_datetime_value": "4.18",
+    "url": "https://fred.stlouisfed.org/series/DGS10",
+    "resolution_dates": ["2024-07-28", "2024-08-20"],
+    "forecast_due_date": DUE,
+}
+MARKET = {**SERIES, "id": "m1", "source": "manifold", "resolution_dates": "N/A", "freeze_datetime_value": "0.25"}
+OPEN = {**MARKET, "id": "m2"}
+
+
+def resolution(question: dict[str, Any], date: str, value: float | None, **more: Any) -> dict[str, Any]:
+    own = {"id": question["id"], "source": question["source"], "direction": None, "resolution_date": date}
+    return {**own, "resolved_to": value, "resolved": True, **more}
+
+
+def forecast(question: dict[str, Any], p: Any, date: str | None = None) -> dict[str, Any]:
+    return {"id": question["id"], "source": question["source"], "forecast": p, "resolution_date": date, "reasoning": ""}
+
+
+RESOLUTIONS = [
+    resolution(SERIES, "2024-07-28", 1.0),
+    resolution(SERIES, "2024-08-20", 0.0),
+    resolution(MARKET, "2024-07-28", 0.5),
+    resolution(OPEN, "2024-07-28", 0.88, resolved=False),
+]
+FORECASTS = [forecast(SERIES, 0.7, "2024-07-28"), forecast(SERIES, 0.6, "2024-08-20"), forecast(MARKET, 0.4),
+             forecast(OPEN, 0.9)]  # fmt: skip
+OWN = {
+    "id": "cpi", "text": "What is CPI?", "form": "value", "unit": "percent", "measure": "ratio",
+    "generated": "2025-10-23T08:00:00+02:00", "deadline": "2025-10-26T02:30:00+02:00",
+    "evaluation": "2025-10-26T02:30:00+01:00", "truth": 3.0,
+}  # fmt: skip
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def write(name: str, lines: list[Any]) -> Path:
+        path = tmp_path / name
+        path.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in lines) + "\n")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def season(write: Callable[..., Path], tmp_path: Path) -> list[Path]:
+    """A set of each sort: questions as lines, resolutions and forecasts as the files that are published."""
+    paths = [write("questions.jsonl", [SERIES, MARKET, OPEN])]
+    for name, values in (("resolutions", RESOLUTIONS), ("forecasts", FORECASTS)):
+        paths.append(tmp_path / f"{name}.json")
+        paths[-1].write_text(json.dumps({"forecast_due_date": DUE, "model": "M", "organization": "O", name: values}))
+    return paths
+
+
+def test_forecastbench_sets_are_read_by_their_own_names(season: list[Path]) -> None:
+    found = read_history(season, clock="replay")
+    names = [f"{DUE}/fred/DGS10/2024-07-28", f"{DUE}/fred/DGS10/2024-08-20"]
+    markets = [f"{DUE}/manifold/m1/2024-07-28", f"{DUE}/manifold/m2/2024-07-28"]
+    assert [one.id for one in found.questions] == names + markets
+    assert found.questions[0].text == "Will it have increased by 2024-07-28 as compared to 2024-07-21?"
+    assert found.questions[0].deadline_ns == moment_ns("2024-07-22T00:00:00Z")
+    assert found.questions[0].evaluation_ns == moment_ns("2024-07-29T00:00:00Z")
+    truths = {one["question"]: one for one in found.truths}
+    assert [truths[name]["truth"] for name in names + markets] == [1.0, 0.0, 0.5, None]
+    assert "not resolved" in truths[markets[1]]["reason"], "a price is no truth"
+    assert truths[names[0]]["reference"] is None, "the value of a series is no probability"
+    assert truths[markets[0]]["reference"]["probability"] == 0.25
+    assert [(one.question, one.answer["probability"], one.agent) for one in found.forecasts] == [
+        (name, p, "O/M") for name, p in zip(names + markets, (0.7, 0.6, 0.4, 0.9), strict=True)
+    ]
+
+
+def test_times_have_zones_so_that_a_change_of_the_clocks_is_an_hour(write: Callable[..., Path]) -> None:
+    made = {"question": "cpi", "answer": {"value": 3.1, "unit": "percent"}, "agent": "a"}
+    found = read_history([write("own.jsonl", [OWN, {**made, "at": "2025-10-26T00:29:00Z"}])], clock="c")
+    (asked,) = found.questions
+    assert asked.evaluation_ns - asked.deadline_ns == 3_600_000_000_000
+    assert (asked.clock, asked.provider, found.forecasts[0].at_ns < asked.deadline_ns) == ("c", "recorded", True)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("<html>", ":2: not JSON"),
+        ("[1]", ":2: list, expected an object"),
+        ({"hello": 1}, "is no question, resolution or forecast"),
+        ({**OWN, "id": "x", "deadline": "2025-10-26T02:30:00"}, "no time zone"),
+        ({**OWN, "id": "x", "truth": None}, "neither a truth nor void"),
+        ({**OWN, "id": "x", "truth": float("nan")}, ":2: "),
+        ({**OWN, "id": "x", "generated": "2026-01-01T00:00:00Z"}, "in this order"),
+        ({**OWN, "text": "Another?"}, "another question before"),
+        ({**SERIES, "freeze_datetime": "yesterday"}, "no time"),
+        ({**MARKET, "freeze_datetime_value": "4.18"}, "no probability"),
+        (SERIES, "no resolution is given"),
+        (RESOLUTIONS[0], "which nothing asks"),
+        (resolution(SERIES, "2024-07-28", 1.5), "no probability"),
+        ({**forecast(SERIES, 0.5), "model": "m"}, "which nothing asks"),
+        (forecast(SERIES, 0.5), "names no model"),
+        ({"question": "cpi", "answer": {"value": 3.1, "unit": "USD"}, "agent": "a"}, "is in percent"),
+        ({"question": "cpi", "answer": {"value": 3.1}, "agent": "a"}, "unit and value"),
+        ({"question": "cpi", "answer": {"value": 3, "unit": "percent"}, "agent": "a", "at": "2026-01-01T00:00Z"},
+         "after its deadline"),
+        ({"question": "nobody", "answer": {}, "agent": "a"}, "which nothing asks"),
+    ],
+)  # fmt: skip
+def test_one_bad_line_and_nothing_is_read(write: Callable[..., Path], line: Any, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        read_history([write("season.jsonl", [OWN, line])], clock="c")
+
+
+def test_a_season_is_replayed_from_its_files_and_once(season: list[Path], tmp_path: Path) -> None:
+    from openfingym.cli import cli
+
+    def run(*arguments: str) -> Any:
+        place = ["--state-folder", str(tmp_path / "ledger"), "--json"]
+        done = CliRunner().invoke(cli, ["ledger", *arguments, *place], catch_exceptions=False, standalone_mode=False)
+        return json.loads(done.stdout)
+
+    found = run("import", *map(str, season))
+    assert (found["questions"], found["forecasts"], found["scored"], found["void"]) == (4, 4, 3, 1)
+    again = run("import", *map(str, season))
+    assert (again["scored"], again["void"]) == (0, 0)
+    status = run("status")
+    assert (status["forecasts"], status["questions"]["scored"], status["due"]) == (4, 3, 0)
+    assert all(row["simulated"] for row in run("list", "--state", "scored"))
+    shown = run("show", f"{DUE}/manifold/m1/2024-07-28")
+    (made,) = shown["forecasts"]
+    assert (made["loss"], made["market_loss"]) == (pytest.approx(0.01), pytest.approx(0.0625))
+    assert made["received_at"] == "2024-07-21T23:59:59Z"
+    run("resolve", f"{DUE}/manifold/m1/2024-07-28", "--outcome", "yes", "--evidence", "https://example.org")
+    shown = run("show", f"{DUE}/manifold/m1/2024-07-28")
+    assert [one["kind"] for one in shown["resolutions"]] == ["resolved", "correction"]
+    assert run("verify")["entries"] == run("status")["log_entries"]

@@ -1,0 +1,106 @@
+"""What the log states of rows of the other tables, beside the digests of what they hold.
+
+Not stated, and so not found when it is changed, is what a rollout's rationing goes by: the tokens of its bucket, its
+last refusal, the keys of repeated requests, and the count of disclosures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from openfingym.errors import VerifierError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlite_utils import Database
+
+CREATED = ("task", "task_digest", "agent", "seed", "budget", "expires_ns", "principal", "season", "policy", "tape")
+"""Columns of a rollout that its first entry states under the same names."""
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "rollouts": ("id",),
+    "submissions": ("rollout_id", "n"),
+    "episodes": ("rollout_id", "n"),
+    "participants": ("name",),
+    "seasons": ("name",),
+}
+"""Tables, and the columns that their rows are known by."""
+LARGE = frozenset({"result", "feedback"})
+"""Columns that are compared by their digests."""
+
+Row = dict[str, Any]
+
+
+class Statements:
+    """Rows as the log states them, column by column; a column that no entry speaks of is not compared."""
+
+    def __init__(self) -> None:
+        self._rows: defaultdict[str, dict[tuple[object, ...], Row]] = defaultdict(dict)
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Record what one entry states."""
+        rollout, at_ns = entry["rollout"], entry.get("at_ns")
+        row = self._rows["rollouts"].get((rollout,), {})
+        match entry:
+            case {"event": "rollout-created"}:
+                stated = {name: entry[name] for name in (*CREATED, "tape_commitment") if name in entry}
+                created = {"created_ns": at_ns, "session": entry.get("session"), "accepted": 0, "rejected": 0}
+                self._rows["rollouts"][rollout,] = {**stated, **created}
+            case {"event": "accepted", "submission": n}:
+                row["accepted"] = row.get("accepted", 0) + 1
+                self._rows["submissions"][rollout, n] = {"received_ns": at_ns}
+            case {"event": "played", "submission": n}:
+                self._rows["submissions"][rollout, n] = {"received_ns": at_ns}
+            case {"event": "rejected"}:
+                row["rejected"] = row.get("rejected", 0) + 1
+            case {"event": "episode-started", "episode": n, "fold": fold}:
+                row["accepted"] = row.get("accepted", 0) + (fold == "private")
+                self._rows["episodes"][rollout, n] = {"started_ns": at_ns}
+            case {"event": "finalized", "disclosure": disclosure}:
+                row["disclosure"] = disclosure
+            case {"event": "participant-added", "participant": name}:
+                digest = {"key_digest": entry["key"]} if "key" in entry else {}
+                self._rows["participants"][name,] = {"created_ns": at_ns, "revoked_ns": None, **digest}
+            case {"event": "participant-revoked", "participant": name}:
+                self._rows["participants"].setdefault((name,), {})["revoked_ns"] = at_ns
+            case {"event": "season-opened", "season": name}:
+                self._rows["seasons"][name,] = {"opened_ns": at_ns, "closed_ns": None}
+            case {"event": "season-closed", "season": name}:
+                self._rows["seasons"].setdefault((name,), {})["closed_ns"] = at_ns
+
+    def compare(self, database: Database) -> None:
+        """Check the rows.
+
+        Raises:
+            VerifierError: with the first row and column that is not what the log states.
+        """
+        tables = set(database.table_names())
+        for table, stated in self._rows.items():
+            if table in tables:
+                self._compare(database, table, stated)
+
+    @staticmethod
+    def _compare(database: Database, table: str, stated: Mapping[tuple[object, ...], Row]) -> None:
+        columns = [column.name for column in database[table].columns if column.name not in LARGE]
+        left = set(stated)
+        for found in database.query(f"SELECT {', '.join(columns)} FROM {table}"):  # noqa: S608  # names of its schema
+            key = tuple(found[name] for name in KEYS[table])
+            left.discard(key)
+            for name, value in stated.get(key, {}).items():
+                if name in found and not _same(name, found[name], value):
+                    raise VerifierError(
+                        f"the {name} of {' '.join(map(str, key))} in {table} is not the one in the log: "
+                        f"{str(found[name])[:80]!r}, where the log has {str(value)[:80]!r}"
+                    )
+        if left:
+            missing = min(" ".join(map(str, key)) for key in left)
+            raise VerifierError(f"{missing} is in the log but not in {table}")
+
+
+def _same(name: str, found: object, stated: object) -> bool:
+    if name == "session":
+        return (None if found is None else json.loads(str(found))) == stated
+    # A result that was held is released when its season is closed.
+    return found == stated or (name, stated, found) == ("disclosure", "held", "rounded")
