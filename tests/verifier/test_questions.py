@@ -236,6 +236,36 @@ def test_the_first_print_decides_and_later_ones_are_kept_beside_it(
     verify_chain(tmp_path)
 
 
+def test_later_prints_that_are_known_at_once_decide_nothing_and_are_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [START]
+    monkeypatch.setattr(clock, "now_ns", lambda: now[0])
+    second, third = resolved(2.4, vintage="second"), resolved(2.0, vintage="third")
+    provider = Scripted({"gdp": resolved(2.0, vintage="first", later=(second,))})
+
+    async def live() -> None:
+        async with service(tmp_path, provider) as own:
+            await own.ask([question("gdp", **REAL, form="value", unit="percent").to_dict()])
+            await own.forecast(OPERATOR, "gdp", {"value": 2.0, "unit": "percent"}, agent="a", version="")
+            now[0] = START + 2 * HOUR
+            await own.resolver.run()
+            for _ in range(2):
+                now[0] += 24 * HOUR
+                await own.resolver.run(everything=False)
+            provider.says["gdp"] = resolved(2.0, vintage="first", later=(second, third))
+            now[0] += 24 * HOUR
+            assert (await own.resolver.run(everything=False)).revised == 1
+            found = (await shown(own, "gdp"))["resolutions"]
+            assert [(one["kind"], one["truth"], one["vintage"]) for one in found] == [
+                ("resolved", 2.0, "first"), ("vintage", 2.4, "second"), ("vintage", 2.0, "third"),
+            ]  # fmt: skip
+            assert (await rows(own, "gdp"))[0]["loss"] == 0.0
+
+    run(live())
+    verify_chain(tmp_path)
+
+
 def test_who_forecast_after_the_outcome_was_known_counts_with_what_was_said_before(tmp_path: Path) -> None:
     provider = Scripted({"q": resolved(1.0, provider_ns=START + 1000)})
 
@@ -480,3 +510,21 @@ def test_digests_of_forecasts_cannot_be_guessed(tmp_path: Path) -> None:
     (first, _) = entries(tmp_path, "forecast")
     assert "0.5" not in str(first["payload"])
     assert first["reference"] is None
+
+
+def test_a_file_that_somebody_else_has_locked_refuses_for_a_moment_and_loses_nothing(tmp_path: Path) -> None:
+    async def live() -> None:
+        async with service(tmp_path, Scripted()) as own:
+            await own.ask([question("q").to_dict()])
+            await forecast(own, "q", 0.1)
+            own._ledger.writer._connection.execute("PRAGMA busy_timeout = 20")
+            with contextlib.closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                with pytest.raises(sqlite3.OperationalError, match="locked"):
+                    await forecast(own, "q", 0.2)
+                other.execute("ROLLBACK")
+            await forecast(own, "q", 0.3)
+            assert [row["answer"]["probability"] for row in await rows(own, "q")] == [0.1, 0.3]
+
+    run(live())
+    verify_chain(tmp_path)

@@ -74,7 +74,9 @@ def _checked(
         return answer
     try:
         if answer.status == "resolved":
-            check_truth(question, answer.truth)
+            for one in (answer, *answer.later):
+                check_truth(question, one.truth)
+                evidence_text(one.evidence)
         elif answer.status not in {"waiting", "void"}:
             return DataError(f"the provider says {str(answer.status)[:40]!r}, which means nothing")
         if answer.provider_ns is not None and answer.provider_ns > now_ns + AHEAD_NS:

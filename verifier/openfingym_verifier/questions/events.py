@@ -6,7 +6,7 @@ What is refused is returned, not raised: an operation that fails has those of it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from openfingym.digests import canonical_json, sha256_of_text
 from openfingym_verifier.problems import Problem
@@ -62,8 +62,7 @@ class QuestionAsked:
         return written.lastrowid
 
 
-@dataclass(frozen=True)
-class Receipt:
+class Receipt(NamedTuple):
     """What a forecaster gets for a forecast that is on the disk."""
 
     forecast: int
@@ -109,9 +108,8 @@ class Forecast:
         if self.idempotency_key is not None and (known := self._replayed(transaction)) is not None:
             return known
         # The condition is the last guard, whatever memory says. A simulated clock may have moved since it was read.
-        guard = _SIMULATED_GUARD if self.simulated else ""
         written = connection.execute(
-            _INSERT_FORECAST + guard,
+            _INSERT_SIMULATED if self.simulated else _INSERT_FORECAST,
             (
                 self.forecaster_id,
                 self.rollout_id,
@@ -182,7 +180,9 @@ _INSERT_FORECAST = (
     " reference, p, log_row) SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM log)"
     " FROM questions WHERE id = ? AND state = 'pending' AND deadline_ns > ?"
 )
-_SIMULATED_GUARD = " AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"
+_INSERT_SIMULATED = (
+    f"{_INSERT_FORECAST} AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"  # noqa: S608  # a constant
+)
 
 
 @dataclass(frozen=True)
@@ -350,6 +350,8 @@ class Resolved:
     due_ns: int
     """When the provider is asked again whether it still says so, by the question's clock."""
     reason: str = ""
+    later: Sequence[Resolution] = ()
+    """Later prints that are known already; they decide nothing."""
 
     def apply(self, transaction: Transaction) -> bool:
         """Write it; False where it was known already, and then nothing changes."""
@@ -364,6 +366,8 @@ class Resolved:
         if found.kind == "resolved" and found.provider_ns is not None:
             _leave_out_late(transaction, self.question_id, found.provider_ns)
         found.write(transaction, self.question_id, self.question, 1, self.reason)
+        for n, one in enumerate(self.later, 2):
+            one.write(transaction, self.question_id, self.question, n)
         return True
 
 
@@ -385,25 +389,29 @@ def _leave_out_late(transaction: Transaction, question_id: int, known_ns: int) -
 
 @dataclass(frozen=True)
 class Revised:
-    """The provider says something else of a question than it did before: kept beside the first, which decided."""
+    """The provider was asked again; what it says now and did not before is kept beside the first, which decided."""
 
     question_id: int
     question: str
-    resolution: Resolution | None
-    """Of the kind ``vintage`` or ``correction``; None where the provider said nothing."""
+    resolutions: Sequence[Resolution]
+    """Of the kind ``vintage`` or ``correction``, in their order; none where the provider said nothing."""
     due_ns: int
 
     def apply(self, transaction: Transaction) -> bool:
-        """Write it; False where it is the same as the latest, or nothing was resolved."""
-        connection, found = transaction.connection, self.resolution
-        latest = connection.execute(
-            "SELECT n, truth, vintage FROM resolutions WHERE question = ? ORDER BY n DESC LIMIT 1", (self.question_id,)
-        ).fetchone()
+        """Write what is new; False where nothing is."""
+        connection = transaction.connection
+        known = connection.execute(
+            "SELECT truth, vintage FROM resolutions WHERE question = ? ORDER BY n", (self.question_id,)
+        ).fetchall()
         connection.execute("UPDATE questions SET due_ns = ? WHERE id = ?", (self.due_ns, self.question_id))
-        if found is None or latest is None or (latest[1], latest[2]) == (found.truth, found.vintage):
-            return False
-        found.write(transaction, self.question_id, self.question, int(latest[0]) + 1)
-        return True
+        before = len(known)
+        for one in self.resolutions if known else ():
+            said = (one.truth, one.vintage)
+            # A print is known by its vintage; without one, only what was said last can be the same.
+            if said not in (known if one.vintage else known[-1:]):
+                one.write(transaction, self.question_id, self.question, len(known) + 1)
+                known.append(said)
+        return len(known) > before
 
 
 @dataclass(frozen=True)

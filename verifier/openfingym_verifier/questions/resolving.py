@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.questions.asking import Found
     from openfingym_verifier.questions.clocks import Clocks
+    from openfingym_verifier.questions.events import Resolution
     from openfingym_verifier.questions.providers import Providers
     from openfingym_verifier.writer import Transaction
 
@@ -225,15 +226,16 @@ class Resolver:
                 return "waiting", Postponed(one.row, name, False, reason, _later(one, now_ns), at_ns)
             reason = f"no truth in time{f': {reason}' if reason else ''}"
         kind: Literal["resolved", "void"] = "resolved" if answer.status == "resolved" else "void"
-        return kind, Resolved(one.row, name, resolution(kind, answer, at_ns), recheck(question, now_ns), reason)
+        later = [resolution("vintage", print_, at_ns) for print_ in answer.later] if kind == "resolved" else []
+        first = resolution(kind, answer, at_ns)
+        return kind, Resolved(one.row, name, first, recheck(question, now_ns), reason, later)
 
     def _revised(self, one: Due, answer: ProviderAnswer | OpenFinGymError, now_ns: int, at_ns: int) -> Revised:
-        due_ns = recheck(one.question, now_ns)
-        if isinstance(answer, OpenFinGymError) or answer.status == "waiting":
-            return Revised(one.row, one.question.id, None, due_ns)
-        return Revised(
-            one.row, one.question.id, resolution("vintage" if answer.vintage else "correction", answer, at_ns), due_ns
-        )
+        found: list[Resolution] = []
+        if not isinstance(answer, OpenFinGymError) and answer.status != "waiting":
+            prints = (answer, *answer.later)
+            found = [resolution("vintage" if one.vintage else "correction", one, at_ns) for one in prints]
+        return Revised(one.row, one.question.id, found, recheck(one.question, now_ns))
 
 
 def _later(one: Due, now_ns: int) -> int:

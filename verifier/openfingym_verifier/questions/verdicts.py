@@ -52,7 +52,7 @@ async def decide(
     at_ns = clocks.real()
     try:
         first = Resolved(known.row, question.id, resolution(kind, answer, at_ns), NEVER, reason)
-        later = Revised(known.row, question.id, resolution("correction", answer, at_ns), NEVER)
+        later = Revised(known.row, question.id, [resolution("correction", answer, at_ns)], NEVER)
     except (DataError, ValueError) as error:
         raise Problem("malformed-request", str(error)) from None
 
