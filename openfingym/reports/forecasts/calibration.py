@@ -13,7 +13,7 @@ from openfingym.reports.forecasts.sums import is_event
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.reports.forecasts.reading import Forecasts
+    from openfingym.reports.forecasts.columns import Forecasts
 
 BINS = 10
 """Bins of equal width; a probability on an edge is in the upper one, and 1 in the last."""

@@ -24,7 +24,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.reports.forecasts.reading import Forecasts
+    from openfingym.reports.forecasts.columns import Forecasts
     from openfingym.reports.forecasts.sums import Blocks
 
     Floats = NDArray[np.float64]

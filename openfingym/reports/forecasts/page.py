@@ -12,8 +12,8 @@ import numpy as np
 from openfingym.kinds.plots.plot import LinePlot, PlotCurve
 from openfingym.reports.charts import Scale, axes, shown
 from openfingym.reports.forecasts.calibration import Calibration
+from openfingym.reports.forecasts.columns import Forecaster
 from openfingym.reports.forecasts.estimates import Estimate
-from openfingym.reports.forecasts.reading import Forecaster
 from openfingym.reports.forecasts.report import ForecastReport, Row, Track
 from openfingym.reports.forecasts.standings import Pair, Standing
 from openfingym.reports.page import document, kind_notice, macro

@@ -8,15 +8,15 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from openfingym.errors import StoreError, UsageError
+from openfingym.reports.forecasts.columns import Coded, Forecaster, Forecasts, Questions
 
 if TYPE_CHECKING:
     import sqlite3
@@ -77,100 +77,6 @@ _DAY_NS = 24 * _HOUR_NS
 Where = Mapping[str, "str | Sequence[str]"]
 """What forecasts are looked at: by a column of questions or forecasters, a name or some, in which ``*`` and ``?`` stand
 for any text and any character."""
-
-
-class Forecaster(NamedTuple):
-    """Who forecasts: two principals that use the same names are two."""
-
-    agent: str
-    version: str
-    principal: str
-
-
-@dataclass(frozen=True, eq=False)
-class Coded:
-    """A text of every question, as the place of a name."""
-
-    names: tuple[str, ...]
-    codes: Places
-    """int32[questions]"""
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> Coded:
-        """Encode texts; names are in the order in which they come first."""
-        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        codes = np.fromiter(map(places.__getitem__, texts), dtype=np.int32, count=len(texts))
-        return cls(tuple(places), codes)
-
-
-@dataclass(frozen=True, eq=False)
-class Questions:
-    """Questions that are scored; arrays have a value for each."""
-
-    form: Coded
-    category: Coded
-    market: Coded
-    round: Coded
-    horizon: Coded
-    week: Coded
-    """ISO week of the deadline, such as ``2026-W48``."""
-    simulated: NDArray[np.bool_]
-    deadline_ns: NDArray[np.int64]
-    evaluation_ns: NDArray[np.int64]
-    truth: Floats
-    """NaN where it is no number."""
-    level: Floats
-    """What an interval is to cover; NaN of other forms."""
-
-
-@dataclass(frozen=True, eq=False)
-class Forecasts:
-    """Forecasts that count and are scored; arrays have a value for each, and NaN where there is none."""
-
-    forecasters: tuple[Forecaster, ...]
-    questions: Questions
-    forecaster: Places
-    """Place of who made it."""
-    question: Places
-    """Place of its question."""
-    weight: Floats
-    """One over the number of forecasts that its forecaster has of its question, which are attempts at one."""
-    p: Floats
-    """The probability of ``probability``."""
-    loss: Floats
-    naive_loss: Floats
-    market_loss: Floats
-    correct: Floats
-    """0 or 1."""
-    intervals: Floats
-    """float64[intervals, 5]: forecaster, question, loss, lower and upper end of each of those that are intervals."""
-
-    @property
-    def count(self) -> int:
-        """Number of forecasts."""
-        return len(self.loss)
-
-    def of(self, asked: NDArray[np.bool_]) -> Forecasts:
-        """Those of some questions, which alone are left; bool[questions]."""
-        if asked.all():
-            return self
-        chosen = asked[self.question]
-        questions = self.questions
-        kept: dict[str, Any] = {name: getattr(questions, name)[asked] for name in NUMBERS}
-        for name in TEXTS:
-            coded = getattr(questions, name)
-            kept[name] = Coded(coded.names, coded.codes[asked])
-        columns = {name: getattr(self, name)[chosen] for name in COLUMNS}
-        place = np.cumsum(asked, dtype=np.int32) - 1
-        columns["question"] = place[columns["question"]]
-        intervals = self.intervals[asked[self.intervals[:, 1].astype(np.int64)]]
-        intervals[:, 1] = place[intervals[:, 1].astype(np.int64)]
-        return Forecasts(self.forecasters, Questions(**kept), **columns, intervals=intervals)
-
-
-TEXTS = ("form", "category", "market", "round", "horizon", "week")
-NUMBERS = ("simulated", "deadline_ns", "evaluation_ns", "truth", "level")
-COLUMNS = ("forecaster", "question", "weight", "p", "loss", "naive_loss", "market_loss", "correct")
 
 
 def read_forecasts(ledger: Path, where: Where | None = None) -> Forecasts:
@@ -311,8 +217,8 @@ def _forecasts(
 def attempt_weights(forecaster: Places, question: Places, questions: int) -> Floats:
     """One over how often each pair of forecaster and question is there."""
     pairs = forecaster.astype(np.int64) * questions + question
-    ordered = np.sort(pairs)
-    if not (ordered[1:] == ordered[:-1]).any():
-        return np.ones(len(pairs))
+    size = questions * (int(forecaster.max(initial=0)) + 1)
+    if size <= 4 * len(pairs) + 1000:
+        return np.asarray(1.0 / np.bincount(pairs, minlength=size)[pairs])
     _, places, counts = np.unique(pairs, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / counts[places])

@@ -19,7 +19,7 @@ from openfingym.reports.statistics import FEWEST_UNITS, holm
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.reports.forecasts.reading import Forecaster
+    from openfingym.reports.forecasts.columns import Forecaster
 
     Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.reports.forecasts.reading import Coded, Forecasts, Questions
+    from openfingym.reports.forecasts.columns import Coded, Forecasts, Questions
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.integer[Any]]

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import nct, t
 
+from openfingym.reports.forecasts.columns import Forecaster
 from openfingym.reports.forecasts.difficulty import adjusted, components, drawn, normal_equations
 from openfingym.reports.forecasts.estimates import Error, ratio, standard_error
-from openfingym.reports.forecasts.reading import Forecaster, read_forecasts
+from openfingym.reports.forecasts.reading import read_forecasts
 from openfingym.reports.forecasts.standings import pairs_of, standings_of
 from openfingym.reports.forecasts.sums import blocks_of
 from tests.openfingym.reports.forecasts.made import Said, ledger, reported
