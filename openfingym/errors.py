@@ -218,9 +218,17 @@ class FeedError(VenueError):
 
 
 class VerifierError(OpenFinGymError):
-    """The verifier is unreachable, or failed; never the agent's fault."""
+    """The verifier is unreachable, or failed; never the agent's fault.
+
+    Attributes:
+        problem: the stable slug of what the verifier refused, such as ``deadline-passed``; empty where it said nothing.
+    """
 
     exit_code = 4
+
+    def __init__(self, message: str = "", *, problem: str = "") -> None:
+        super().__init__(message)
+        self.problem = problem
 
 
 class VerifierAbsentError(VerifierError):

@@ -33,6 +33,7 @@ COMMANDS = {
     ),
     "view": ("openfingym.cli.view:view", "Read what an agent did, and how it ended."),
     "export": ("openfingym.cli.export:export", "Write what was recorded in the formats others read."),
+    "rounds": ("openfingym.cli.rounds:rounds", "Run a live benchmark: rounds of questions, by a schedule."),
     "tape": ("openfingym.cli.tape:tape", "Look at session tapes: everything that went into a live session."),
     "receipt": ("openfingym.cli.receipt:receipt", "Show and check receipts: what proves a score to others."),
     "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, ask it how it is, and say who takes part."),

@@ -569,7 +569,9 @@ class VerifierClient:
             except ValueError as error:
                 raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
         slug, detail = _problem(answer)
-        raise VerifierError(f"the verifier at {self.where} answered {answer.status_code} {slug}: {detail}")
+        raise VerifierError(
+            f"the verifier at {self.where} answered {answer.status_code} {slug}: {detail}", problem=slug
+        )
 
 
 def _key(stated: str | None) -> dict[str, str]:

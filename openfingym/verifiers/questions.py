@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from openfingym.errors import UsageError
 from openfingym.headers import KEY_RULE, is_idempotency_key
-from openfingym.verifiers.routes import CLOCKS, FORECASTS, LEDGER, QUESTIONS, RECORDINGS, RESOLUTIONS
+from openfingym.verifiers.routes import CLOCKS, FORECASTS, LEDGER, QUESTIONS, RECORDINGS, REFERENCES, RESOLUTIONS
 
 if TYPE_CHECKING:
     from openfingym.questions import Question
@@ -127,6 +127,18 @@ class QuestionClient:
         the operator.
         """
         yield from self._pages(FORECASTS, {"question": question, "agent": agent}, lambda row: row["forecast"])
+
+    def shown(self, question: Question) -> dict[str, Any] | None:
+        """What the market shows of a question now, which need not have been asked; None where it shows nothing. Needs
+        the admin token.
+
+        Raises:
+            VerifierError: with the problem ``unavailable`` where its provider cannot be asked.
+        """
+        found: dict[str, Any] | None = self._client.json("POST", REFERENCES, json={"question": question.to_dict()})[
+            "reference"
+        ]
+        return found
 
     def status(self) -> dict[str, Any]:
         """How many questions and forecasts there are in each state, and what is due; needs the admin token."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 TASK, ROLLOUT = "/v1/task", "/v1/rollout"
 SUBMISSIONS, EPISODES, STEPS, LIVE = "/v1/submissions", "/v1/episodes", "/v1/steps", "/v1/episodes/live"
 QUESTIONS, FORECASTS, RESOLUTIONS = "/v1/questions", "/v1/forecasts", "/v1/resolutions"
-RECORDINGS, CLOCKS, LEDGER = "/v1/recordings", "/v1/clocks", "/v1/ledger"
+RECORDINGS, CLOCKS, LEDGER, REFERENCES = "/v1/recordings", "/v1/clocks", "/v1/ledger", "/v1/references"
 PROBLEM = "urn:openfingym:problem:"
 """What the type of a problem document (RFC 9457) starts with."""
 JSON, NPY, NPZ, ZIP = "application/json", "application/x-npy", "application/x-npz", "application/zip"

@@ -160,6 +160,7 @@ def status(connection: sqlite3.Connection, now_ns: int) -> dict[str, Any]:
         "counting": counting,
         "due": due,
         "next_due": None if asked is None else _moment(asked),
+        "now": utc_text(now_ns),
         "clocks": {name: utc_text(at) for name, at in clocks.items() if name != REAL_CLOCK},
         "log_entries": entries,
     }

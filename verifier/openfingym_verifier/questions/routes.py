@@ -15,7 +15,7 @@ from openfingym.errors import UsageError
 from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym.questions import moment_ns, utc_text
 from openfingym.receipts.receipt import Opened
-from openfingym.verifiers.routes import CLOCKS, FORECASTS, LEDGER, QUESTIONS, RECORDINGS, RESOLUTIONS
+from openfingym.verifiers.routes import CLOCKS, FORECASTS, LEDGER, QUESTIONS, RECORDINGS, REFERENCES, RESOLUTIONS
 from openfingym_verifier.openapi import PROBLEM_RESPONSE
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem
@@ -73,6 +73,13 @@ class NewRecordings(_Document):
     """Body of ``POST /v1/recordings``: all are kept, or none."""
 
     truths: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST_QUESTIONS)]
+
+
+class NewReference(_Document):
+    """Body of ``POST /v1/references``."""
+
+    question: dict[str, Any]
+    """As :meth:`openfingym.questions.Question.to_dict` writes it; it need not have been asked."""
 
 
 class NewTime(_Document):
@@ -219,6 +226,11 @@ def _add_operators_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -
             return asdict(await own.resolver.run(everything=body.everything, void_after_s=body.void_after_s))
         known = await own.find(body.question)
         return asdict(await decide(own.resolver, own.clocks, known, body.truth, body.evidence, body.reason))
+
+    @app.post(REFERENCES, **common)
+    async def reference(body: NewReference) -> dict[str, Any]:
+        """What the market shows of a question now: who makes questions may ask for more than what it shows."""
+        return {"reference": await own.shown(body.question)}
 
     @app.post(CLOCKS + "/{name:path}", **common)
     async def advance(name: Annotated[str, Path(max_length=200)], body: NewTime) -> dict[str, Any]:

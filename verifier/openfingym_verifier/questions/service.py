@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
-from openfingym.errors import DataError, SubmissionError, UsageError
+from openfingym.errors import DataError, OpenFinGymError, SubmissionError, UsageError
 from openfingym.questions import Question, read_answer
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.bucket import Bucket, Rate, take
@@ -42,6 +43,8 @@ MOST_KNOWN = 16_384
 NUMBERS = frozenset({"probability", "value"})
 """Forms whose answer is one number, by which forecasts can be compared in the ledger."""
 SALT_BYTES = 16
+SHOWN_S = 30.0
+"""Longest that the operator waits for what a market shows."""
 
 
 class QuestionService:
@@ -227,6 +230,38 @@ class QuestionService:
     def add_later(self, later: Any, known: Known, forecast: int) -> None:
         """Add to a forecast that is written what the market showed, once its provider has answered."""
         self._references.add_later(later, known, forecast)
+
+    async def shown(self, document: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What the market shows of a question now, by its clock; None where it shows nothing.
+
+        Args:
+            document: the question, which need not have been asked.
+
+        Raises:
+            Problem: ``malformed-request``, ``not-found`` for its clock, or ``unavailable`` where its provider cannot be
+                asked.
+        """
+        question = _read(document)
+        now_ns = self.clocks.now(question.clock)
+
+        def look() -> dict[str, Any] | None:
+            try:
+                provider = self.providers.get(question.provider)
+                provider.check(question)
+            except UsageError as error:
+                raise Problem("malformed-request", str(error)) from None
+            try:
+                found = provider.reference(question, now_ns)
+            except OpenFinGymError as error:
+                raise Problem("unavailable", f"{question.provider} cannot be asked: {error}") from None
+            return None if found is None else dict(found)
+
+        try:
+            async with asyncio.timeout(SHOWN_S):
+                found: dict[str, Any] | None = await in_threads(self._threads, look)
+        except TimeoutError:
+            raise Problem("unavailable", f"{question.provider} did not answer within {SHOWN_S:g} s.") from None
+        return found
 
     async def find(self, name: str) -> Known:
         """A question by its id.

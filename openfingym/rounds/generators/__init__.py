@@ -1,0 +1,1 @@
+"""The generators that the library brings; one file each, which ends with ``GENERATOR = ...``."""
