@@ -35,7 +35,10 @@ COMMANDS = {
     "export": ("openfingym.cli.export:export", "Write what was recorded in the formats others read."),
     "rounds": ("openfingym.cli.rounds:rounds", "Run a live benchmark: rounds of questions, by a schedule."),
     "tape": ("openfingym.cli.tape:tape", "Look at session tapes: everything that went into a live session."),
-    "receipt": ("openfingym.cli.receipt:receipt", "Show and check receipts: what proves a score to others."),
+    "receipt": (
+        "openfingym.cli.receipt:receipt",
+        "Show and check receipts: what proves a score to those who were not there.",
+    ),
     "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, ask it how it is, and say who takes part."),
     "ledger": ("openfingym.cli.ledger:ledger", "List, resolve, verify and import questions and their forecasts."),
     "image": ("openfingym.cli.image:image", "Build the agent image for the docker backend."),
