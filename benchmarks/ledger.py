@@ -1,8 +1,9 @@
 """The ledger of forecasts: acknowledgements, resolving, and a look at a million.
 
-Acknowledgements: 64 clients on one event loop, each with one forecast on its way, against a bare loop on the same disk,
-in turns: a thread that inserts the same row with its key, and commits whatever has come meanwhile at once. The ledger
-also checks the deadline, lets the latest forecast count, and appends to the log, its hash chain and its tree.
+Acknowledgements: 64 clients on one event loop, each with an answer to one question after the other, against a bare
+loop on the same disk, in turns: a thread that inserts the same row with its key, and commits whatever has come
+meanwhile at once. The ledger also checks the deadline, lets the latest forecast count, and appends to the log, its hash
+chain and its tree.
 
     python benchmarks/ledger.py [--rounds 5] [--each 200] [--due 100000] [--stored 1000000]
 """
@@ -105,23 +106,19 @@ async def acknowledge(state: Path, each: int) -> tuple[float, list[float]]:
     """Forecasts as events of the ledger, through its writer."""
     with opened(state) as service:
         await service.clocks.advance(CLOCK, START)
-        known = await service.ask([question(n) for n in range(CLIENTS)])
+        known = await service.ask([question(n) for n in range(each)])
         made, _ = await service.prepare(known[0], ("p", "a", "1"), {"probability": 0.5}, START)
         forecasters = [await service._forecaster((f"p{n}", "a", "1")) for n in range(CLIENTS)]
 
-        events = [
-            replace(
+        async def one(number: int, n: int) -> None:
+            event = replace(
                 made,
                 question_id=known[n].row,
                 question=known[n].question.id,
-                forecaster_id=forecasters[n],
-                forecaster=(f"p{n}", "a", "1"),
+                forecaster_id=forecasters[number],
+                forecaster=(f"p{number}", "a", "1"),
             )
-            for n in range(CLIENTS)
-        ]
-
-        async def one(number: int, _n: int) -> None:
-            await service._ledger.writer.submit(events[number].apply, overtakes=True)
+            await service._ledger.writer.submit(event.apply, overtakes=True)
 
         return await in_turns(each, one)
 
@@ -177,7 +174,7 @@ async def bare(path: Path, each: int) -> tuple[float, list[float]]:
     loop = BareLoop(path)
 
     async def one(number: int, n: int) -> None:
-        await loop.submit((number, number, n, ANSWER, SALT, DIGEST, REFERENCE, 0.5))
+        await loop.submit((n, number, n, ANSWER, SALT, DIGEST, REFERENCE, 0.5))
 
     try:
         return await in_turns(each, one)

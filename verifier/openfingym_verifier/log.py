@@ -24,13 +24,15 @@ from openfingym_verifier.statements import Statements
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from sqlite_utils import Database
 
     from openfingym.receipts.checkpoint import Checkpoint
 
+Row = tuple[int, str, str, str, str]
+"""Number, rollout, canonical JSON of the entry, previous hash and hash of a row of the log."""
 GENESIS = "0" * 64
 """The hash before the first row."""
 
@@ -71,26 +73,22 @@ def entry_hash(prev_hash: str, entry: bytes) -> str:
     return sha256_of(prev_hash.encode() + entry)
 
 
-def append(
-    connection: sqlite3.Connection, prev_hash: str, rollout_id: str, entry: dict[str, object]
-) -> tuple[str, int]:
-    """Append one entry inside the caller's transaction; returns the new head and the row's number, from 1."""
+def row_after(seq: int, prev_hash: str, rollout_id: str, entry: dict[str, object]) -> Row:
+    """The row with number ``seq``, from 1, that continues the row with the hash ``prev_hash``."""
     text = canonical_json({**entry, "rollout": rollout_id})
     tree.require_short(text)
-    head = entry_hash(prev_hash, text)
-    row = connection.execute(
-        "INSERT INTO log (rollout_id, entry, prev_hash, hash) VALUES (?, ?, ?, ?)",
-        (rollout_id, text.decode(), prev_hash, head),
-    )
-    assert row.lastrowid is not None
-    tree.grow(connection, row.lastrowid)
-    return head, row.lastrowid
+    return seq, rollout_id, text.decode(), prev_hash, entry_hash(prev_hash, text)
 
 
-def head_of(connection: sqlite3.Connection) -> str:
-    """Hash of the last row."""
-    row = connection.execute("SELECT hash FROM log ORDER BY seq DESC LIMIT 1").fetchone()
-    return str(row[0]) if row else GENESIS
+def write(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Append rows inside the caller's transaction."""
+    connection.executemany("INSERT INTO log (seq, rollout_id, entry, prev_hash, hash) VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def last_of(connection: sqlite3.Connection) -> tuple[int, str]:
+    """Number and hash of the last row; 0 and :data:`GENESIS` where there is none."""
+    row = connection.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1").fetchone()
+    return (0, GENESIS) if row is None else (int(row[0]), str(row[1]))
 
 
 def verify_chain(path: Path, *, expected_head: str | None = None, earlier: Checkpoint | None = None) -> ChainReport:

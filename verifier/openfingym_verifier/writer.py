@@ -16,7 +16,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openfingym_verifier import log
+from openfingym.receipts.tiles import WIDTH
+from openfingym_verifier import log, tree
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,18 +34,29 @@ logger = logging.getLogger(__name__)
 
 
 class Transaction:
-    """What an operation works with: the connection, and the log."""
+    """What the operations of a group work with: the connection, and the log."""
 
-    def __init__(self, connection: sqlite3.Connection, head: str) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Go on from the last row that is in the log: call it inside the transaction."""
         self.connection = connection
-        self.head = head
-        self.seq: int | None = None
-        """Number of the latest row that was appended; None before there is one."""
+        self.seq, self.head = log.last_of(connection)
+        """Number and hash of the latest row of the log, written or about to be."""
+        self._rows: list[log.Row] = []
 
     def log(self, rollout_id: str, entry: dict[str, object]) -> str:
         """Append to the hash-chained log; returns the new row's hash."""
-        self.head, self.seq = log.append(self.connection, self.head, rollout_id, entry)
+        row = log.row_after(self.seq + 1, self.head, rollout_id, entry)
+        self._rows.append(row)
+        self.seq, self.head = row[0], row[4]
+        if self.seq % WIDTH == 0:
+            self.write_log()
+            tree.grow(self.connection, self.seq)
         return self.head
+
+    def write_log(self) -> None:
+        """Write the rows of the log that operations have appended: together, in half the time."""
+        log.write(self.connection, self._rows)
+        self._rows.clear()
 
 
 @dataclass(frozen=True)
@@ -193,12 +205,13 @@ def _stage(connection: sqlite3.Connection, operations: list[Callable[[Transactio
     # Takes the write lock now: a deferred transaction would take it at its first write, and could fail there.
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Read inside the transaction, so that the chain goes on from what is really on the disk.
-        transaction = Transaction(connection, log.head_of(connection))
-        return [operation(transaction) for operation in operations]
+        transaction = Transaction(connection)
+        results = [operation(transaction) for operation in operations]
+        transaction.write_log()
     except BaseException:
         _roll_back(connection)
         raise
+    return results
 
 
 def _alone(connection: sqlite3.Connection, work: _Work) -> object:

@@ -53,8 +53,8 @@ class QuestionAsked:
         written = connection.execute(
             "INSERT INTO questions (name, content, provider, form, category, market, round, clock, generated_ns,"
             " deadline_ns, evaluation_ns, simulated, state, due_ns, log_row)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, (SELECT coalesce(max(seq), 0) + 1 FROM log))",
-            (*columns, *times, self.simulated, one.evaluation_ns),
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
+            (*columns, *times, self.simulated, one.evaluation_ns, transaction.seq + 1),
         )
         entry = {"event": "question-asked", "at_ns": self.at_ns, "question": one.id, "content": sha256_of_text(content)}
         transaction.log("", {**entry, "simulated": self.simulated})
@@ -120,6 +120,7 @@ class Forecast:
                 self.idempotency_key,
                 self.reference,
                 self.p,
+                transaction.seq + 1,
                 self.question_id,
                 self.received_ns,
             ),
@@ -128,11 +129,6 @@ class Forecast:
             return self._refusal(transaction)
         forecast = written.lastrowid
         assert forecast is not None
-        connection.execute(
-            "UPDATE forecasts SET counts = 0 WHERE question = ? AND forecaster = ? AND counts = 1 AND rollout_id IS ?"
-            " AND id < ?",
-            (self.question_id, self.forecaster_id, self.rollout_id, forecast),
-        )
         principal, agent, version = self.forecaster
         entry = {
             "event": "forecast",
@@ -148,7 +144,6 @@ class Forecast:
             "key": self.idempotency_key,
         }
         transaction.log(self.rollout_id or "", entry)
-        assert transaction.seq is not None
         referenced = self.reference is not None
         return Receipt(forecast, self.received_ns, self.digest, self.salt, referenced, transaction.seq)
 
@@ -177,8 +172,8 @@ class Forecast:
 
 _INSERT_FORECAST = (
     "INSERT INTO forecasts (question, forecaster, rollout_id, received_ns, answer, salt, digest, idempotency_key,"
-    " reference, p, log_row) SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM log)"
-    " FROM questions WHERE id = ? AND state = 'pending' AND deadline_ns > ?"
+    " reference, p, log_row) SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM questions"
+    " WHERE id = ? AND state = 'pending' AND deadline_ns > ?"
 )
 _INSERT_SIMULATED = (
     f"{_INSERT_FORECAST} AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"  # noqa: S608  # a constant
@@ -302,7 +297,7 @@ class Resolution:
         """Write it as the n-th of a question, with its row of the log."""
         transaction.connection.execute(
             "INSERT INTO resolutions (question, n, kind, truth, value, source, evidence, vintage, provider_ns,"
-            " fetched_ns, log_row) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM log))",
+            " fetched_ns, log_row) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 question_id,
                 n,
@@ -314,6 +309,7 @@ class Resolution:
                 self.vintage,
                 self.provider_ns,
                 self.fetched_ns,
+                transaction.seq + 1,
             ),
         )
         entry = {"event": f"question-{self.kind}", "at_ns": self.fetched_ns, "question": question, "n": n}
@@ -472,9 +468,16 @@ class ForecastsScored:
         for one in self.scores:
             written = connection.execute(
                 "UPDATE forecasts SET loss = ?, naive_loss = ?, market_loss = ?, correct = ?,"
-                " score_row = (SELECT coalesce(max(seq), 0) + 1 FROM log)"
-                " WHERE id = ? AND question = ? AND counts = 1 AND loss IS NULL",
-                (one.loss, one.naive_loss, one.market_loss, one.correct, one.forecast, self.question_id),
+                " score_row = ? WHERE id = ? AND question = ? AND counts = 1 AND loss IS NULL",
+                (
+                    one.loss,
+                    one.naive_loss,
+                    one.market_loss,
+                    one.correct,
+                    transaction.seq + 1,
+                    one.forecast,
+                    self.question_id,
+                ),
             )
             if written.rowcount == 1:
                 entry = {"event": "forecast-scored", "at_ns": self.at_ns, "question": self.question}

@@ -79,6 +79,9 @@ CREATE TABLE recordings (
     content TEXT NOT NULL,
     salt TEXT NOT NULL
 );
+CREATE TRIGGER forecasts_latest AFTER INSERT ON forecasts BEGIN UPDATE forecasts SET counts = 0
+    WHERE question = NEW.question AND forecaster = NEW.forecaster AND counts = 1 AND rollout_id IS NEW.rollout_id
+    AND id < NEW.id; END;
 CREATE TRIGGER questions_fixed BEFORE UPDATE OF id, name, content, provider, form, category, market, round, clock,
     generated_ns, deadline_ns, evaluation_ns, simulated, log_row ON questions
 BEGIN SELECT RAISE(ABORT, 'a question does not change'); END;
