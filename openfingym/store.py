@@ -40,6 +40,11 @@ def package_folders(task: str, key: str) -> tuple[Path, Path]:
     return root / "packages" / task / key, root / "truth" / task / key
 
 
+def ledger_folder() -> Path:
+    """The state folder of this machine's own ledger: what is asked here and resolved later stays there."""
+    return home() / "ledger"
+
+
 @contextlib.contextmanager
 def staging() -> Iterator[Path]:
     """A private folder on the store's file system, removed at the end whatever happens.

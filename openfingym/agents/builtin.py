@@ -69,6 +69,9 @@ _RECORDS = (
     _baseline("historical", "past returns drawn at random: volatility, no forecast", "forecasts that compare risk"),
     _baseline("har", "HAR-RV with the spillovers of neighbours", "forecasts of realised volatility"),
     _baseline("nelson-siegel", "level, slope and curvature that revert (Diebold and Li)", "yields and curves"),
+    _baseline("market-implied", "the probability that the market's price shows", "questions about markets"),
+    _baseline("logistic", "logistic regression on what is known, from the market's odds on", "questions about events"),
+    _baseline("ewma", "no drift, and as wide as the latest returns are wild", "questions about prices"),
     _baseline("bootstrap", "blocks of training windows in a like state, put together", "generation"),
     _baseline("copula", "Gaussian copula over whole windows", "generation"),
     _baseline(

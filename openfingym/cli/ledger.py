@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Callable[..., object])
 STATES = ("pending", "resolvable", "resolved", "scored", "void", "error")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-WAIT_S = 60.0
-"""How long the verifier of a run that uses the ledger is waited for."""
 TEXT = 60
 """Characters of a question's text that a table has room for."""
 SIMULATED = "SIMULATED"
@@ -307,11 +305,35 @@ def import_history(
         )
 
 
+@ledger.command()
+@click.argument("runs", nargs=-1, type=click.Path(file_okay=False, path_type=Path), metavar="[RUNS]...")
+@place_options
+@json_option("a list, an object a deferred result")
+def sync(runs: tuple[Path, ...], address: str | None, folder: Path | None, as_json: bool) -> None:
+    """Bring the scores of deferred results into the folders below RUNS, by default runs/.
+
+    A result on disk that is deferred becomes scored, or void where too few of its questions were resolved; reports
+    count it from then on. What is not settled yet stays as it is.
+    """
+    from openfingym.rollouts.syncing import sync as brought
+
+    with connected(address, folder) as client:
+        found = [one for root in runs or (Path("runs"),) for one in brought(root, client)]
+    if as_json:
+        print_json([{"path": str(one.folder), "changed": one.changed, "state": one.result.state} for one in found])
+        return
+    for one in found:
+        said = f"{one.result.task} {one.result.agent}: {one.result.state}"
+        total = "" if one.result.total is None else f", total {one.result.total:.4g}"
+        click.echo(printable(f"{one.folder}: {said}{total}{'' if one.changed else ', not resolved yet'}"))
+    click.echo(f"{sum(one.changed for one in found)} of {len(found)} deferred results are settled now")
+
+
 def folder_of(folder: Path | None) -> Path:
     """The folder of the ledger that is meant."""
     from openfingym import store
 
-    return folder or store.home() / "ledger"
+    return folder or store.ledger_folder()
 
 
 @contextlib.contextmanager
@@ -327,10 +349,11 @@ def connected(address: str | None, folder: Path | None) -> Iterator[VerifierClie
         with VerifierAddress(address, token_of_environment(address)).connect() as client:
             yield client
         return
-    from openfingym_verifier.embedded import EmbeddedVerifier
+    from openfingym.verifiers.local import start_on, unsettled_packages
 
+    state = folder_of(folder)
     with (
-        EmbeddedVerifier.start([], folder_of(folder), wait_s=WAIT_S) as embedded,
+        start_on(state, unsettled_packages(state), lambda line: click.echo(line, err=True)) as embedded,
         VerifierClient(uds=embedded.uds, admin_token=embedded.admin_token) as client,
     ):
         yield client

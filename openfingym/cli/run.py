@@ -82,6 +82,13 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Play the market of an earlier live session once more: the `tape` in its run folder.",
 )
+@click.option(
+    "--clock",
+    type=click.Choice(("simulated", "real")),
+    help="Ask questions whose outcome is not known yet, of a task about such: simulated ones, which are resolved "
+    "before the command ends, or those of the real market, whose result is deferred until `openfingym ledger resolve` "
+    "settles it. Both stay in the ledger of this machine. Without it the package's own stored questions are asked.",
+)
 @quiet_option
 @json_option("a list of results, also of one")
 @click.pass_context
@@ -103,6 +110,7 @@ def run(
     duration: int | None,
     venue: Literal["simulated", "real"],
     tape: Path | None,
+    clock: Literal["simulated", "real"] | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -111,10 +119,11 @@ def run(
     The agent's program runs where it can see neither a label nor a network; the score comes from the
     verifier, on windows no feedback was given on. Results are kept in the folder given by --out.
     """
-    from openfingym import catalog
+    from openfingym import catalog, store
     from openfingym.adversarial.marks import skill_of
     from openfingym.agents import require_model, resolve, suited
-    from openfingym.kinds import is_live
+    from openfingym.kinds import is_deferred, is_live
+    from openfingym.kinds.asking import QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
     from openfingym.models.endpoint import PATIENCE_S
     from openfingym.packages.tapes import require_renewal
@@ -129,6 +138,10 @@ def run(
     asked = SessionOrder(venue, duration, str(tape.absolute()) if tape is not None else None)
     if asked != SessionOrder() and not all(is_live(task.spec.contract) for task in tasks):
         raise UsageError("--duration, --venue and --tape are for tasks about a live market; leave them out")
+    if clock is not None and not all(is_deferred(task.spec.contract) for task in tasks):
+        raise UsageError(
+            "--clock is for tasks about what has not happened yet, such as polymarket-forecast; leave it out"
+        )
     for task in tasks:
         suited(resolved, task)
     # Being terminated cleans up as Ctrl-C does.
@@ -147,7 +160,12 @@ def run(
     with TerminalProgress(enabled=not (as_json or quiet)) as show, noticing(notice):
         show(f"building {', '.join(names)}")
         with Launcher.for_tasks(
-            tasks, backend=backend, verifier=address, patience_s=patience or PATIENCE_S
+            tasks,
+            backend=backend,
+            verifier=address,
+            patience_s=patience or PATIENCE_S,
+            state=None if clock is None else store.ledger_folder(),
+            notice=notice,
         ) as launcher:
             results = []
             for package in launcher.packages if fresh else ():
@@ -166,6 +184,7 @@ def run(
                     listener=listener,
                     fresh=fresh,
                     session=asked if is_live(package.task.spec.contract) else None,
+                    questions=None if clock is None else QuestionsOrder(clock),
                 )
                 results.append(result)
     if as_json:
@@ -217,6 +236,19 @@ def session_line(session: Mapping[str, object]) -> str:
     )
 
 
+def questions_line(questions: Mapping[str, object]) -> str:
+    """What a rollout was asked, in a sentence."""
+    kind = "SIMULATED questions" if questions["simulated"] else "questions of the real market"
+    counts = ", ".join(f"{questions[name]} {name}" for name in ("scored", "void", "open"))
+    later = (
+        f"; from {questions['resolved_from']} on `openfingym ledger resolve` resolves the last of them, and "
+        "`openfingym ledger sync` brings the score into this folder"
+        if questions["open"]
+        else ""
+    )
+    return f"asked {questions['asked']} {kind}: {counts}{later}"
+
+
 def exit_status(results: list[RolloutResult]) -> int:
     """0 if all are scored, 4 if any ended in an error of ours, else 3."""
     states = {result.state for result in results}
@@ -260,6 +292,8 @@ def print_results(results: list[RolloutResult]) -> None:
             click.echo(f"{result.task}: {TAPES[result.tape]}")
         if result.session is not None:
             click.echo(f"{result.task}: {session_line(result.session)}")
+        if result.questions is not None:
+            click.echo(f"{result.task}: {questions_line(result.questions)}")
         for flag in result.flags:
             click.echo(f"{result.task}: flagged by the verifier: {flag}")
     click.echo(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openfingym.data.sources import Cache, PullRecord
     from openfingym.task import DataKind
 
-Form = Literal["panel", "curves", "characteristics", "paths", "graph", "graphs", "source"]
+Form = Literal["panel", "curves", "characteristics", "questions", "paths", "graph", "graphs", "source"]
 
 FREQUENCIES = {"1h": "hourly", "1d": "daily"}
 """Frequencies of the intervals that named datasets ask for."""
@@ -78,10 +78,14 @@ def _panels() -> Iterator[Listing]:
 def _structured() -> Iterator[Listing]:
     from openfingym.data.characteristics import simulated_characteristics
     from openfingym.data.curves import simulated_curves
+    from openfingym.data.questions import QUESTION_SETS, simulated_questions
 
     curves, characteristics = simulated_curves(), simulated_characteristics()
     yield _of_info(curves.info, "curves", "generated", len(curves.info.channels))
     yield _of_info(characteristics.info, "characteristics", "generated", len(characteristics.names))
+    for name in QUESTION_SETS:
+        questions = simulated_questions(name)
+        yield _of_info(questions.info, "questions", "generated", len(questions.names))
 
 
 def _of_info(info: DatasetInfo, form: Form, here: str, columns: int) -> Listing:

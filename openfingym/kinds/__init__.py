@@ -37,6 +37,7 @@ __all__ = [
     "Kind",
     "Material",
     "SequentialKind",
+    "is_deferred",
     "is_heavy",
     "is_live",
     "is_sequential",
@@ -115,6 +116,11 @@ def reference_version(kind: str) -> int:
 def is_sequential(contract: Contract) -> bool:
     """Whether a task of this contract is stepped through, episode by episode, instead of answered in one array."""
     return isinstance(kind_named(contract), SequentialKind)
+
+
+def is_deferred(contract: Contract) -> bool:
+    """Whether the private rows of a task of this contract can be asked before anybody knows their outcome."""
+    return kind_named(contract).deferred
 
 
 def is_live(contract: Contract) -> bool:

@@ -41,6 +41,11 @@ class Kind(ABC):
     """Public arrays that ``interface.load_train()`` returns: what is known, and its answers."""
     load_test: ClassVar[tuple[str, ...]]
     """The public array that ``interface.load_test_inputs()`` returns; none for a task that is stepped through."""
+    interface: ClassVar[str] = "interface.py"
+    """Template of the module that an agent's program imports, in ``openfingym/packages/templates``."""
+    deferred: ClassVar[bool] = False
+    """Whether private rows can be asked when a rollout is created, before their outcome is known; see
+    :mod:`openfingym.kinds.asking`."""
     environment: ClassVar[str] = "openfingym.envs.batch:BatchEnv"
     """What :func:`openfingym.make` calls with the task and the caller's options, as ``module:name``; of a sequential
     kind with ``split``, too. It returns a Gymnasium environment."""
@@ -278,6 +283,7 @@ class SequentialKind(Kind):
     """
 
     load_test: ClassVar[tuple[str, ...]] = ()
+    interface: ClassVar[str] = "interface_steps.py"
     live: ClassVar[bool] = False
     """Whether the private episode can be a session on a live market; see :mod:`openfingym.kinds.live`."""
 

@@ -316,8 +316,7 @@ def _same_record(new: Path, old: Path) -> bool:
 
 def _templates(task: Task) -> dict[str, str]:
     """Files of a package that are the same for many tasks, and the template of each."""
-    interface = "interface_steps.py" if is_sequential(task.spec.contract) else "interface.py"
-    return {"interface.py": interface, "Dockerfile": "Dockerfile", "test.sh": "test.sh"}
+    return {"interface.py": kind_of(task).interface, "Dockerfile": "Dockerfile", "test.sh": "test.sh"}
 
 
 def _template(name: str) -> bytes:

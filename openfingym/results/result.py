@@ -126,6 +126,9 @@ class RolloutResult:
     (openfingym.packages.tapes)."""
     session: dict[str, str | int | bool | None] | None = None
     """The live session that its private episode was, as the verifier states it; None where it had none."""
+    questions: dict[str, str | int | bool] | None = None
+    """The questions that it was asked in the place of the package's private ones, as the verifier states them: their
+    clock, how many there are, are scored, void and open; None where it had the package's."""
     log_head: str | None = None
     """Hash of the verifier's log when the rollout was finalized."""
     format: int = FORMAT

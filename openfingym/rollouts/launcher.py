@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from openfingym import catalog
+from openfingym import catalog, store
 from openfingym.agents import Agent, require_model, resolve, suited
 from openfingym.agents.oracle import submit_truth
 from openfingym.errors import UsageError, VerifierError
@@ -26,6 +26,7 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.tapes import require_renewal
 from openfingym.packages.view import seen_with
+from openfingym.questions.question import REAL_CLOCK
 from openfingym.results import RolloutResult, write_run
 from openfingym.rollouts.bounds import gate_bounds, lifetime_s, limits_of
 from openfingym.rollouts.run_files import Evidence, evidence_of, files_of
@@ -33,12 +34,13 @@ from openfingym.rollouts.verdict import OURS, Acted, Contact, failed, judged
 from openfingym.task import Task
 from openfingym.verifiers import VerifierAddress, find_verifiers
 from openfingym.verifiers.finding import require_same_build, require_served
+from openfingym.verifiers.local import start_on
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.conversation_runner import ConversationRunner
     from openfingym.agents.llm.launching import ModelSetup
     from openfingym.agents.llm.session import Listener
-    from openfingym.kinds import Array
+    from openfingym.kinds.asking import QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
     from openfingym.models.meter import Allowance
     from openfingym.models.prices import PriceTable
@@ -76,6 +78,8 @@ class Launcher:
         backend: str = "auto",
         verifiers: Mapping[str, VerifierAddress] | None = None,
         patience_s: float = PATIENCE_S,
+        state: Path | None = None,
+        notice: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Start nothing yet.
 
@@ -86,11 +90,14 @@ class Launcher:
             verifiers: addresses of running verifiers, by the names of their tasks; None starts one for all tasks.
             patience_s: seconds to wait for what is away: a model's endpoint, the Docker engine, a verifier that runs
                 elsewhere.
+            state: folder of the ledger of a verifier that is started here, which stays; None for one that goes with it.
+            notice: told what is waited for.
         """
         self.packages = list(packages)
         self._backend_name = backend
         self._verifiers = verifiers
         self._patience_s = patience_s
+        self._state, self._notice = state, notice
         self._elsewhere = verifiers is not None
         self._lines: dict[VerifierAddress, _Line] = {}
         self._stack = contextlib.ExitStack()
@@ -110,6 +117,8 @@ class Launcher:
         verifier: str | VerifierAddress | None = None,
         real: bool = False,
         patience_s: float = PATIENCE_S,
+        state: Path | None = None,
+        notice: Callable[[str], None] = lambda _: None,
     ) -> Launcher:
         """A launcher for tasks given by name, folder or value, building what is not built.
 
@@ -119,6 +128,8 @@ class Launcher:
             verifier: where a running one is, or a registry file; None for what the environment says, or one of its own.
             real: whether to use pulled real data where a task's own data is simulated.
             patience_s: seconds to wait for what is away; see the constructor.
+            state: folder of a ledger that stays; see the constructor.
+            notice: told what is waited for.
 
         Raises:
             UsageError: a task is named twice, or none or two of the running verifiers are for it.
@@ -132,14 +143,18 @@ class Launcher:
         packages = [build(task) for task in loaded]
         if verifiers is not None:
             require_served(packages, verifiers)
-        return cls(packages, backend=backend, verifiers=verifiers, patience_s=patience_s)
+        return cls(packages, backend=backend, verifiers=verifiers, patience_s=patience_s, state=state, notice=notice)
 
     def __enter__(self) -> Self:
         if self._verifiers is None:
             from openfingym_verifier.embedded import EmbeddedVerifier
 
             # In a process of its own, which keeps the labels out of this one's memory.
-            embedded = self._stack.enter_context(EmbeddedVerifier.start(self.packages))
+            embedded = self._stack.enter_context(
+                EmbeddedVerifier.start(self.packages)
+                if self._state is None
+                else start_on(self._state, self.packages, self._notice)
+            )
             address = VerifierAddress(str(embedded.uds), embedded.admin_token)
             self._verifiers = {package.manifest.name: address for package in self.packages}
         for package in self.packages:
@@ -180,6 +195,7 @@ class Launcher:
         listener: Listener | None = None,
         fresh: bool = False,
         session: SessionOrder | None = None,
+        questions: QuestionsOrder | None = None,
         ended: Callable[[Outcome], None] | None = None,
     ) -> RolloutResult:
         """Run one rollout to its verified result.
@@ -198,6 +214,9 @@ class Launcher:
                 says which it had.
             session: the live session that the private episode is to be, of a task about a live market; without one it
                 is played on the package's own bars.
+            questions: the questions that it is to be asked, of a task about what has not happened yet; without them it
+                is asked the package's own. With a simulated clock they are resolved before this returns, with the real
+                one the result is ``deferred``.
             ended: told how the program of an agent that is one ended, and what it printed, before it is scored.
 
         Returns:
@@ -219,6 +238,8 @@ class Launcher:
         # An engine that is away is waited for before the rollout exists, so that its time has not begun.
         if backend is not None:
             backend.ready(self._patience_s, cancel)
+        if backend is None and questions is not None:
+            raise UsageError("the oracle does not know what has not happened yet; run it without --clock")
         started = datetime.now(UTC)
         ttl_s = lifetime_s(package, setup.wall_s if setup else None)
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
@@ -229,6 +250,7 @@ class Launcher:
             ttl_s=ttl_s,
             fresh=fresh,
             session=None if session is None else session.to_dict(),
+            questions=None if questions is None else questions.to_dict(),
         )
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
@@ -236,7 +258,7 @@ class Launcher:
             rollout_id=ticket.rollout_id,
             task=package.manifest.name,
             task_digest=package.manifest.digest,
-            data_kind=package.manifest.data_kind,
+            data_kind="real" if questions is not None and questions.clock == REAL_CLOCK else package.manifest.data_kind,
             agent=agent.name,
             backend=name,
             seed=seed,
@@ -249,7 +271,8 @@ class Launcher:
         contact = Contact()
         acted, evidence = Acted(contact=contact), Evidence()
         try:
-            with seen_with(package, _own_data(client, ticket)) as seen, contact.acting.running():
+            own = {} if ticket.tape == "given" and questions is None else client.data(ticket.rollout_id)
+            with seen_with(package, own) as seen, contact.acting.running():
                 acted = self._act(seen, agent, setup, backend, line, client, ticket, seed, cancel, contact)
             if ended is not None and acted.outcome is not None:
                 ended(acted.outcome)
@@ -257,6 +280,8 @@ class Launcher:
                 raise acted.played.failure
             with contact.finalizing.running():
                 verified = client.finalize(ticket.rollout_id, None if session is None else ttl_s)
+                if verified.state == "deferred" and questions is not None and questions.clock == "simulated":
+                    verified = client.settle(ticket.rollout_id)
             final = judged(result, verified, acted)
             # A score without its evidence would be one that nobody can check.
             evidence = evidence_of(client, package, ticket.rollout_id) if out else evidence
@@ -409,11 +434,6 @@ class Launcher:
             return line.gates
 
 
-def _own_data(client: VerifierClient, ticket: RolloutTicket) -> dict[str, Array]:
-    """Public arrays of a rollout's tape that take the place of the package's."""
-    return {} if ticket.tape == "given" else client.data(ticket.rollout_id)
-
-
 def default_session(package: BuiltPackage) -> SessionOrder | None:
     """The session of a rollout where nobody asks for another one: None for a task that is not about a live market."""
     from openfingym.market.session.terms import SessionOrder
@@ -435,6 +455,7 @@ def run(
     verifier: str | VerifierAddress | None = None,
     fresh: bool = False,
     session: SessionOrder | None = None,
+    questions: QuestionsOrder | None = None,
 ) -> RolloutResult:
     """Run one agent on one task and return its verified result.
 
@@ -453,6 +474,7 @@ def run(
         fresh: hidden data drawn for this rollout instead of the package's own; the result's ``tape`` says which it had.
         session: where the session of a live task is, and how long it lasts; None for the task's own duration on a
             simulated venue.
+        questions: the questions to ask, of a task about what has not happened yet; None for the package's own.
 
     Raises:
         OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
@@ -465,7 +487,8 @@ def run(
         model = ModelSpec.parse(model)
     loaded = task if isinstance(task, Task) else catalog.load_task(task)
     suited(resolved, loaded)  # before anything is built
-    with Launcher.for_tasks([loaded], backend=backend, verifier=verifier) as launcher:
+    state = None if questions is None else store.ledger_folder()
+    with Launcher.for_tasks([loaded], backend=backend, verifier=verifier, state=state) as launcher:
         package, folder = launcher.packages[0], Path(out) if out is not None else None
         if fresh:
             require_renewal(package)
@@ -478,4 +501,5 @@ def run(
             out=folder,
             fresh=fresh,
             session=session or default_session(package),
+            questions=questions,
         )

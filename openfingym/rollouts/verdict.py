@@ -84,7 +84,7 @@ def judged(result: RolloutResult, verified: VerifiedResult, acted: Acted) -> Rol
     Raises:
         VerifierError: the verifier failed on the way, so that this would not be the agent's result.
     """
-    scored = verified.state in {"scored", "held"}
+    scored = verified.state in {"scored", "held", "deferred", "void"}
     if acted.contact.failures and not (scored and acted.ended_well):
         raise VerifierError(
             f"the verifier failed {acted.contact.failures} request(s) of this rollout, whose result would not be the "
@@ -101,7 +101,13 @@ def judged(result: RolloutResult, verified: VerifiedResult, acted: Acted) -> Rol
     )
 
 
-STATES: Mapping[str, State] = {"scored": "scored", "rejected": "rejected", "held": "deferred"}
+STATES: Mapping[str, State] = {
+    "scored": "scored",
+    "rejected": "rejected",
+    "held": "deferred",
+    "deferred": "deferred",
+    "void": "void",
+}
 """State of a result by what the verifier says."""
 
 
@@ -130,6 +136,7 @@ def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutRes
         disclosure=verified.disclosure,
         tape=verified.tape,
         session=verified.session,
+        questions=verified.questions,
         log_head=verified.log_head,
     )
 

@@ -42,7 +42,7 @@ class Contract(Section):
     family: ClassVar[Family]
     """Name of the family that every task of this kind belongs to."""
     baseline: ClassVar[str]
-    """Name of the baseline, whose losses the relative total of every task of this kind divides by."""
+    """Name of the baseline, whose losses the relative total of a task of this kind divides by."""
     has_split: ClassVar[bool | None] = True
     """Whether a task of this kind needs the table ``[metadata.openfingym.split]``; None where its data decide."""
     has_period: ClassVar[bool] = False
@@ -63,6 +63,11 @@ class Contract(Section):
         if not (self.low < self.high and abs(self.low) < 1e12 and abs(self.high) < 1e12):
             raise ValueError(f"need finite low < high, found low = {self.low}, high = {self.high}")
         return self
+
+    @property
+    def reference(self) -> str:
+        """Name of the baseline of a task with this contract, where that of its kind is not that of all its tasks."""
+        return self.baseline
 
     def agree(self, spec: Spec) -> None:
         """Compare with the rest of ``[metadata.openfingym]``; a kind with more to ask adds it to this.
@@ -85,9 +90,9 @@ class Contract(Section):
             )
         if spec.family != self.family:
             raise ValueError(f"family is {spec.family!r}, but a {self.kind} task is of the family {self.family!r}")
-        if scoring.baseline != self.baseline:
+        if scoring.baseline != self.reference:
             raise ValueError(
-                f"scoring.baseline is {scoring.baseline!r}, but that of a {self.kind} task is {self.baseline!r}"
+                f"scoring.baseline is {scoring.baseline!r}, but that of a {self.kind} task is {self.reference!r}"
             )
         horizon = getattr(self, "horizon", 0)
         if split is not None and split.embargo < horizon:

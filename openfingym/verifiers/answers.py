@@ -70,7 +70,7 @@ class RolloutStatus:
     task_digest: str
     agent: str | None
     seed: int | None
-    state: Literal["open", "expired", "scored", "rejected"]
+    state: Literal["open", "expired", "scored", "rejected", "deferred", "void"]
     budget: int
     remaining: int
     submissions: tuple[PastSubmission, ...]
@@ -96,8 +96,9 @@ class VerifiedResult:
     task: str
     task_digest: str
     data_kind: DataKind
-    state: Literal["scored", "rejected", "held"]
-    """``held``: scored, and not told before the season is closed."""
+    state: Literal["scored", "rejected", "held", "deferred", "void"]
+    """``held``: scored, and not told before the season is closed. ``deferred``: what was asked is not resolved yet;
+    ``void``: too little of it ever was."""
     reason: str | None
     """Why it was rejected, or is held."""
     total: float | None
@@ -108,8 +109,8 @@ class VerifiedResult:
     """Each metric, in its own direction."""
     baseline: str
     """Name of the baseline."""
-    baseline_total: float
-    """Total of the baseline on the same fold."""
+    baseline_total: float | None
+    """Total of the baseline on the same fold; None where there is none, or not yet."""
     baseline_metrics: dict[str, float]
     submissions_accepted: int
     """Number of accepted submissions; of a sequential task, private episodes begun."""
@@ -138,6 +139,9 @@ class VerifiedResult:
     session: dict[str, str | int | bool | None] | None = None
     """What there is to say of the live session that its private episode was: its venue, whether that is simulated, its
     seconds, bars with missing trades, and the SHA-256 of its tape; None where it had none."""
+    questions: dict[str, str | int | bool] | None = None
+    """What there is to say of the questions that were asked in the place of the package's private ones: their clock,
+    how many there are, are scored, void and open; None where it had the package's."""
     relative_standard_error: float | None = None
     """Standard error of the logarithm of the relative total, paired with the baseline."""
     total_standard_error: float | None = None

@@ -159,6 +159,7 @@ class VerifierClient:
         ttl_s: float | None = None,
         fresh: bool = False,
         session: Mapping[str, object] | None = None,
+        questions: Mapping[str, object] | None = None,
     ) -> RolloutTicket:
         """Begin a rollout.
 
@@ -171,11 +172,14 @@ class VerifierClient:
                 what it has.
             session: the live session that its private episode is to be, of a task about a live market, as
                 :meth:`openfingym.market.session.terms.SessionOrder.to_dict` gives it.
+            questions: the questions that it is to be asked, of a task about what has not happened yet, as
+                :meth:`openfingym.kinds.asking.QuestionsOrder.to_dict` gives it.
 
         Raises:
             VerifierError: unknown task, wrong admin token, or no verifier there.
         """
         order = {"task": task, "agent": agent, "seed": seed, "ttl_s": ttl_s, "session": session}
+        order["questions"] = questions
         body = {key: value for key, value in order.items() if value is not None} | ({"fresh": True} if fresh else {})
         return _build(
             RolloutTicket,
@@ -279,10 +283,18 @@ class VerifierClient:
             timeout_s: longest wait for the answer, since a live session goes on to its end; None for the client's own.
         """
         wait: dict[str, Any] = {} if timeout_s is None else {"timeout": httpx.Timeout(timeout_s, connect=5.0)}
-        document = self._json("POST", f"/v1/rollouts/{rollout_id}/finalize", **wait)
-        # A verifier from before there were intervals has none to tell.
-        intervals = {name: tuple(document[name]) for name in INTERVALS if document.get(name) is not None}
-        return _build(VerifiedResult, {**document, "flags": tuple(document["flags"]), **intervals})
+        return _verified(self._json("POST", f"/v1/rollouts/{rollout_id}/finalize", **wait))
+
+    def settled(self, rollout_id: str) -> VerifiedResult | None:
+        """The result of a rollout that has ended; None where there is no such rollout, or it has not."""
+        answer = self._send("GET", f"/v1/rollouts/{rollout_id}", self._admin)
+        if answer.status_code == 404:
+            return None
+        return None if self._checked(answer)["finalized_at"] is None else self.finalize(rollout_id)
+
+    def settle(self, rollout_id: str) -> VerifiedResult:
+        """Have the questions of a finished rollout with a simulated clock resolved, and get its result."""
+        return _verified(self._json("POST", f"/v1/rollouts/{rollout_id}/settle"))
 
     def log(self, rollout_id: str) -> tuple[LogRow, ...]:
         """The rollout's rows of the verifier's log."""
@@ -605,3 +617,14 @@ def _build(kind: type[T], document: Mapping[str, Any]) -> T:
         raise VerifierError(
             f"the verifier's answer is not a {kind.__name__}: {error}; are both of one version?"
         ) from error
+
+
+def _verified(document: dict[str, Any]) -> VerifiedResult:
+    """A result as a verifier answers it.
+
+    Raises:
+        VerifierError: it is none.
+    """
+    # A verifier from before there were intervals has none to tell.
+    intervals = {name: tuple(document[name]) for name in INTERVALS if document.get(name) is not None}
+    return _build(VerifiedResult, {**document, "flags": tuple(document["flags"]), **intervals})

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse
 from starlette.routing import Route
 
+from openfingym.kinds.asking import QuestionsOrder
 from openfingym.market.session.terms import SessionOrder
 from openfingym.verifiers.answers import (
     HeldTask,
@@ -263,6 +264,7 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
             ttl_s=body.ttl_s,
             fresh=body.fresh,
             session=None if body.session is None else SessionOrder(**body.session.model_dump()),
+            questions=None if body.questions is None else QuestionsOrder(**body.questions.model_dump()),
             caller=caller,
         )
         row = rollout.row
@@ -289,6 +291,16 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
         """
         result = await service.finalize(rollout)
         return result if caller.operator else service.told(rollout)
+
+    @app.post("/v1/rollouts/{rollout_id}/settle", response_model=VerifiedResult, **common)
+    async def settle(rollout: Rollout = the_rollout, caller: Caller = the_caller) -> dict[str, object]:
+        """Move the simulated clock of a finished rollout past its questions, have them resolved, and get its result.
+
+        For the operator alone, as all that moves clocks.
+        """
+        if not caller.operator:
+            raise Problem("forbidden", "Clocks are the operator's to move.")
+        return await service.settle(rollout)
 
     @app.get("/v1/rollouts/{rollout_id}/data", response_class=Response, **_binary(common, NPZ))
     async def data(rollout: Rollout = the_rollout) -> Response:

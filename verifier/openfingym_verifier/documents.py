@@ -26,6 +26,12 @@ class NewSession(_Document):
     """Path on the verifier's machine; the operator's alone."""
 
 
+class NewRolloutQuestions(_Document):
+    """Which questions a rollout is asked; see :class:`openfingym.kinds.asking.QuestionsOrder`."""
+
+    clock: Literal["simulated", "real"] = "simulated"
+
+
 class NewRollout(_Document):
     """Body of ``POST /v1/rollouts``."""
 
@@ -39,6 +45,8 @@ class NewRollout(_Document):
     session: NewSession | None = None
     """The session that the private episode is to be, of a task about a live market; without one it is played on the
     package's own bars."""
+    questions: NewRolloutQuestions | None = None
+    """The questions to ask, of a task about what has not happened yet; without it the package's own are asked."""
 
 
 class NewParticipant(_Document):

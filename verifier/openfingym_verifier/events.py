@@ -31,8 +31,8 @@ class Created:
         transaction.connection.execute(
             "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, "
             "bucket_ns,"
-            " principal, season, policy, tape, tape_commitment, session)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " principal, season, policy, tape, tape_commitment, session, questions)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 row.id,
                 row.task,
@@ -49,12 +49,14 @@ class Created:
                 row.tape,
                 row.tape_commitment,
                 None if row.session is None else json.dumps(row.session),
+                None if row.questions is None else json.dumps(row.questions),
             ),
         )
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
         entry |= {"principal": row.principal, "season": row.season, "policy": row.policy}
         entry |= {"tape": row.tape, "tape_commitment": row.tape_commitment}
         entry |= {} if row.session is None else {"session": row.session}
+        entry |= {} if row.questions is None else {"questions": row.questions}
         transaction.log(
             row.id, {**entry, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns}
         )
@@ -257,6 +259,32 @@ class Finalized:
             raise VerifierError(f"rollout {self.rollout_id} already has a result")
         if self.result["state"] == "scored" and self.disclosure != "held":
             _disclose(transaction, self.rollout_id, "private", 1, self.at_ns)
+        return complete
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A deferred rollout got its final result, once and for all: its questions are resolved."""
+
+    rollout_id: str
+    at_ns: int
+    result: dict[str, object]
+    """The result as it was computed, without ``log_head``, which this operation adds."""
+
+    def apply(self, transaction: Transaction) -> dict[str, object] | None:
+        """Write it beside the deferred one; returns the complete result, or None where it was settled before."""
+        row = transaction.connection.execute(
+            "SELECT 1 FROM rollouts WHERE id = ? AND json_extract(result, '$.state') = 'deferred' AND settled IS NULL",
+            (self.rollout_id,),
+        ).fetchone()
+        if row is None:
+            return None
+        entry = {"event": "settled", "at_ns": self.at_ns, "state": self.result["state"]}
+        head = transaction.log(self.rollout_id, {**entry, "result": sha256_of_json(self.result)})
+        complete = {**self.result, "log_head": head}
+        transaction.connection.execute(
+            "UPDATE rollouts SET settled = ? WHERE id = ?", (canonical_json(complete).decode(), self.rollout_id)
+        )
         return complete
 
 

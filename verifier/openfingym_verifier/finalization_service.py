@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from openfingym.metrics import Score
     from openfingym.results import Disclosure
+    from openfingym_verifier.deferral import Deferrals
     from openfingym_verifier.episode_service import EpisodeService
     from openfingym_verifier.grading import Grading
     from openfingym_verifier.ledger import Ledger
@@ -55,6 +56,8 @@ class FinalizationService:
         self._submissions = submissions
         self._episodes = episodes
         self._threads = threads
+        self.deferrals: Deferrals | None = None
+        """Knows what rollouts were asked, whose outcome is not known yet."""
 
     async def finalize(self, rollout: Rollout) -> dict[str, object]:
         """The final result as it was computed, once: from the private fold of the last submission or the episodes.
@@ -64,6 +67,9 @@ class FinalizationService:
         async with rollout.turn:
             if rollout.result is None:
                 await self._episodes.end_session(rollout)
+                if rollout.row.questions is not None and rollout.accepted:
+                    await self._defer(rollout)
+                    return rollout.result  # type: ignore[return-value]  # written just now
                 task = await self._tapes.of(rollout)
                 for n, known in enumerate(rollout.feedback, 1):
                     if known is None:
@@ -71,9 +77,13 @@ class FinalizationService:
                             await self._submissions.score_missing(rollout, n)
                 values = await self._values(rollout, task)
                 score, baseline = await asyncio.gather(
-                    self._private_score(rollout, task, values), self._grading.baseline(task)
+                    self._private_score(rollout, task, values), self._baseline(rollout, task)
                 )
-                outcome = score if isinstance(score, str) else await self._judged(task, score, baseline)
+                if isinstance(score, str):
+                    outcome: Judged | str = score
+                else:
+                    assert baseline is not None, "where nothing is known, nothing was scored"
+                    outcome = await self._judged(task, score, baseline)
                 flags = await self._watch.flags(
                     rollout.row, task, values, None if isinstance(outcome, str) else outcome.relative
                 )
@@ -94,6 +104,15 @@ class FinalizationService:
                 if task.tape_of_its_own:
                     self._grading.forget(task)
         return rollout.result
+
+    async def _defer(self, rollout: Rollout) -> None:
+        """End a rollout whose outcomes are not known yet; who has them resolved gets its score."""
+        assert self.deferrals is not None
+        now, kept = now_ns(), await self.deferrals.of(rollout)
+        finalized = Finalized(rollout.id, now, self.deferrals.result(rollout, now, kept), "full")
+        written = await self._ledger.writer.submit(finalized.apply)
+        assert isinstance(written, dict)
+        rollout.result, rollout.disclosure = written, finalized.disclosure
 
     def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
         """How much of a result its principal may be told."""
@@ -120,6 +139,10 @@ class FinalizationService:
             return await self._grading.private(task, values, sha256_of(values.data.cast("B")))
         except SubmissionError as error:
             return str(error)
+
+    async def _baseline(self, rollout: Rollout, task: HiddenTask) -> Score | None:
+        """The baseline's private score; None where the outcomes are not known."""
+        return None if rollout.row.questions is not None else await self._grading.baseline(task)
 
     async def _judged(self, task: HiddenTask, score: Score, baseline: Score) -> Judged | str:
         """A score beside the baseline's, or the reason why the two cannot be compared."""

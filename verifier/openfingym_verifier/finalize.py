@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from openfingym.metrics import Score
     from openfingym.metrics.sampling_error import SamplingError
+    from openfingym.results import State
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.truth import HiddenTask
 
@@ -36,21 +37,24 @@ def judge(task: HiddenTask, score: Score, baseline: Score) -> Judged:
 
 def final_result(
     rollout: Rollout,
-    outcome: Judged | str,
-    baseline: Score,
+    outcome: Judged | str | tuple[State, str],
+    baseline: Score | None,
     flags: list[str],
     now_ns: int,
     session: dict[str, object] | None = None,
+    questions: dict[str, object] | None = None,
 ) -> dict[str, object]:
     """The result document without ``log_head``.
 
     Args:
         rollout: the rollout that is finalized.
-        outcome: the judged score of its last accepted submission or its episodes, or the reason why there is none.
-        baseline: private score of the task's baseline.
+        outcome: the judged score of its last accepted submission or its episodes; the reason why it was rejected; or
+            another state, and the reason.
+        baseline: private score of the task's baseline; None where there is none yet.
         flags: flags raised by its submissions; see :mod:`openfingym_verifier.watch`.
         now_ns: Unix time in nanoseconds at which the rollout ended.
         session: what is to be said of its live session; None where it had none.
+        questions: what is to be said of the questions that it was asked; None where it had the package's.
 
     Raises:
         Problem: ``task-unavailable``: the task was rebuilt or removed since the rollout began.
@@ -60,14 +64,14 @@ def final_result(
         "rollout_id": rollout.id,
         "task": task.name,
         "task_digest": task.manifest.digest,
-        "data_kind": task.manifest.data_kind,
+        "data_kind": task.manifest.data_kind if questions is None or questions["simulated"] else "real",
         "tape": rollout.row.tape,
         "agent": rollout.row.agent,
         "seed": rollout.row.seed,
-        **(_rejected(outcome) if isinstance(outcome, str) else scored_fields(outcome)),
+        **(scored_fields(outcome) if isinstance(outcome, Judged) else _unscored(outcome)),
         "baseline": task.spec.scoring.baseline,
-        "baseline_total": baseline.total,
-        "baseline_metrics": baseline.metrics,
+        "baseline_total": None if baseline is None else baseline.total,
+        "baseline_metrics": {} if baseline is None else baseline.metrics,
         "submissions_accepted": rollout.accepted,
         "submissions_rejected": rollout.rejected,
         "budget": rollout.row.budget,
@@ -77,6 +81,7 @@ def final_result(
         "policy": rollout.row.policy,
         "disclosure": "full",
         **({} if session is None else {"session": session}),
+        **({} if questions is None else {"questions": questions}),
         # With it nobody can try out which labels would give the digest that the log shows.
         "salt": secrets.token_hex(16),
         "created_at": utc(rollout.row.created_ns),
@@ -114,6 +119,7 @@ def scored_fields(found: Judged) -> dict[str, object]:
     }
 
 
-def _rejected(reason: str) -> dict[str, object]:
+def _unscored(outcome: str | tuple[State, str]) -> dict[str, object]:
+    state, reason = ("rejected", outcome) if isinstance(outcome, str) else outcome
     nothing = dict.fromkeys(("total", "relative_total", *INTERVALS, "relative_standard_error", "total_standard_error"))
-    return {"state": "rejected", "reason": reason, **nothing, "metrics": {}, "standard_errors": {}}
+    return {"state": state, "reason": reason, **nothing, "metrics": {}, "standard_errors": {}}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.writer import Transaction
 
 FIRST_SEASON = "1"
-VERSION = 7
+VERSION = 8
 LOCK_PAUSE_S = 0.05
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
@@ -133,6 +133,19 @@ CREATE TABLE probes (content BLOB NOT NULL);
 SESSIONS = """
 ALTER TABLE rollouts ADD COLUMN session TEXT;
 """
+DEFERRALS = """
+ALTER TABLE rollouts ADD COLUMN questions TEXT;
+ALTER TABLE rollouts ADD COLUMN settled TEXT;
+CREATE TABLE rollout_questions (
+    rollout_id TEXT NOT NULL REFERENCES rollouts (id),
+    row INTEGER NOT NULL,
+    question INTEGER NOT NULL UNIQUE REFERENCES questions (id),
+    PRIMARY KEY (rollout_id, row)
+) WITHOUT ROWID;
+CREATE TABLE rollout_data (rollout_id TEXT PRIMARY KEY REFERENCES rollouts (id), content BLOB NOT NULL);
+CREATE INDEX rollouts_unsettled ON rollouts (id) WHERE questions IS NOT NULL AND settled IS NULL;
+"""
+# What a rollout was asked and shown in the place of its task's private rows, and the result once that was resolved.
 # Written and emptied again, to see whether a rollout could be.
 PROBE_BYTES = 64 * 1024
 
@@ -174,6 +187,11 @@ class RolloutRow:
     session: dict[str, object] | None = None
     """The session that its private episode is; None where it is played on a tape. See
     :mod:`openfingym_verifier.sessions`."""
+    questions: dict[str, object] | None = None
+    """The questions that are asked in the place of its private rows; None where it has the package's. See
+    :mod:`openfingym_verifier.deferral`."""
+    settled: dict[str, object] | None = None
+    """The result once those are resolved, which takes the place of a deferred one."""
 
 
 @dataclass(frozen=True)
@@ -392,7 +410,7 @@ class Ledger:
         """Ids of a principal's latest finished rollouts on a task's given tape, oldest first."""
         query = (
             "SELECT id FROM rollouts WHERE principal = ? AND task_digest = ? AND tape = 'given' AND result IS NOT NULL"
-            " ORDER BY created_ns DESC, id LIMIT ?"
+            " AND questions IS NULL ORDER BY created_ns DESC, id LIMIT ?"
         )
         with self.read() as connection:
             return [row["id"] for row in connection.execute(query, (principal, task_digest, newest))][::-1]
@@ -433,7 +451,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise VerifierError(
             f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym"
         )
-    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES, SESSIONS, tree.SCHEMA, questions.SCHEMA)[version:]
+    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES, SESSIONS, tree.SCHEMA, questions.SCHEMA, DEFERRALS)[
+        version:
+    ]
     if missing:
         # All steps and the new version in one transaction: a migration that breaks off has not begun.
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION};")
@@ -445,7 +465,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 def _rollout(row: sqlite3.Row) -> RolloutRow:
     fields = dict(row)
     bucket = Bucket(fields.pop("bucket_tokens"), fields.pop("bucket_ns"))
-    for name in ("result", "session"):
+    for name in ("result", "session", "questions", "settled"):
         fields[name] = None if fields[name] is None else json.loads(fields[name])
     return RolloutRow(**fields, bucket=bucket)
 

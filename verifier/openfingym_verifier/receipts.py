@@ -117,7 +117,8 @@ class Receipts:
             # From the end, since a rollout of many steps has many rows before it.
             for seq, event in connection.execute(query, (rollout_id,)):
                 if event in END_ENTRIES:
-                    ends.append(seq)
+                    # Of a rollout that was deferred and is settled, the final result.
+                    ends = ends or [seq]
                 elif not ends:
                     return None
                 elif event in SCORED_ENTRIES:

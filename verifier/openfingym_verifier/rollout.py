@@ -41,7 +41,7 @@ class Rollout:
     rejected: int
     last_refusal: str | None
     result: dict[str, object] | None
-    """The result as it was computed; None before the end."""
+    """The result as it was computed, the final one of a deferred rollout once there is one; None before the end."""
     disclosure: Disclosure
     """How much of the result its principal is told."""
     progress: EpisodeProgress | None = None
@@ -65,7 +65,7 @@ class Rollout:
             row.accepted,
             row.rejected,
             row.last_refusal,
-            row.result,
+            row.settled or row.result,
             row.disclosure,
         )
 

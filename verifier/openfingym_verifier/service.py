@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
+from openfingym.kinds.asking import QuestionsOrder
 from openfingym.market.session.terms import SessionOrder
 from openfingym.packages.tapes import choose
+from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.clock import now_ns
+from openfingym_verifier.deferral import Deferrals
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.episode_service import EpisodeService
 from openfingym_verifier.events import Created
@@ -47,6 +50,7 @@ from openfingym_verifier.threads import in_threads
 from openfingym_verifier.tokens import load_key
 from openfingym_verifier.watch import ParticipantWatch
 from openfingym_verifier.workers import Workers
+from openfingym_verifier.writer import HEAVY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.principals import Caller
     from openfingym_verifier.truth import HiddenTask
+    from openfingym_verifier.writer import Transaction
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -121,6 +126,8 @@ class Service:
         self._finalization = FinalizationService(
             ledger, self.tapes, self.grading, self._rations, watch, self._submissions, self.episodes, self._threads
         )
+        self.deferrals = Deferrals(ledger, self.questions, self.tapes, self._rollouts, self._threads)
+        self._submissions.deferrals = self._finalization.deferrals = self.deferrals
         for rollout in self._rollouts:
             self._submissions.resume(rollout)
 
@@ -148,6 +155,7 @@ class Service:
         ttl_s: float,
         fresh: bool = False,
         session: SessionOrder | None = None,
+        questions: QuestionsOrder | None = None,
         caller: Caller | None = None,
     ) -> Rollout:
         """Begin a rollout.
@@ -159,6 +167,7 @@ class Service:
             ttl_s: seconds until its token expires.
             fresh: give the rollout hidden data of its own, where the task can have any; some policies always do.
             session: the live session that its private episode is to be, of a task about a live market.
+            questions: the questions that it is to be asked in the place of the package's private ones.
             caller: the participant whose rollout it is; None for the operator.
 
         Raises:
@@ -175,7 +184,10 @@ class Service:
         rules = task.spec.verification
         if session is not None:
             await self._require_session(session, task, caller)
-        wanted = session is None and (fresh or self._tape_policy == "fresh")
+        if questions is not None:
+            self._require_questions(questions, task, caller)
+        made_up = questions is not None and questions.clock != REAL_CLOCK
+        wanted = session is None and (fresh or made_up or self._tape_policy == "fresh")
         row = RolloutRow(
             # 80 random bits, so that no id is met twice: a rollout's token and its tape follow from it.
             id=f"r{secrets.token_hex(10)}",
@@ -195,13 +207,15 @@ class Service:
             season=season.name,
             policy=self.policy.name,
             session=None if session is None else session.to_dict(),
+            questions=None if questions is None else questions.to_dict(),
         )
         # Counted from here on, since drawing a tape and writing the row are awaited: otherwise requests sent together
         # would all find room.
         with self._rollouts.beginning(owner):
             row, drawn = await self._begin(row, task, fresh=wanted)
         rollout = self._rollouts.add(row)
-        self.grading.prepare(drawn)
+        if questions is None:  # of what is not known yet, the baseline has no score
+            self.grading.prepare(drawn)
         return rollout
 
     async def _require_session(self, session: SessionOrder, task: HiddenTask, caller: Caller | None) -> None:
@@ -210,6 +224,13 @@ class Service:
         if caller is not None and not caller.operator and session != SessionOrder(duration_s=session.duration_s):
             raise Problem("forbidden", "Sessions on a real venue or on a tape are the operator's to begin.")
         await in_threads(self.sessions.threads, self.sessions.require, session, task)
+
+    def _require_questions(self, order: QuestionsOrder, task: HiddenTask, caller: Caller | None) -> None:
+        if caller is not None and not caller.operator:
+            raise Problem(
+                "forbidden", "Questions of a rollout are the operator's to ask; take part with POST /v1/forecasts."
+            )
+        self.deferrals.require(order, task)
 
     async def _begin(self, row: RolloutRow, task: HiddenTask, *, fresh: bool) -> tuple[RolloutRow, HiddenTask]:
         """Choose a rollout's tape, draw it, and write the rollout; returns its row, and its task on that tape."""
@@ -223,9 +244,20 @@ class Service:
             if kind != "given":
                 row = replace(row, tape=kind, tape_commitment=self.tapes.commitment(row.id))
             # Before the rollout exists: what cannot be drawn is an error of ours that leaves nothing behind.
-            drawn = await self.tapes.drawn(row, task)
-            await self.ledger.writer.submit(Created(row).apply)
-        return row, drawn
+            drawn = await self.tapes.drawn(replace(row, questions=None), task)
+            if row.questions is None:
+                await self.ledger.writer.submit(Created(row).apply)
+                return row, drawn
+            self.tapes.forget(row.id)  # what was drawn has the outcomes
+            asked = await self.deferrals.ask(row, drawn)
+
+            def write(transaction: Transaction) -> None:
+                Created(row).apply(transaction)
+                asked(transaction)
+
+            await self.ledger.writer.submit(write, size=HEAVY_BYTES + 1)
+        await self.deferrals.ready(row)
+        return row, await self.tapes.drawn(row, task)
 
     def _same_bars(self, task: HiddenTask) -> list[str]:
         """Names of the tasks with real bars of the same series, which whoever played one of them has seen."""
@@ -259,6 +291,12 @@ class Service:
         result = await self._finalization.finalize(rollout)
         self._rollouts.forget()
         return result
+
+    async def settle(self, rollout: Rollout) -> dict[str, object]:
+        """Have the questions of an ended rollout with a simulated clock resolved; returns its result."""
+        await self.deferrals.settle(rollout)
+        assert rollout.result is not None, "only a rollout that has ended is settled"
+        return rollout.result
 
     def told(self, rollout: Rollout) -> dict[str, object]:
         """The result of a finished rollout as its principal may see it, which is more once the season is closed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -21,8 +21,10 @@ from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
     from openfingym.metrics import Score
+    from openfingym_verifier.deferral import Answered, Deferrals
     from openfingym_verifier.grading import Grading
     from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.questions.events import Receipt
     from openfingym_verifier.ration import Rations
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.tapes import Tapes
@@ -54,6 +56,8 @@ class SubmissionService:
         self._rations = rations
         self._telemetry = telemetry
         self._threads = threads
+        self.deferrals: Deferrals | None = None
+        """Takes the answers to what a rollout was asked."""
 
     async def submit(self, rollout: Rollout, submission: Submission) -> dict[str, object]:
         """Check, keep and score a submission; the agent gets the return value.
@@ -107,6 +111,7 @@ class SubmissionService:
         try:
             parsed = await self._run(plain, parse, submission, body, task)
             score = await self._first_score(task, parsed) if task.scored_first else None
+            forecasts = await self._forecasts(rollout, task, parsed)
         except Problem as problem:
             await self._record_refusal(rollout, problem)
             raise
@@ -126,7 +131,7 @@ class SubmissionService:
         if score is None:
             found = await self._accept(task, accepted, parsed, told=told)
         else:
-            found = await self._accept_scored(accepted, _feedback(task, score, told=told))
+            found = await self._accept_scored(accepted, _feedback(task, score, told=told), forecasts)
         self._telemetry.scored(task.name, time.perf_counter() - start)
         rollout.feedback.append(found)
         rollout.accepted = n
@@ -161,15 +166,33 @@ class SubmissionService:
         await durable
         return found
 
-    async def _accept_scored(self, accepted: Accepted, found: dict[str, object]) -> dict[str, object]:
-        """Keep a submission and its score in one operation."""
+    async def _forecasts(self, rollout: Rollout, task: HiddenTask, parsed: Parsed) -> Sequence[Answered]:
+        """What a submission says of the questions that the rollout was asked; nothing where it was asked none."""
+        if rollout.row.questions is None:
+            return ()
+        assert self.deferrals is not None
+        assert task.scored_first, "answers to questions are written with the score of their submission"
+        return await self.deferrals.forecasts(rollout, parsed.values, task.manifest.n_public)
+
+    async def _accept_scored(
+        self, accepted: Accepted, found: dict[str, object], answered: Sequence[Answered]
+    ) -> dict[str, object]:
+        """Keep a submission, its score and its forecasts in one operation."""
         scored = Scored(accepted.rollout_id, accepted.n, now_ns(), found)
 
-        def write(transaction: Transaction) -> None:
+        def write(transaction: Transaction) -> list[Receipt | Problem]:
             accepted.apply(transaction)
             scored.apply(transaction)
+            receipts = [one.forecast.apply(transaction) for one in answered]
+            for refused in receipts:
+                if isinstance(refused, Problem) and refused.slug != "truth-known":
+                    raise refused  # and nothing of the submission is written
+            return receipts
 
-        await self._ledger.writer.submit(write, overtakes=True, size=accepted.payload.nbytes)
+        receipts = await self._ledger.writer.submit(write, overtakes=True, size=accepted.payload.nbytes)
+        if answered and self.deferrals is not None:
+            assert isinstance(receipts, list)
+            self.deferrals.written(answered, receipts)
         return found
 
     async def _replay(self, rollout: Rollout, key: str | None, body: bytes) -> dict[str, object]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from openfingym.digests import sha256_of
@@ -21,6 +22,7 @@ from openfingym.packages.tapes import Tape
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
     from openfingym_verifier.ledger import RolloutRow
@@ -40,6 +42,8 @@ class Tapes:
         self._sessions = sessions
         self._threads = threads
         self._most = kept
+        self.asked: Callable[[str, HiddenTask], HiddenTask] | None = None
+        """Puts the questions that a rollout was asked in the place of its task's private rows."""
         self._kept: OrderedDict[str, asyncio.Future[HiddenTask]] = OrderedDict()
 
     def commitment(self, rollout_id: str) -> str:
@@ -62,7 +66,7 @@ class Tapes:
             row: the rollout's row in the ledger.
             task: its task, on the given tape.
         """
-        if row.tape == "given" and self._sessions.over(row.id) is None:
+        if row.tape == "given" and row.questions is None and self._sessions.over(row.id) is None:
             return task
         if row.id not in self._kept:
             loop = asyncio.get_running_loop()
@@ -83,6 +87,9 @@ class Tapes:
         """The task of a rollout on its tape, drawn in this thread and not cached."""
         if row.session is not None:
             return self._sessions.played(row.id, task)
+        if row.questions is not None:
+            assert self.asked is not None, "whoever takes orders of questions knows what was asked"
+            return self.asked(row.id, self.drawn_here(replace(row, questions=None), task))
         if row.tape == "given":
             return task
         if row.tape_commitment != self.commitment(row.id):

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.errors import DataError, TaskError, UsageError, VerifierError
-from openfingym.kinds import SequentialKind, is_heavy, is_live, kind_named, score_fold, score_with_replicates
+from openfingym.kinds import (
+    SequentialKind,
+    is_deferred,
+    is_heavy,
+    is_live,
+    kind_named,
+    score_fold,
+    score_with_replicates,
+)
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
 from openfingym.packages.tapes import draw, renewal
@@ -136,6 +144,11 @@ class HiddenTask:
     def live(self) -> bool:
         """Whether its private episode can be a session on a live market."""
         return is_live(self.spec.contract)
+
+    @property
+    def deferred(self) -> bool:
+        """Whether its private rows can be asked when a rollout is created."""
+        return is_deferred(self.spec.contract)
 
     @property
     def budget(self) -> int:

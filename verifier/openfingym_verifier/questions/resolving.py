@@ -88,14 +88,16 @@ class Resolver:
         self._void_after_ns = int((VOID_AFTER_S if void_after_s is None else void_after_s) * 1e9)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="resolver")
         self._turn = asyncio.Lock()
-        self.settled: Callable[[Sequence[int]], Awaitable[None]] | None = None
-        """Told the rows of questions that have become scored or void."""
+        self.settled: Callable[[Sequence[int] | None], Awaitable[None]] | None = None
+        """Told the rows of questions that have become scored or void, and None at the end of a pass."""
 
     def close(self) -> None:
         """Wait for no provider any longer."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def run(self, *, everything: bool = True, void_after_s: float | None = None) -> Pass:
+    async def run(
+        self, *, everything: bool = True, void_after_s: float | None = None, clock: str | None = None
+    ) -> Pass:
         """Resolve and score what is due.
 
         Args:
@@ -103,16 +105,20 @@ class Resolver:
                 the last look is over.
             void_after_s: seconds after its evaluation time that a question is void without a truth; None for what the
                 verifier was started with.
+            clock: name of the clock whose questions are looked at; None for all.
         """
         done = Pass()
         void_after_ns = self._void_after_ns if void_after_s is None else int(void_after_s * 1e9)
         # A second pass at the same time would ask everything twice, for nothing.
         async with self._turn:
-            for clock, now_ns in {REAL_CLOCK: self._clocks.real(), **self._clocks.simulated}.items():
-                due = await in_threads(self._threads, self._due, clock, now_ns, everything)
+            clocks = {REAL_CLOCK: self._clocks.real(), **self._clocks.simulated}
+            for name, now_ns in clocks.items() if clock is None else [(clock, clocks[clock])]:
+                due = await in_threads(self._threads, self._due, name, now_ns, everything)
                 for start in range(0, len(due), BATCH):
                     batch = await in_threads(self._threads, self._load, due[start : start + BATCH])
                     await self._resolve(done, batch, now_ns, void_after_ns)
+            if self.settled is not None:
+                await self.settled(None)
         return done
 
     async def watch(self, every_s: float) -> None:

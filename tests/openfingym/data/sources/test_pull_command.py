@@ -16,6 +16,7 @@ from openfingym.data.listing import listings, pullable
 from openfingym.data.loaded_graphs import PUBLISHED, load_graph
 from openfingym.data.processes import process_sets
 from openfingym.data.pulled import pulled_panel
+from openfingym.data.questions import QUESTION_SETS
 from openfingym.data.sources import PULLABLE, SOURCES, Cache, last_pull
 from openfingym.errors import DataError
 
@@ -242,7 +243,7 @@ def test_the_list_has_everything_once_and_says_what_it_is(run):
         | {known.name for known in process_sets()}
         | {spec.name for spec in attributed_graphs()}
     )
-    expected |= {"ba2motifs", "sim-eiopa-curves", "sim-us-characteristics", *PULLABLE}
+    expected |= {"ba2motifs", "sim-eiopa-curves", "sim-us-characteristics", *QUESTION_SETS, *PULLABLE}
     expected |= {name for name, source in SOURCES.items() if source.frequency != "none"}
     assert set(names) == expected
     for row in rows:
