@@ -31,6 +31,8 @@ from openfingym.questions.scoring import check_truth
 
 RECORDED = "recorded"
 """Name of the verifier's provider that keeps recorded truths."""
+BENCH_FORECAST = frozenset({"forecast", "source"})
+"""Fields by which a forecast of a ForecastBench set is known."""
 LISTS = ("questions", "resolutions", "forecasts")
 ENVELOPE = ("forecast_due_date", "question_set", "model", "organization")
 """Fields of a whole set that belong to each of its objects."""
@@ -134,7 +136,7 @@ class _Reader:
             self._resolutions.append(BenchResolution.read(document))
         elif "freeze_datetime" in document:
             self._bench.append(BenchQuestion.read(document))
-        elif "forecast" in document and "source" in document:
+        elif document.keys() >= BENCH_FORECAST:
             self._bench_forecasts.append(BenchForecast.read(document, self._agent))
         elif "answer" in document:
             at = document.get("at")

@@ -119,12 +119,11 @@ def forecasts(
 
 def forecast_of(connection: sqlite3.Connection, forecast: int) -> dict[str, Any] | None:
     """A forecast by its number; None where there is none."""
-    found = forecasts(connection, principal=None, after=forecast - 1, limit=1)
-    return (
-        found[0] | {"content": canonical_json(found[0]["answer"]).decode()}
-        if found and found[0]["forecast"] == forecast
-        else None
-    )
+    for found in forecasts(connection, principal=None, after=forecast - 1, limit=1):
+        number = found["forecast"]
+        if number == forecast:
+            return found | {"content": canonical_json(found["answer"]).decode()}
+    return None
 
 
 def status(connection: sqlite3.Connection, now_ns: int) -> dict[str, Any]:
