@@ -16,7 +16,7 @@ from openfingym.digests import sha256_of_text
 from openfingym.errors import DataError, StoreError, VerifierError
 from openfingym.questions import ProviderAnswer, moment_ns
 from openfingym_verifier import clock, log, tree
-from openfingym_verifier.ledger import EPISODES, PRINCIPALS, PROBES, SCHEMA, SESSIONS, Ledger
+from openfingym_verifier.ledger import EPISODES, PRINCIPALS, PROBES, SCHEMA, SESSIONS, VERSION, Ledger
 from openfingym_verifier.log import verify_chain
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions import reading, references
@@ -488,7 +488,7 @@ def test_a_ledger_of_version_5_is_upgraded_with_what_it_holds(tmp_path: Path) ->
     run(live())
     assert verify_chain(tmp_path, expected_head=head).entries > 300
     with contextlib.closing(sqlite3.connect(tmp_path / "ledger.db")) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (7,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
         assert tree.size_of(connection) == 303
 
 
