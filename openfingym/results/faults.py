@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from openfingym.results.result import FORMAT, INTERVALS, RolloutResult, State
@@ -33,13 +34,15 @@ _SESSION = {
     "tape_sha256": str | None,
 }
 
+_QUESTIONS = {"clock": str, "simulated": bool, "asked": int, "scored": int, "void": int, "open": int}
 
-def _is_session(value: object) -> bool:
-    """Whether a value is what a verifier says of a live session, or None; later versions may say more."""
+
+def _says(value: object, stated: Mapping[str, object]) -> bool:
+    """Whether a value is what a verifier says of a session or of questions, or None; later versions may say more."""
     if not isinstance(value, dict):
         return value is None
     plain = all(isinstance(one, str | int | float | None) for one in value.values())
-    return plain and all(name in value and isinstance(value[name], kind) for name, kind in _SESSION.items())
+    return plain and all(name in value and isinstance(value[name], kind) for name, kind in stated.items())  # type: ignore[arg-type]
 
 
 def _words(hint: object) -> tuple[object, ...]:
@@ -81,8 +84,10 @@ def fault_of(result: RolloutResult) -> str | None:
             return f"its {name} is {str(found[name])[:80]!r}, expected one of {', '.join(map(str, known))}"
     if not all(isinstance(flag, str) for flag in result.flags):
         return "its flags must be texts"
-    if not _is_session(result.session):
+    if not _says(result.session, _SESSION):
         return f"its session is {str(result.session)[:80]}, expected what a verifier says of a live session, or null"
+    if not _says(result.questions, _QUESTIONS):
+        return f"its questions are {str(result.questions)[:80]}, expected what a verifier says of them, or null"
     if not isinstance(found["told"], bool):
         return "whether it was told anything must be true or false"
     if not all(_is_interval(getattr(result, name)) for name in INTERVALS):

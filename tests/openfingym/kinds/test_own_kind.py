@@ -115,7 +115,7 @@ def test_a_task_of_an_own_kind_is_written_checked_and_scored(run: Callable[..., 
     assert found["fit"] == ["naive"]
     with pytest.raises(
         TaskError,
-        match=r"contract\.kind: unknown kind 'highs'; known: curves, forecast, generation, graphs, live, nodes, r",
+        match=r"contract\.kind: unknown kind 'highs'; known: curves, forecast, generation, graphs, live, nodes, q",
     ):
         Task.read(folder)
 
