@@ -13,6 +13,7 @@ from openfingym_verifier.questions.events import ClockAdvanced
 from openfingym_verifier.questions.reading import clocks_of
 
 if TYPE_CHECKING:
+    from openfingym.questions import Question
     from openfingym_verifier.ledger import Ledger
 
 logger = logging.getLogger(__name__)
@@ -53,6 +54,14 @@ class Clocks:
         if name not in self._simulated:
             raise Problem("not-found", f"There is no clock {name[:80]}; make it with POST /v1/clocks/{name[:80]}.")
         return self._simulated[name]
+
+    def is_over(self, question: Question, now_ns: int) -> bool:
+        """Whether the deadline of a question has passed by its clock, or, of the real one, by the machine's.
+
+        A machine that was paused may have set its own clock right, and nobody can be told that it is earlier.
+        """
+        ahead_ns = clock.ahead_ns() if question.clock == REAL_CLOCK else 0
+        return now_ns + ahead_ns >= question.deadline_ns
 
     async def advance(self, name: str, now_ns: int) -> int:
         """Make a simulated clock, or move one forward; returns where it stands.

@@ -21,6 +21,7 @@ from openfingym_verifier.questions.events import (
     Receipt,
     TruthRecorded,
     forecast_digest,
+    refusal_of,
 )
 from openfingym_verifier.questions.providers import Providers
 from openfingym_verifier.questions.recorded import record
@@ -31,6 +32,7 @@ from openfingym_verifier.threads import in_threads
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from openfingym.questions import Answer
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.principals import Caller
     from openfingym_verifier.questions.reading import Known
@@ -164,10 +166,14 @@ class QuestionService:
         # Taken before anything is awaited that a provider could delay.
         received_ns = self.clocks.now(known.question.clock)
         self._take_token(caller)
-        made = await self.prepare(
-            known, (caller.name, agent, version), answer, received_ns, idempotency_key=idempotency_key
-        )
-        forecast, later = made
+        who = (caller.name, agent, version)
+        try:
+            forecast, later = await self.prepare(known, who, answer, received_ns, idempotency_key=idempotency_key)
+        except Problem as problem:
+            if problem.slug not in {"deadline-passed", "truth-known"}:
+                raise
+            # What was acknowledged before is acknowledged again, whatever has become of the question meanwhile.
+            return await self._acknowledged(known, who, answer, idempotency_key, problem)
         receipt = await self._ledger.writer.submit(forecast.apply, overtakes=True)
         if isinstance(receipt, Problem):
             raise receipt
@@ -197,17 +203,15 @@ class QuestionService:
             rollout_id: the rollout that it belongs to.
 
         Raises:
-            Problem: the answer is none, or the market shows that its truth is known.
+            Problem: the answer is none, the deadline has passed, or the market shows that its truth is known.
         """
         question = known.question
-        try:
-            read = read_answer(question, answer)
-        except SubmissionError as error:
-            raise refusal(error) from None
+        read = _answer(question, answer)
+        if self.clocks.is_over(question, received_ns):
+            # Before anything is written or asked, such as the name of a new forecaster.
+            raise Problem("deadline-passed", f"The deadline of {question.id} has passed; it takes no forecasts.")
         forecaster_id = await self._forecaster(forecaster)
-        reference, later = None, None
-        if received_ns < question.deadline_ns:
-            reference, later = await self._references.capture(known, received_ns)
+        reference, later = await self._references.capture(known, received_ns)
         text, salt = read.canonical.decode(), secrets.token_hex(SALT_BYTES)
         forecast = Forecast(
             question_id=known.row,
@@ -226,6 +230,33 @@ class QuestionService:
             simulated=question.clock != REAL_CLOCK,
         )
         return forecast, later
+
+    async def _acknowledged(
+        self, known: Known, forecaster: tuple[str, str, str], answer: object, key: str | None, refused: Problem
+    ) -> Receipt:
+        """The receipt of a forecast that a key has written already.
+
+        Raises:
+            Problem: ``refused``, or that the truth is known, where it has written none; ``idempotency-conflict`` where
+                another one.
+        """
+        found = None if key is None else await self.read(reading.forecast_by_key, forecaster, key)
+        if found is None:
+            if refused.slug == "deadline-passed":
+                raise await self.read(refusal_of, known.row, known.question.id)
+            raise refused
+        text = _answer(known.question, answer).canonical.decode()
+        if (found["question"], found["answer"]) != (known.row, text):
+            raise Problem("idempotency-conflict", f"This key was used for forecast {found['id']} with another content.")
+        return Receipt(
+            found["id"],
+            found["received_ns"],
+            found["digest"],
+            found["salt"],
+            found["reference"] is not None,
+            found["log_row"],
+            new=False,
+        )
 
     def add_later(self, later: Any, known: Known, forecast: int) -> None:
         """Add to a forecast that is written what the market showed, once its provider has answered."""
@@ -326,6 +357,13 @@ class QuestionService:
                 f"At most {RATE.per_second:g} forecasts a second; try again in {wait_s:.2f} s.",
                 retry_after_s=wait_s,
             )
+
+
+def _answer(question: Question, document: object) -> Answer:
+    try:
+        return read_answer(question, document)
+    except SubmissionError as error:
+        raise refusal(error) from None
 
 
 def _read(document: Mapping[str, Any]) -> Question:
