@@ -40,6 +40,8 @@ class Due:
     question: Question
     state: str
     attempts: int
+    restated: bool = False
+    """Whether its provider says which print of a figure its truth is, so that there may be a later one."""
 
 
 Found = tuple[Due, ProviderAnswer | OpenFinGymError]
