@@ -187,7 +187,10 @@ class _Tick:
         if not questions or self.book.has(times.week, file):
             return counts
         for question in questions:
-            for agent, answer in reference_answers(question, self.desk.shown(question)).items():
+            shown = self.desk.shown(question) or {}
+            if shown.get("closed"):  # it takes no forecasts any more
+                continue
+            for agent, answer in reference_answers(question, shown).items():
                 self.desk.forecast(question.id, answer, agent=agent, version=VERSION)
                 counts[agent] += 1
         self.book.write(times.week, file, dict(counts))
