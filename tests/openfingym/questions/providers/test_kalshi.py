@@ -185,7 +185,14 @@ def test_the_reference_is_the_middle_of_what_is_bid_and_asked(service):
     older = {"yes_bid_dollars": None, "yes_ask_dollars": None, "yes_bid": 60, "yes_ask": 64}
     show(service, status="active", **older)
     assert kalshi.reference(question, END)["probability"] == 0.62
-    for nothing in ({"status": "closed"}, {"yes_bid_dollars": "0", "yes_ask_dollars": "1"}, {"yes_bid_dollars": None}):
+    for over in ("closed", "determined", "disputed", "amended", "finalized"):
+        show(service, status=over)
+        assert kalshi.reference(question, END)["closed"] is True
+    for nothing in (
+        {"status": "inactive"},
+        {"yes_bid_dollars": "0", "yes_ask_dollars": "1"},
+        {"yes_bid_dollars": None},
+    ):
         show(service, **{"status": "active", **nothing})
         assert kalshi.reference(question, END) is None
 
