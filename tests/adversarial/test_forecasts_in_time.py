@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from pathlib import Path
 
 import pytest
 
 from openfingym.errors import DataError
+from openfingym.questions import ProviderAnswer
 from openfingym_verifier import clock
 from openfingym_verifier.log import verify_chain
 from openfingym_verifier.problems import Problem
@@ -17,6 +19,7 @@ from tests.verifier.scripted import CLOCK, HOUR, OPERATOR, START, Scripted, entr
 
 REAL = {"clock": "real"}
 DAY = 24 * HOUR
+NO_TRUTH = {"error", "resolvable", "void"}
 
 
 async def forecast(own, name, p=0.5, *, agent="a", key=None):
@@ -108,6 +111,21 @@ def test_refused_forecasts_leave_no_names_of_forecasters(tmp_path: Path) -> None
     asyncio.run(live())
 
 
+def test_one_principal_has_so_many_names_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openfingym_verifier.questions.service.MOST_NAMES", 3)
+
+    async def live() -> None:
+        async with service(tmp_path, Scripted()) as own:
+            await own.ask([question("q").to_dict()])
+            for place in range(3):
+                await forecast(own, "q", agent=f"agent {place}")
+            assert await refused(forecast(own, "q", agent="one more")) == "malformed-request"
+            await forecast(own, "q", 0.7, agent="agent 1")
+            assert len(await own.read(reading.forecasts, principal=None)) == 4
+
+    asyncio.run(live())
+
+
 def test_a_second_print_a_month_later_is_kept_beside_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [START]
     monkeypatch.setattr(clock, "now_ns", lambda: now[0])
@@ -169,6 +187,36 @@ def test_a_verdict_of_the_operator_hides_nothing_that_the_provider_says_later(
 
     asyncio.run(live())
     assert len(entries(tmp_path, "question-correction")) == 3
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        resolved(1.0, vintage=None), resolved(1.0, vintage=3), resolved(1.0, provider_ns=2**70),
+        resolved(1.0, provider_ns=-(2**70)), resolved(1.0, provider_ns=math.nan), resolved(1.0, provider_ns="now"),
+        ProviderAnswer("resolved", 1.0, source=None), ProviderAnswer("resolved", 1.0, source="\ud800"),
+        ProviderAnswer("void", reason="\ud800"), ProviderAnswer("waiting", reason="\ud800"),
+        ProviderAnswer("waiting", reason=None), ProviderAnswer("void", evidence=None), DataError("\ud800"),
+        resolved(1.0, later=None), resolved(1.0, later=(3,)), 5,
+    ],
+)  # fmt: skip
+def test_whatever_one_answer_is_the_other_questions_are_resolved(tmp_path: Path, said: object) -> None:
+    provider = Scripted({"bad": said, "good": resolved(1.0)})
+
+    async def live() -> None:
+        async with service(tmp_path, provider) as own:
+            await own.ask([question(name).to_dict() for name in ("bad", "good")])
+            await forecast(own, "good")
+            await own.clocks.advance(CLOCK, START + 2 * HOUR)
+            for _ in range(2):
+                await own.resolver.run()
+            states = {row["question"]["id"]: row["state"] for row in await own.read(reading.questions)}
+            assert states["good"] == "scored"
+            # What nobody can write is escaped in a source; the truth beside it is one.
+            assert states["bad"] in ({"scored"} if getattr(said, "source", "") == "\ud800" else NO_TRUTH)
+
+    asyncio.run(live())
+    verify_chain(tmp_path)
 
 
 class Together(Scripted):

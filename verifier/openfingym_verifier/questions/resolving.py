@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from openfingym.errors import OpenFinGymError
 from openfingym.questions import Question
 from openfingym.questions.question import REAL_CLOCK
-from openfingym_verifier.questions.asking import LONGEST_REASON, Due, ask, resolution
+from openfingym_verifier.questions.asking import LONGEST_REASON, Due, ask, plain, resolution
 from openfingym_verifier.questions.events import Postponed, Resolvable, Resolved, Revised
 from openfingym_verifier.questions.schema import NEVER
 from openfingym_verifier.questions.unscored import next_scores
@@ -222,7 +222,7 @@ class Resolver:
             if what == "void":
                 void.append(one.row)
             if isinstance(answer, OpenFinGymError):
-                done.fail(one.question.id, str(answer))
+                done.fail(one.question.id, plain(str(answer), LONGEST_REASON))
         await self.tell(void)
 
     def _event(
@@ -233,8 +233,10 @@ class Resolver:
         if one.state in {"scored", "void"}:
             return "revised", self._revised(one, answer, now_ns, at_ns)
         if isinstance(answer, OpenFinGymError):
-            return "error", Postponed(one.row, name, True, str(answer)[:LONGEST_REASON], _later(one, now_ns), at_ns)
-        reason = answer.reason[:LONGEST_REASON]
+            return "error", Postponed(
+                one.row, name, True, plain(str(answer), LONGEST_REASON), _later(one, now_ns), at_ns
+            )
+        reason = plain(answer.reason, LONGEST_REASON)
         if answer.status == "waiting":
             overdue = now_ns - question.evaluation_ns >= void_after_ns
             if not overdue or (one.attempts + 1 < VOID_LOOKS and question.clock == REAL_CLOCK):

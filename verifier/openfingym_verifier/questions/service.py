@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from concurrent.futures import Executor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, SubmissionError, UsageError
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
     from openfingym_verifier.questions.reading import Known
     from openfingym_verifier.writer import Transaction
 
-RATE = Rate(per_second=20.0, burst=1000)
-"""Forecasts of a participant, each of which takes room on the disk for ever."""
+RATE = Rate(per_second=2.0, burst=5000)
+"""Forecasts of a participant, each of which takes room on the disk for ever: a few hundred megabytes a day at most."""
+MOST_NAMES = 10_000
+"""Agents and versions of a principal: a report tells a million of them apart, of all principals together."""
 MOST_KNOWN = 16_384
 """Questions and forecasters that are kept in memory."""
 NUMBERS = frozenset({"probability", "value"})
@@ -326,18 +329,9 @@ class QuestionService:
     async def _forecaster(self, forecaster: tuple[str, str, str]) -> int:
         found = self._forecasters.get(forecaster)
         if found is None:
-
-            def write(transaction: Transaction) -> int:
-                transaction.connection.execute(
-                    "INSERT INTO forecasters (principal, agent, version) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                    forecaster,
-                )
-                row = transaction.connection.execute(
-                    "SELECT id FROM forecasters WHERE principal = ? AND agent = ? AND version = ?", forecaster
-                ).fetchone()
-                return int(row[0])
-
-            written = await self._ledger.writer.submit(write, overtakes=True)
+            written = await self._ledger.writer.submit(partial(_named, forecaster), overtakes=True)
+            if isinstance(written, Problem):
+                raise written
             assert isinstance(written, int)
             if len(self._forecasters) >= MOST_KNOWN:
                 self._forecasters.clear()
@@ -357,6 +351,21 @@ class QuestionService:
                 f"At most {RATE.per_second:g} forecasts a second; try again in {wait_s:.2f} s.",
                 retry_after_s=wait_s,
             )
+
+
+def _named(forecaster: tuple[str, str, str], transaction: Transaction) -> int | Problem:
+    """Row of a forecaster (principal, agent, version), which is written where it is new."""
+    connection = transaction.connection
+    query = "SELECT id FROM forecasters WHERE principal = ? AND agent = ? AND version = ?"
+    row = connection.execute(query, forecaster).fetchone()
+    if row is not None:
+        return int(row[0])
+    (names,) = connection.execute("SELECT count(*) FROM forecasters WHERE principal = ?", forecaster[:1]).fetchone()
+    if names >= MOST_NAMES:
+        return Problem("malformed-request", f"{forecaster[0]} forecasts under {names} names already; use one of them.")
+    written = connection.execute("INSERT INTO forecasters (principal, agent, version) VALUES (?, ?, ?)", forecaster)
+    assert written.lastrowid is not None
+    return written.lastrowid
 
 
 def _answer(question: Question, document: object) -> Answer:
