@@ -48,7 +48,7 @@ Found = tuple[Due, ProviderAnswer | OpenFinGymError]
 async def ask(providers: Providers, threads: Executor, name: str, due: Sequence[Due], now_ns: int) -> list[Found]:
     """What a provider says of questions; of each an error where it could not be asked, or said what cannot be."""
 
-    def answers() -> Mapping[str, ProviderAnswer | OpenFinGymError]:
+    def answers() -> object:
         return providers.get(name).answers([one.question for one in due], now_ns)
 
     try:

@@ -253,6 +253,13 @@ class TruthRecorded:
             if row[2] != self.content:
                 return Problem("idempotency-conflict", f"Another truth of {self.question} is recorded.")
             return None
+        made = connection.execute("SELECT 1 FROM forecasts WHERE question = ? LIMIT 1", row[:1]).fetchone()
+        if made is not None:
+            # Whoever records it could have read them first.
+            return Problem(
+                "malformed-request",
+                f"{self.question} has forecasts already; the truth of a replay is recorded before the first of them.",
+            )
         connection.execute("INSERT INTO recordings VALUES (?, ?, ?)", (row[0], self.content, self.salt))
         entry = {"event": "truth-recorded", "at_ns": self.at_ns, "question": self.question}
         transaction.log("", {**entry, "payload": forecast_digest(self.salt, self.content)})
