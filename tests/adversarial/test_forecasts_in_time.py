@@ -61,6 +61,30 @@ def test_a_deadline_passes_while_the_machine_sleeps_or_stands_still(
     asyncio.run(live())
 
 
+def test_a_clock_that_was_set_back_stays_behind_the_ledger_whatever_is_written_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [START]
+    monkeypatch.setattr(clock, "now_ns", lambda: now[0])
+    monkeypatch.setattr(clock, "ahead_ns", lambda: 0)
+
+    async def live(first: bool = False) -> None:
+        async with service(tmp_path, Scripted()) as own:
+            await own.ask([question("q", **REAL).to_dict()])
+            if first:
+                now[0] = START + HOUR
+                await own.ask([question("s", **REAL, deadline_ns=START + 2 * HOUR - 1).to_dict()])
+            assert await refused(forecast(own, "q")) == "deadline-passed"
+            # What is not about questions is dated by the machine's clock.
+            entry = {"event": "rollout", "at_ns": now[0]}
+            await own._ledger.writer.submit(lambda transaction: transaction.log("", entry))
+
+    asyncio.run(live(first=True))
+    now[0] = START
+    for _ in range(2):
+        asyncio.run(live())
+
+
 def test_a_machine_whose_clock_is_set_forward_while_it_runs_is_seen() -> None:
     assert clock.ahead_ns() < HOUR
     with pytest.MonkeyPatch.context() as patch:
