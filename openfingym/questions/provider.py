@@ -32,7 +32,8 @@ class ProviderAnswer:
     vintage: str = ""
     """Of a figure that is restated: which print it is, such as the day of its release."""
     provider_ns: int | None = None
-    """When it became final, as the provider says it, in nanoseconds since the epoch."""
+    """When it became final, or was closed to forecasts before, as the provider says it, in nanoseconds since the
+    epoch. What was forecast from then on does not count."""
     later: tuple[ProviderAnswer, ...] = ()
     """Of a figure that is restated: its later prints that are known, in their order; they decide nothing."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.questions.markets import answer_together, closed_market, market_of, midpoint
-from openfingym.questions.payouts import evidence, exact, instant_ns, truth_of
+from openfingym.questions.payouts import earliest_ns, evidence, exact, truth_of
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.query import require_query
 from openfingym.questions.web import NotThereError, Web, base_url, reading, require_same
@@ -169,7 +169,8 @@ def _final(market: Mapping[str, Any] | None, url: str) -> _Final | ProviderAnswe
     if market.get("status") != "finalized":
         return waiting(f"its status is {str(market.get('status'))[:40]!r}, not final")
     value, result = _dollars(market, "settlement_value"), market.get("result")
-    at_ns = instant_ns(market.get("settlement_ts"))
+    # From its close on it took no forecasts; one that came before that was noticed does not count either.
+    at_ns = earliest_ns(market.get("settlement_ts"), market.get("close_time"))
     if result == "void":
         return ProviderAnswer("void", reason="void", source=url, evidence=kept, provider_ns=at_ns)
     if value is None:

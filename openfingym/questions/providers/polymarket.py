@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.questions.markets import answer_together, market_of
-from openfingym.questions.payouts import evidence, exact, instant_ns, listed, truth_of
+from openfingym.questions.payouts import earliest_ns, evidence, exact, instant_ns, listed, truth_of
 from openfingym.questions.polymarket_books import Books, Shown, labels_of, outcome_of
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.query import require_query
@@ -143,7 +143,8 @@ class Polymarket:
         if confirmed.payouts != shown:
             why = f"Gamma shows {_written(shown)}, and the second service {_written(confirmed.payouts)}"
             return ProviderAnswer("waiting", reason=why, source=url, evidence=kept)
-        at_ns = confirmed.at_ns or instant_ns(market.get("closedTime")) or instant_ns(market.get("umaEndDate"))
+        # From its close on it took no forecasts; one that came before that was noticed does not count either.
+        at_ns = earliest_ns(market.get("closedTime"), confirmed.at) or instant_ns(market.get("umaEndDate"))
         return _Final(labels, shown, url, kept, at_ns)
 
     def _confirmed(self, condition: str, labels: list[str]) -> _Confirmed:
@@ -158,7 +159,7 @@ class Polymarket:
             paid = [exact(one, "a payout", 0, None) for one in listed(row.get("payouts"), "payouts")]
             if len(paid) != len(labels) or sum(paid) != WHOLE:
                 return _Confirmed(None, kept, f"its payouts {_written(paid)} do not sum to {WHOLE}")
-            return _Confirmed([one / WHOLE for one in paid], kept, at_ns=instant_ns(row.get("resolved_at")))
+            return _Confirmed([one / WHOLE for one in paid], kept, at=row.get("resolved_at"))
         reply = self._try(self.clob, f"/markets/{condition}", None)
         if reply is None:
             return _Confirmed(None, {}, "no second service confirms it yet")
@@ -200,7 +201,7 @@ class _Confirmed:
     payouts: list[Decimal] | None
     evidence: dict[str, Any]
     why: str = ""
-    at_ns: int | None = None
+    at: object = None
 
 
 _TOKEN = ("token_id", "outcome", "price", "winner")

@@ -68,7 +68,7 @@ def test_a_finalized_market_pays_its_settlement_value(service):
     show(service)
     found = resolve(service)
     assert (found.status, found.truth) == ("resolved", 1.0)
-    assert found.provider_ns == moment_ns("2026-11-20T22:07:31Z")
+    assert found.provider_ns == moment_ns("2026-11-20T22:00:00Z"), "it closed before it was settled"
     assert found.evidence["expiration_value"] == "95321.44"
     assert resolve(service, outcome="No").truth == 0.0
     assert resolve(service, "choice").truth == (1.0, 0.0)
