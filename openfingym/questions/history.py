@@ -16,7 +16,6 @@ All of it is checked before any of it is used. Truths are recorded ones: they co
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +80,7 @@ def read_history(paths: Sequence[Path], *, clock: str, agent: str = "") -> Histo
         for where, document in _objects(path):
             try:
                 reader.add(document)
-            except (OpenFinGymError, TypeError, ValueError, KeyError) as error:
+            except (OpenFinGymError, TypeError, ValueError, KeyError, OverflowError) as error:
                 said = f"has no {error}" if isinstance(error, KeyError) else str(error)
                 raise UsageError(f"{where}: {said}") from None
     return reader.finish()
@@ -94,7 +93,7 @@ def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read ({error})") from None
     try:
-        whole = json.loads(text)
+        whole = parse_json(text)
     except ValueError:
         whole = None
     if isinstance(whole, dict) and any(isinstance(whole.get(name), list) for name in LISTS):

@@ -69,6 +69,11 @@ def market_of(question: Question) -> str:
     return str(question.query["market"])
 
 
+def closed_market(at_ns: int, source: str) -> dict[str, Any]:
+    """The reference of a market whose outcome may be known already."""
+    return {"closed": True, "at_ns": at_ns, "source": source}
+
+
 def midpoint(bid: Decimal | None, ask: Decimal | None, at_ns: int, source: str) -> dict[str, Any] | None:
     """The middle of the best prices of what pays 1 or 0, as a reference; None where a side is empty or they cross."""
     if bid is None or ask is None or bid > ask:

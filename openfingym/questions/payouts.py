@@ -108,6 +108,11 @@ def instant_ns(value: object) -> int | None:
     return int(found.timestamp() * 10**6) * 1000
 
 
+def earliest_ns(*values: object) -> int | None:
+    """The first of some moments as services write them; None where none is one."""
+    return min((moment for moment in map(instant_ns, values) if moment is not None), default=None)
+
+
 def evidence(document: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     """What of a document is kept with a resolution: these keys, each cut to a bound."""
     return {key: _bounded(document[key]) for key in keys if key in document}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from openfingym.errors import OpenFinGymError
@@ -32,9 +32,20 @@ class ProviderAnswer:
     vintage: str = ""
     """Of a figure that is restated: which print it is, such as the day of its release."""
     provider_ns: int | None = None
-    """When it became final, as the provider says it, in nanoseconds since the epoch."""
+    """When it became final, or was closed to forecasts before, as the provider says it, in nanoseconds since the
+    epoch. What was forecast from then on does not count."""
     later: tuple[ProviderAnswer, ...] = ()
     """Of a figure that is restated: its later prints that are known, in their order; they decide nothing."""
+
+
+@runtime_checkable
+class ShowsTogether(Protocol):
+    """A provider that can look at many markets at once, which is asked for no reference alone then."""
+
+    def references(
+        self, questions: Sequence[Question], now_ns: int
+    ) -> Mapping[str, Mapping[str, Any] | OpenFinGymError | None]:
+        """What :meth:`Provider.reference` says of each, by their ids; an error where it cannot be asked."""
 
 
 class Provider(Protocol):
@@ -57,7 +68,8 @@ class Provider(Protocol):
 
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:
         """What the market shows at a moment: ``price``, ``probability`` or ``probabilities``, with ``at_ns`` of the
-        market and ``source``; None where it shows nothing. It is recorded beside each forecast.
+        market and ``source``; None where it shows nothing. It is recorded beside each forecast. Of a market whose
+        outcome may be known already it is ``closed``, true, instead, and no forecast is taken.
 
         Raises:
             OpenFinGymError: it cannot be asked.

@@ -31,6 +31,8 @@ IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,199}")
 LONGEST_TEXT = 4000
 """Characters of a question's text, and of its rules."""
 MOST_OUTCOMES = 200
+LATEST_NS = 2**62
+"""After every time of a question, in 2116."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -76,9 +78,10 @@ class Question:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "query", MappingProxyType(dict(self.query)))
-        if not IDENTIFIER.fullmatch(self.id):
-            raise UsageError(f"a question's id is letters, digits and ._:/+-, at most 200; found {self.id[:80]!r}")
+        if not isinstance(self.id, str) or not IDENTIFIER.fullmatch(self.id):
+            raise UsageError(f"a question's id is letters, digits and ._:/+-, at most 200; found {str(self.id)[:80]!r}")
         where = f"question {self.id}"
+        self._check_types(where)
         if not 0 < len(self.text) <= LONGEST_TEXT or len(self.rules) > LONGEST_TEXT:
             raise UsageError(f"{where}: its text has {len(self.text)} characters, expected 1 to {LONGEST_TEXT}")
         if self.form not in FORMS:
@@ -110,9 +113,26 @@ class Question:
             raise UsageError(f"{where}: only a number has a unit or a measure; its form is {self.form}")
         if self.measure is not None and self.measure not in TOLERANCES:
             raise UsageError(f"{where}: its measure is {self.measure!r}, expected one of {', '.join(TOLERANCES)}")
-        bad = [key for key, value in self.query.items() if not isinstance(value, str) and not math.isfinite(value)]
+        bad = [key for key, value in self.query.items() if not isinstance(value, str) and not _is_finite(value)]
         if bad:
             raise UsageError(f"{where}: its query must hold texts and finite numbers; {bad[0]} is neither")
+
+    def _check_types(self, where: str) -> None:
+        """Refuse what no ledger could keep: it may come from a stranger's file."""
+        names = ("text", "form", "provider", "unit", "category", "market", "rules", "clock", "round")
+        texts = {name: getattr(self, name) for name in names} | {f"outcome {one!r:.40}": one for one in self.outcomes}
+        texts |= {f"{name!s:.40} of its query": one for name, one in self.query.items() if isinstance(one, str)}
+        for name, value in texts.items():
+            if not isinstance(value, str) or len(value) > LONGEST_TEXT or not _is_whole(value):
+                raise UsageError(
+                    f"{where}: its {name} is {str(value)[:40]!r}, expected a text of at most {LONGEST_TEXT} characters"
+                )
+        for name in ("generated_ns", "deadline_ns", "evaluation_ns"):
+            value = getattr(self, name)
+            if type(value) is not int or not 0 <= value < LATEST_NS:
+                raise UsageError(
+                    f"{where}: its {name} is {str(value)[:40]}, expected whole nanoseconds from 1970 to 2116"
+                )
 
     @property
     def numeric(self) -> bool:
@@ -147,6 +167,19 @@ class Question:
             return cls(**values)
         except TypeError as error:
             raise UsageError(f"question {str(document.get('id'))[:80]!r} is incomplete: {error}") from None
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text has no halves of characters, which nothing can write."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) < math.inf
 
 
 def moment_ns(value: str | datetime) -> int:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -89,18 +89,20 @@ class Web:
     def get(
         self,
         path: str,
-        query: Mapping[str, str | int] | None = None,
+        query: Mapping[str, str | int | Sequence[str]] | None = None,
         *,
         kind: Kind = "json",
         hidden: Mapping[str, str] | None = None,
+        posted: object = None,
     ) -> Reply:
         """Ask once.
 
         Args:
             path: below the address, encoded.
-            query: what is asked; part of the address that is shown.
+            query: what is asked; part of the address that is shown. A list is a key that is repeated.
             kind: what the answer must turn out to be.
             hidden: keys that go into the query, and into nothing that is shown.
+            posted: a document of JSON that is sent along, where what is asked is too long for an address.
 
         Raises:
             NotThereError: the service has no such thing.
@@ -109,11 +111,12 @@ class Web:
         """
         import httpx
 
-        shown = f"{self.url}{path}" + (f"?{urlencode(query, safe=',:')}" if query else "")
+        shown = f"{self.url}{path}" + (f"?{urlencode(query, doseq=True, safe=',:')}" if query else "")
         asked = shown + (f"{'&' if query else '?'}{urlencode(hidden)}" if hidden else "")
         self._take_turn(shown)
         try:
-            with self._open().stream("GET", asked) as response:
+            method = "GET" if posted is None else "POST"
+            with self._open().stream(method, asked, json=posted) as response:
                 self._require_success(response, shown)
                 body = self._body(response, shown)
                 stated, content_type = response.headers.get("date", ""), response.headers.get("content-type", "")

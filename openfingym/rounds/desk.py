@@ -93,7 +93,8 @@ class Desk:
             )
         except SubmissionError as error:
             # A tick was killed, and the market shows something else by now; what was forecast then stays.
-            if error.problem != "idempotency-conflict":
+            # And where its market has closed since it was looked at, there is nothing more to say.
+            if error.problem not in {"idempotency-conflict", "truth-known"}:
                 raise
 
     def resolve(self) -> Pass:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.questions.question import utc_text
 from openfingym.rounds.generator import round_name
-from openfingym.rounds.tick import MISSED, REPORT
+from openfingym.rounds.tick import MISSED, REPORT, deadline_of
 
 if TYPE_CHECKING:
     from openfingym.rounds.book import Book
@@ -93,13 +93,14 @@ def status(book: Book, desk: Desk, shown: int = SHOWN) -> SeriesStatus:
 
 def _round(book: Book, times: RoundTimes, asked: list[AskedQuestion], now_ns: int) -> RoundStatus:
     states = Counter(one.state for one in asked)
-    late = now_ns >= times.deadline_ns
+    over_ns = deadline_of(times, asked)
+    late = now_ns >= over_ns
     due = []
-    if not late:
+    if not late and now_ns < times.deadline_ns:
         prefix = f"{round_name(book.series.name, times.week)}/"
         sources = {one.question.id.removeprefix(prefix).partition("/")[0] for one in asked}
         due += [f"generate {name}" for name in book.series.asked if name not in sources]
-    elif not asked and not book.has(times.week, MISSED):
+    elif late and not asked and not book.has(times.week, MISSED):
         due.append("record as missed")
     waiting = sum(one.state not in SETTLED and one.question.evaluation_ns <= now_ns for one in asked)
     if waiting:
@@ -116,7 +117,7 @@ def _round(book: Book, times: RoundTimes, asked: list[AskedQuestion], now_ns: in
         times.week,
         state,
         times.generated_ns,
-        times.deadline_ns,
+        over_ns,
         times.resolved_ns,
         sum(one.forecasts for one in asked),
         dict(states),

@@ -103,6 +103,13 @@ def tick(book: Book, desk: Desk, publish: Publisher | None, now_ns: int | None =
     return found
 
 
+def deadline_of(times: RoundTimes, asked: Sequence[AskedQuestion]) -> int:
+    """When a round takes no more answers: its questions keep the deadline that they were asked with, whatever the
+    definition says since.
+    """
+    return max((one.question.deadline_ns for one in asked), default=times.deadline_ns)
+
+
 def _moments(book: Book, desk: Desk, now_ns: int | None) -> Iterator[int]:
     """The moments at which to do what is due; a simulated clock stands at each when it is given."""
     series = book.series
@@ -143,10 +150,11 @@ class _Tick:
             if self.book.has(times.week, CLOSED) or self.book.has(times.week, MISSED):
                 continue
             asked = self.desk.questions(round_name(series.name, times.week))
-            if self.now_ns < times.deadline_ns:
+            over_ns = deadline_of(times, asked)
+            if self.now_ns >= over_ns:
+                self._close(times, asked, over_ns)
+            elif self.now_ns < times.deadline_ns:
                 self._generate(times, asked)
-            else:
-                self._close(times, asked)
         self._resolve()
         self._void()
         for times in rounds:
@@ -187,13 +195,16 @@ class _Tick:
         if not questions or self.book.has(times.week, file):
             return counts
         for question in questions:
-            for agent, answer in reference_answers(question, self.desk.shown(question)).items():
+            shown = self.desk.shown(question) or {}
+            if shown.get("closed"):  # it takes no forecasts any more
+                continue
+            for agent, answer in reference_answers(question, shown).items():
                 self.desk.forecast(question.id, answer, agent=agent, version=VERSION)
                 counts[agent] += 1
         self.book.write(times.week, file, dict(counts))
         return counts
 
-    def _close(self, times: RoundTimes, asked: Sequence[AskedQuestion]) -> None:
+    def _close(self, times: RoundTimes, asked: Sequence[AskedQuestion], over_ns: int) -> None:
         if not asked:
             self.book.write(
                 times.week,
@@ -208,7 +219,7 @@ class _Tick:
         self.book.write(
             times.week,
             CLOSED,
-            {"closed_at": utc_text(self.now_ns), "deadline": utc_text(times.deadline_ns)}
+            {"closed_at": utc_text(self.now_ns), "deadline": utc_text(over_ns)}
             | {"questions": len(asked), "forecasts": forecasts},
         )
         self._did("closed", times.week, f"{len(asked)} questions, {forecasts} forecasts")

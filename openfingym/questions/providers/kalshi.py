@@ -13,8 +13,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, UsageError
-from openfingym.questions.markets import answer_together, market_of, midpoint
-from openfingym.questions.payouts import evidence, exact, instant_ns, truth_of
+from openfingym.questions.markets import answer_together, closed_market, market_of, midpoint
+from openfingym.questions.payouts import earliest_ns, evidence, exact, truth_of
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.query import require_query
 from openfingym.questions.web import NotThereError, Web, base_url, reading, require_same
@@ -28,6 +28,8 @@ BATCH = 100
 LABELS = ("Yes", "No")
 _TICKER = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,99}")
 _PAYS = {"yes": Decimal(1), "all_yes": Decimal(1), "no": Decimal(0), "all_no": Decimal(0)}
+_OVER = frozenset({"closed", "determined", "disputed", "amended", "settled", "finalized"})
+"""Statuses of a market that trades no more."""
 _KEPT = (
     *("ticker", "event_ticker", "title", "status", "result", "settlement_value_dollars", "settlement_value"),
     *("settlement_ts", "expiration_value", "close_time", "last_price_dollars", "is_provisional", "strike_type"),
@@ -60,9 +62,11 @@ class Kalshi:
 
     @reading()
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
-        """The middle of bid and ask; None of a market that does not trade, or has no orders."""
+        """The middle of bid and ask; None of a market that does not trade now, or has no orders."""
         self.check(question)
         market, url, at_ns = self._live(str(question.query["market"]))
+        if market.get("status") in _OVER:
+            return closed_market(at_ns, url)
         if market.get("status") not in {"active", "open"}:  # as it was called before
             return None
         bid, ask = _dollars(market, "yes_bid"), _dollars(market, "yes_ask")
@@ -165,7 +169,8 @@ def _final(market: Mapping[str, Any] | None, url: str) -> _Final | ProviderAnswe
     if market.get("status") != "finalized":
         return waiting(f"its status is {str(market.get('status'))[:40]!r}, not final")
     value, result = _dollars(market, "settlement_value"), market.get("result")
-    at_ns = instant_ns(market.get("settlement_ts"))
+    # From its close on it took no forecasts; one that came before that was noticed does not count either.
+    at_ns = earliest_ns(market.get("settlement_ts"), market.get("close_time"))
     if result == "void":
         return ProviderAnswer("void", reason="void", source=url, evidence=kept, provider_ns=at_ns)
     if value is None:

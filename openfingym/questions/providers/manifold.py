@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, UsageError
-from openfingym.questions.markets import answer_together, market_of
+from openfingym.questions.markets import answer_together, closed_market, market_of
 from openfingym.questions.payouts import evidence, exact, instant_ns, place, truth_of
 from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
@@ -57,11 +57,13 @@ class Manifold:
 
     @reading()
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
-        """The probability that the market shows; None of a closed one."""
+        """The probability that the market shows."""
         self.check(question)
         market, url, at_ns = self._ask(str(question.query["market"]))
         closes = instant_ns(market.get("closeTime"))
-        if market.get("isResolved") is not False or (closes is not None and closes <= at_ns):
+        if market.get("isResolved") is True or (closes is not None and closes <= at_ns):
+            return closed_market(at_ns, url)
+        if market.get("isResolved") is not False:
             return None
         shown = {"at_ns": at_ns, "source": url}
         if question.numeric:
@@ -73,7 +75,10 @@ class Manifold:
             yes = exact(market.get("probability"), "its probability")
             labels, prices = list(LABELS), [yes, 1 - yes]
         if question.form == "probability":
-            return {**shown, "probability": float(prices[_place(question, labels, market)])}
+            wanted = _place(question, labels, market)
+            if market.get("outcomeType") == "MULTIPLE_CHOICE" and answers[wanted].get("resolution"):
+                return closed_market(at_ns, url)
+            return {**shown, "probability": float(prices[wanted])}
         found = [float(prices[place(labels, label, question)]) for label in question.outcomes]
         total = math.fsum(found)
         return {**shown, "probabilities": [price / total for price in found]} if total > 0 else None

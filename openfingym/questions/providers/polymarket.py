@@ -13,8 +13,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, UsageError
-from openfingym.questions.markets import answer_together, market_of, midpoint
-from openfingym.questions.payouts import evidence, exact, instant_ns, listed, place, truth_of
+from openfingym.questions.markets import answer_together, market_of
+from openfingym.questions.payouts import earliest_ns, evidence, exact, instant_ns, listed, truth_of
+from openfingym.questions.polymarket_books import Books, Shown, labels_of, outcome_of
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.query import require_query
 from openfingym.questions.web import NotThereError, Reply, Web, base_url, reading, require_same
@@ -65,29 +66,27 @@ class Polymarket:
             )
 
     @reading()
-    def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
-        """The middle of the order book; None of a closed market, or where one side is empty."""
-        self.check(question)
-        market, _ = self._market(str(question.query["market"]), closed=False)
-        if market.get("closed") is not False or market.get("acceptingOrders") is False:
-            return None
-        labels = _labels(market)
-        tokens = listed(market.get("clobTokenIds"), "clobTokenIds")
-        if len(tokens) != len(labels) or not labels:
-            return None
-        wanted = [_outcome(question)] if question.form == "probability" else list(question.outcomes)
-        books = [self._book(str(tokens[place(labels, label, question)])) for label in wanted]
-        if any(book is None for book in books):
-            return None
-        shown = [book for book in books if book is not None]
-        if question.form == "probability":
-            return shown[0]
-        total = sum(book["probability"] for book in shown)
-        return {
-            "probabilities": [book["probability"] / total for book in shown],
-            "at_ns": min(book["at_ns"] for book in shown),
-            "source": shown[0]["source"],
-        }
+    def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:
+        """The middle of the order book; None where one side is empty, or no orders are taken."""
+        found = self.references([question], now_ns)[question.id]
+        if isinstance(found, OpenFinGymError):
+            raise found
+        return found
+
+    def references(
+        self,
+        questions: Sequence[Question],
+        now_ns: int,  # noqa: ARG002
+    ) -> Mapping[str, Mapping[str, Any] | OpenFinGymError | None]:
+        """The references of many questions, with two requests for each hundred of them."""
+        for question in questions:
+            self.check(question)
+
+        def alone(asked: str) -> Shown:
+            market, url, at_ns = self._market(asked, closed=False)
+            return Shown(market, at_ns, url)
+
+        return Books(self.gamma, self.clob, alone).references(questions)
 
     def answers(
         self,
@@ -102,13 +101,13 @@ class Polymarket:
         for web in (self.gamma, self.data, self.clob):
             web.close()
 
-    def _market(self, asked: str, *, closed: bool) -> tuple[dict[str, Any], str]:
-        """A market as Gamma shows it, and the address asked."""
+    def _market(self, asked: str, *, closed: bool) -> tuple[dict[str, Any], str, int]:
+        """A market as Gamma shows it, the address asked, and when it answered."""
         if not asked.startswith("0x"):
             reply = self.gamma.get(f"/markets/{asked}")
             market = reply.object()
             require_same(market.get("id"), asked, reply.url)
-            return market, reply.url
+            return market, reply.url, reply.at_ns
         # A list leaves out closed markets, or open ones, as it is asked.
         for wanted in (closed, not closed):
             reply = self.gamma.get("/markets", {"condition_ids": asked, "closed": str(wanted).lower()})
@@ -117,29 +116,17 @@ class Polymarket:
                 raise DataError(f"{reply.url}: the answer is no list of markets")
             if found:
                 require_same(str(found[0].get("conditionId")).lower(), asked.lower(), reply.url)
-                return found[0], reply.url
+                return found[0], reply.url, reply.at_ns
         raise NotThereError(f"{reply.url}: there is no such market, open or closed")
-
-    def _book(self, token: str) -> dict[str, Any] | None:
-        try:
-            reply = self.clob.get("/book", {"token_id": token})
-        except NotThereError:
-            return None
-        book = reply.object()
-        require_same(book.get("asset_id"), token, reply.url)
-        bids, asks = ([exact(row["price"], "a price") for row in book.get(side) or []] for side in ("bids", "asks"))
-        at_ns = instant_ns(book.get("timestamp"))
-        # In whatever order the levels come.
-        return midpoint(max(bids, default=None), min(asks, default=None), at_ns or reply.at_ns, reply.url)
 
     def _final(self, question: Question) -> _Final | ProviderAnswer:
         """What a market pays, or why it waits."""
         try:
-            market, url = self._market(market_of(question), closed=True)
+            market, url, _ = self._market(market_of(question), closed=True)
         except NotThereError as error:
             return ProviderAnswer("waiting", reason=f"orphaned: {error}")
         kept = evidence(market, _KEPT)
-        labels, shown, why = _labels(market), _prices(market), _why_open(market)
+        labels, shown, why = labels_of(market), _prices(market), _why_open(market)
         if not why and len(shown) != len(labels):
             why = "it shows no prices of its outcomes"
         if not why and (sum(shown) != 1 or not labels):
@@ -156,7 +143,8 @@ class Polymarket:
         if confirmed.payouts != shown:
             why = f"Gamma shows {_written(shown)}, and the second service {_written(confirmed.payouts)}"
             return ProviderAnswer("waiting", reason=why, source=url, evidence=kept)
-        at_ns = confirmed.at_ns or instant_ns(market.get("closedTime")) or instant_ns(market.get("umaEndDate"))
+        # From its close on it took no forecasts; one that came before that was noticed does not count either.
+        at_ns = earliest_ns(market.get("closedTime"), confirmed.at) or instant_ns(market.get("umaEndDate"))
         return _Final(labels, shown, url, kept, at_ns)
 
     def _confirmed(self, condition: str, labels: list[str]) -> _Confirmed:
@@ -171,7 +159,7 @@ class Polymarket:
             paid = [exact(one, "a payout", 0, None) for one in listed(row.get("payouts"), "payouts")]
             if len(paid) != len(labels) or sum(paid) != WHOLE:
                 return _Confirmed(None, kept, f"its payouts {_written(paid)} do not sum to {WHOLE}")
-            return _Confirmed([one / WHOLE for one in paid], kept, at_ns=instant_ns(row.get("resolved_at")))
+            return _Confirmed([one / WHOLE for one in paid], kept, at=row.get("resolved_at"))
         reply = self._try(self.clob, f"/markets/{condition}", None)
         if reply is None:
             return _Confirmed(None, {}, "no second service confirms it yet")
@@ -193,7 +181,7 @@ class Polymarket:
 
     @staticmethod
     def _answer(question: Question, final: _Final) -> ProviderAnswer:
-        truth = truth_of(question, final.labels, final.payouts, _outcome(question))
+        truth = truth_of(question, final.labels, final.payouts, outcome_of(question))
         return ProviderAnswer(
             "resolved", truth, source=final.source, evidence=final.evidence, provider_ns=final.provider_ns
         )
@@ -213,7 +201,7 @@ class _Confirmed:
     payouts: list[Decimal] | None
     evidence: dict[str, Any]
     why: str = ""
-    at_ns: int | None = None
+    at: object = None
 
 
 _TOKEN = ("token_id", "outcome", "price", "winner")
@@ -240,13 +228,6 @@ def _why_open(market: Mapping[str, Any]) -> str:
     return ""
 
 
-def _labels(market: Mapping[str, Any]) -> list[str]:
-    labels = listed(market.get("outcomes"), "outcomes")
-    if not all(isinstance(label, str) for label in labels):
-        raise DataError(f"its outcomes are {str(labels)[:80]}, expected texts")
-    return labels
-
-
 def _prices(market: Mapping[str, Any]) -> list[Decimal]:
     return [exact(price, "an outcome's price") for price in listed(market.get("outcomePrices"), "outcomePrices")]
 
@@ -262,10 +243,6 @@ def _rows(reply: Reply, condition: str) -> list[dict[str, Any]]:
     for row in found:
         require_same(str(row.get("condition_id")).lower(), condition.lower(), reply.url)
     return found
-
-
-def _outcome(question: Question) -> str:
-    return str(question.query.get("outcome", "Yes"))
 
 
 def _written(numbers: Sequence[Decimal]) -> str:

@@ -11,13 +11,13 @@ import os
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openfingym.data.sources.fred import Fred, read_series
 from openfingym.data.sources.treasury import TENORS, Treasury, read_year
 from openfingym.errors import DataError, OpenFinGymError, UsageError
-from openfingym.questions.markets import answer_together
+from openfingym.questions.markets import answer_together, closed_market
 from openfingym.questions.payouts import exact
 from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
@@ -90,15 +90,25 @@ class Releases:
         _period(question)
 
     @reading()
-    def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
-        """The last figure before the period asked for that stands there now."""
+    def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:
+        """The last figure before the period asked for that stands there now; closed once the first print of that period
+        stands there, which nobody may say the time of.
+        """
         self.check(question)
         period = _period(question)
-        block, source = self._table(question, period - LOOK_BACK, period - timedelta(days=1))
-        known = [(day, value) for day, value in _figures(block) if not math.isnan(value) and day < period]
-        if not known:
+        last = min(period, datetime.fromtimestamp(now_ns // 10**9, UTC).date())
+        block, source = self._table(question, last - LOOK_BACK, last)
+        known = _published(block)
+        if any(day == period for day, _ in known) and question.query.get("print", "first") == "first":
+            return closed_market(now_ns, source)
+        if not any(day < period for day, _ in known):
+            # A table may be of one year alone, which has just begun.
+            last = last.replace(month=1, day=1) - timedelta(days=1)
+            block, source = self._table(question, last - LOOK_BACK, last)
+        before = [(day, value) for day, value in _published(block) if day < period]
+        if not before:
             return None
-        day, value = known[-1]
+        day, value = before[-1]
         return {"price": value, "at_ns": _midnight_ns(day), "source": source}
 
     def answers(
@@ -120,7 +130,7 @@ class Releases:
             return self._vintages(str(question.query["series"]), _period(question), self.key)
         period = _period(question)
         block, source = self._table(question, period - LOOK_BACK, period)
-        asked = [value for day, value in _figures(block) if day == period and not math.isnan(value)]
+        asked = [value for day, value in _published(block) if day == period]
         # Nobody says when it was published, so that it may be a revision.
         return Prints(tuple(Print("", value) for value in asked), source, whole=False)
 
@@ -205,10 +215,11 @@ def _period(question: Question) -> date:
         ) from None
 
 
-def _figures(block: Block) -> list[tuple[date, float]]:
-    """Days and figures of a table of one column, in the order of time."""
+def _published(block: Block) -> list[tuple[date, float]]:
+    """Days and figures of a table of one column, in the order of time, without the days that have none."""
     times, _, values = block
-    return list(zip(times.astype("datetime64[D]").tolist(), values[:, 0].tolist(), strict=True))
+    found = zip(times.astype("datetime64[D]").tolist(), values[:, 0].tolist(), strict=True)
+    return [(day, value) for day, value in found if not math.isnan(value)]
 
 
 def _midnight_ns(day: date) -> int:

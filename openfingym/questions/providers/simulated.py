@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from openfingym.errors import UsageError
 from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
+from openfingym.questions.question import REAL_CLOCK
 from openfingym.questions.sim.market import OutcomePath, PricePath
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Simulated:
         """What the made-up market shows at a moment."""
         self.check(question)
         if "symbol" in question.query:
-            path = self.prices(question.query)
+            path = self.prices(question.query, question.clock)
             price, at_ns = path.at(now_ns)
             shown: dict[str, Any] = {"price": price, "at_ns": at_ns, "source": SOURCE}
             if question.form == "probability":
@@ -77,11 +78,15 @@ class Simulated:
     def close(self) -> None:
         """Nothing to let go of."""
 
-    def prices(self, query: Mapping[str, str | float]) -> PricePath:
-        """The price path of a query with a ``symbol``, such as for what an agent is shown of the past."""
-        return PricePath(
-            self._key(), str(query["symbol"]), float(query.get("start", 100.0)), float(query.get("volatility", 0.5))
-        )
+    def prices(self, query: Mapping[str, str | float], clock: str = REAL_CLOCK) -> PricePath:
+        """The price path of a query with a ``symbol``, such as for what an agent is shown of the past.
+
+        Args:
+            query: of a question.
+            clock: the question's.
+        """
+        start, volatility = float(query.get("start", 100.0)), float(query.get("volatility", 0.5))
+        return PricePath(self._key(clock), str(query["symbol"]), start, volatility)
 
     def _answer(self, question: Question, now_ns: int) -> ProviderAnswer:
         self.check(question)
@@ -90,7 +95,7 @@ class Simulated:
             return ProviderAnswer("waiting", reason="the evaluation time has not come", source=SOURCE)
         truth: Truth
         if "symbol" in question.query:
-            price, end = self.prices(question.query).at(end)
+            price, end = self.prices(question.query, question.clock).at(end)
             truth = float(price > float(question.query["above"])) if question.form == "probability" else price
             evidence: dict[str, Any] = {"symbol": question.query["symbol"], "price": price}
         else:
@@ -103,15 +108,19 @@ class Simulated:
     def _outcomes(self, question: Question) -> OutcomePath:
         count = 2 if question.form == "probability" else len(question.outcomes)
         hours = float(question.query.get("half_known_h", 24.0))
-        return OutcomePath(self._key(), str(question.query["market"]), count, question.evaluation_ns, hours)
+        return OutcomePath(
+            self._key(question.clock), str(question.query["market"]), count, question.evaluation_ns, hours
+        )
 
-    def _key(self) -> bytes:
+    def _key(self, clock: str) -> bytes:
+        """The key of the markets by a clock: what came by one that is ahead says nothing of what will by another."""
         if not self.secret:
             raise UsageError(
                 "the simulated provider has no key, so that everybody could compute its truths; "
                 "ask for it with find_provider('simulated', secret=...)"
             )
-        return hmac.digest(self.secret, b"openfingym simulated markets", "sha256")
+        key = hmac.digest(self.secret, b"openfingym simulated markets", "sha256")
+        return key if clock == REAL_CLOCK else hmac.digest(key, clock.encode(), "sha256")
 
 
 def provider(secret: bytes) -> Simulated:

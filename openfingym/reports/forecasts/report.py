@@ -22,6 +22,8 @@ from openfingym.reports.statistics import FEWEST_UNITS
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -161,12 +163,25 @@ def forecast_report(
     )
 
 
+def _first_of_each(forecasters: Sequence[Forecaster], places: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Those that are ranked, of all in order: the first of every principal before the second of any, so that whoever
+    forecasts under many names keeps nobody else out.
+    """
+    before: Counter[str] = Counter()
+    turns = []
+    for place in places.tolist():
+        principal = forecasters[place].principal
+        turns.append(before[principal])
+        before[principal] += 1
+    return places[np.argsort(turns, kind="stable")[:MOST_RANKED]]
+
+
 def _track(kind: str, name: str, found: Forecasts, attended: NDArray[np.bool_], seed: int) -> Track:
     blocks = blocks_of(found.questions)
     sums = sums_of(found, blocks)
     answered = np.bincount(sums.forecaster, weights=sums.count, minlength=len(found.forecasters))
     people = np.flatnonzero(answered)
-    ranked = np.sort(people[np.argsort(-answered[people], kind="stable")[:MOST_RANKED]])
+    ranked = np.sort(_first_of_each(found.forecasters, people[np.argsort(-answered[people], kind="stable")]))
     groups, pairs = [], []
     overall = normal_equations(found, ranked, blocks, attended)
     parts = components(overall.common.sum(axis=0))

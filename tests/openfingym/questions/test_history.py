@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from openfingym.digests import canonical_json
 from openfingym.errors import UsageError
 from openfingym.questions import moment_ns
 from openfingym.questions.history import read_history
@@ -93,6 +95,44 @@ def test_forecastbench_sets_are_read_by_their_own_names(season: list[Path]) -> N
     assert [(one.question, one.answer["probability"], one.agent) for one in found.forecasts] == [
         (name, p, "O/M") for name, p in zip(names + markets, (0.7, 0.6, 0.4, 0.9), strict=True)
     ]
+
+
+HOSTILE = (
+    *(None, True, -1, 10**30, -(10**30), math.nan, math.inf, "", "N/A", "\ud800", "x" * 5000),
+    *([], [1], [math.inf], [[1]], {"a": 1}),
+    *("9999-12-31", "0001-01-01", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+23:00"),
+)
+
+
+@pytest.mark.parametrize("lines", [
+    [MARKET, RESOLUTIONS[2], FORECASTS[2]], [RESOLUTIONS[2], MARKET], [FORECASTS[2], MARKET, RESOLUTIONS[2]],
+    [{**OWN, "outcomes": [], "levels": [], "query": {}, "category": "", "market": "", "round": "", "rules": ""}],
+    [{"question": "cpi", "answer": {"value": 3.1, "unit": "percent"}, "agent": "a", "at": 1, "version": ""}, OWN],
+])  # fmt: skip
+def test_whatever_stands_in_a_line_is_refused_or_fits_into_a_ledger(
+    write: Callable[..., Path], lines: list[dict[str, Any]]
+) -> None:
+    first, *rest = lines
+    for name in first:
+        for value in HOSTILE:
+            try:
+                found = read_history([write("season.jsonl", [{**first, name: value}, *rest])], clock="c")
+            except UsageError:
+                continue
+            for one in found.questions:
+                texts = one.text, one.category, one.market, one.round, one.unit, one.rules
+                assert all(isinstance(text, str) and text.encode() is not None for text in texts), (name, value)
+                times = one.generated_ns, one.deadline_ns, one.evaluation_ns
+                assert all(type(time) is int and 0 <= time < 2**62 for time in times), (name, value)
+                canonical_json(one.to_dict())
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, '{"questions":' + "[" * 200_000, '{"questions": [], "x": ' + "9" * 5000 + "}"]
+)
+def test_documents_that_nobody_of_good_will_writes_are_refused(write: Callable[..., Path], text: str) -> None:
+    with pytest.raises(UsageError, match="season"):
+        read_history([write("season.jsonl", [text])], clock="c")
 
 
 def test_times_have_zones_so_that_a_change_of_the_clocks_is_an_hour(write: Callable[..., Path]) -> None:

@@ -333,3 +333,31 @@ def test_a_changed_definition_keeps_the_rounds_there_were(tmp_path: Path, desk: 
     path.write_text(path.read_text().replace('clock = "simulated"', 'clock = "real"'))
     with pytest.raises(UsageError, match="makes up its truths"):
         Book.begin(path, time.time_ns())
+
+
+@pytest.mark.parametrize("deadline", ["Friday 23:59", "Wednesday 23:59"])
+def test_a_round_is_closed_at_the_deadline_that_its_questions_have(tmp_path: Path, desk: Desk, deadline: str) -> None:
+    book = begin(tmp_path)
+    ticked(book, desk, "2026-10-29T00:00:00Z")
+    path = tmp_path / f"{book.series.name}.toml"
+    path.write_text(path.read_text().replace("Sunday 23:59", deadline))
+    changed = Book.begin(path, time.time_ns())
+
+    # A checkpoint before the last forecast would prove nothing of it.
+    assert "closed" not in [what for what, _ in deeds(ticked(changed, desk, "2026-11-01T15:58:59Z"))]
+    [one] = desk.questions(round_name(book.series.name, "2026-W44"))
+    desk.forecast(one.question.id, {"probability": 0.9}, agent="last", version="")
+    found = ticked(changed, desk, "2026-11-01T15:59:00Z")
+    assert (deeds(found), found.faults) == ([("closed", "2026-W44")], [])
+    closed = json.loads((changed.folder / "2026-W44" / CLOSED).read_text())
+    assert (closed["deadline"], closed["forecasts"]) == ("2026-11-01T15:59:00Z", 3)
+    assert [one.state for one in status(changed, desk).rounds] == ["closed"]
+
+
+def test_a_market_that_closes_early_stops_no_round(tmp_path: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = begin(tmp_path)
+    monkeypatch.setattr(Desk, "shown", lambda *_: {"closed": True})
+    found = ticked(book, desk, "2026-10-29T00:00:00Z")
+    assert (deeds(found), found.faults) == ([("generated", "2026-W44")], [])
+    [one] = desk.questions(round_name(book.series.name, "2026-W44"))
+    assert one.forecasts == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -17,8 +17,6 @@ from openfingym_verifier.questions.events import Resolution
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from openfingym_verifier.questions.providers import Providers
 
 PROVIDER_S = 300.0
@@ -40,6 +38,8 @@ class Due:
     question: Question
     state: str
     attempts: int
+    restated: bool = False
+    """Whether its provider says which print of a figure its truth is, so that there may be a later one."""
 
 
 Found = tuple[Due, ProviderAnswer | OpenFinGymError]
@@ -48,7 +48,7 @@ Found = tuple[Due, ProviderAnswer | OpenFinGymError]
 async def ask(providers: Providers, threads: Executor, name: str, due: Sequence[Due], now_ns: int) -> list[Found]:
     """What a provider says of questions; of each an error where it could not be asked, or said what cannot be."""
 
-    def answers() -> Mapping[str, ProviderAnswer | OpenFinGymError]:
+    def answers() -> object:
         return providers.get(name).answers([one.question for one in due], now_ns)
 
     try:
@@ -62,29 +62,48 @@ async def ask(providers: Providers, threads: Executor, name: str, due: Sequence[
             logger.exception("the provider %s failed", name)
         failure = DataError(f"the provider {name} cannot be asked: {str(error) or type(error).__name__}")
         return [(one, failure) for one in due]
+    if not isinstance(found, Mapping):
+        failure = DataError(f"the provider {name} answered with {type(found).__name__}, expected an answer a question")
+        return [(one, failure) for one in due]
     return [(one, _checked(one.question, found.get(one.question.id), now_ns)) for one in due]
 
 
-def _checked(
-    question: Question, answer: ProviderAnswer | OpenFinGymError | None, now_ns: int
-) -> ProviderAnswer | OpenFinGymError:
+def _checked(question: Question, answer: object, now_ns: int) -> ProviderAnswer | OpenFinGymError:
+    """An answer that can be written whatever stands in it, so that one never keeps others from being written."""
     if answer is None:
         return DataError(f"the provider {question.provider} said nothing of it")
     if isinstance(answer, OpenFinGymError):
         return answer
     try:
-        if answer.status == "resolved":
-            for one in (answer, *answer.later):
+        if not isinstance(answer, ProviderAnswer):
+            raise DataError(f"it is {type(answer).__name__}, expected a ProviderAnswer")
+        if answer.status not in {"resolved", "waiting", "void"}:
+            raise DataError(f"its status is {str(answer.status)[:40]!r}, which means nothing")
+        for one in (answer, *(answer.later if answer.status == "resolved" else ())):
+            if answer.status == "resolved":
                 check_truth(question, one.truth)
-                evidence_text(one.evidence)
-        elif answer.status not in {"waiting", "void"}:
-            return DataError(f"the provider says {str(answer.status)[:40]!r}, which means nothing")
-        if answer.provider_ns is not None and answer.provider_ns > now_ns + AHEAD_NS:
-            return DataError("the provider says that it was decided in the future")
-        evidence_text(answer.evidence)
-    except (OpenFinGymError, ValueError, TypeError) as error:
-        return DataError(f"the provider {question.provider} said what is no truth: {error}")
+            _require_plain(one, now_ns)
+    except Exception as error:  # whatever a provider that anybody may have written put in there
+        said = str(error) or type(error).__name__
+        return DataError(f"the provider {question.provider} said what is no truth: {said}")
     return answer
+
+
+def _require_plain(answer: ProviderAnswer, now_ns: int) -> None:
+    for name in ("reason", "source", "vintage"):
+        if not isinstance(getattr(answer, name), str):
+            raise DataError(f"its {name} is {type(getattr(answer, name)).__name__}, expected a text")
+    known_ns = answer.provider_ns
+    if known_ns is not None and (type(known_ns) is not int or known_ns < 0):
+        raise DataError(f"it was decided at {str(known_ns)[:40]}, expected nanoseconds since 1970")
+    if known_ns is not None and known_ns > now_ns + AHEAD_NS:
+        raise DataError("it was decided in the future")
+    evidence_text(answer.evidence)
+
+
+def plain(text: str, most: int) -> str:
+    """The beginning of a stranger's text as a database can hold it: halves of characters are escaped."""
+    return text[:most].encode(errors="backslashreplace").decode()
 
 
 def resolution(
@@ -98,9 +117,9 @@ def resolution(
         if truth is None
         else canonical_json(list(truth) if isinstance(truth, tuple | list) else truth).decode(),
         value=float(truth) if isinstance(truth, int | float) else None,
-        source=answer.source[:2000],
+        source=plain(answer.source, 2000),
         evidence=evidence_text(answer.evidence),
-        vintage=answer.vintage[:200],
+        vintage=plain(answer.vintage, 200),
         provider_ns=answer.provider_ns,
         fetched_ns=fetched_ns,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,11 @@ from openfingym_verifier.questions.events import ClockAdvanced
 from openfingym_verifier.questions.reading import clocks_of
 
 if TYPE_CHECKING:
+    from openfingym.questions import Question
     from openfingym_verifier.ledger import Ledger
+
+MOST_LOOKED_AT = 100_000
+"""Newest entries of the log whose times are looked at."""
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +29,18 @@ class Clocks:
         self._ledger = ledger
         with ledger.read() as connection:
             self._simulated = clocks_of(connection)
-            row = connection.execute("SELECT entry FROM log ORDER BY seq DESC LIMIT 1").fetchone()
-        # Were the machine's clock set back between two runs, a deadline that had passed would lie ahead again.
-        self._floor = 0 if row is None else int(json.loads(row["entry"]).get("at_ns", 0))
+            query = (
+                "SELECT max(json_extract(entry, '$.at_ns')) FROM (SELECT entry FROM log ORDER BY seq DESC LIMIT :most)"
+            )
+            (latest,) = connection.execute(query, {"most": MOST_LOOKED_AT}).fetchone()
+        # Were the machine's clock set back between two runs, a deadline that had passed would lie ahead again. Not the
+        # last entry alone: those of other events are by a clock that knows nothing of this.
+        self._floor = int(latest or 0)
         behind = self._floor - clock.now_ns()
         if behind > 0:
-            logger.warning("this machine's clock is %.0f s behind the ledger's last entry, which counts", behind / 1e9)
+            logger.warning(
+                "this machine's clock is %.0f s behind the ledger's latest entry, which counts", behind / 1e9
+            )
 
     @property
     def simulated(self) -> dict[str, int]:
@@ -53,6 +62,14 @@ class Clocks:
         if name not in self._simulated:
             raise Problem("not-found", f"There is no clock {name[:80]}; make it with POST /v1/clocks/{name[:80]}.")
         return self._simulated[name]
+
+    def is_over(self, question: Question, now_ns: int) -> bool:
+        """Whether the deadline of a question has passed by its clock, or, of the real one, by the machine's.
+
+        A machine that was paused may have set its own clock right, and nobody can be told that it is earlier.
+        """
+        ahead_ns = clock.ahead_ns() if question.clock == REAL_CLOCK else 0
+        return now_ns + ahead_ns >= question.deadline_ns
 
     async def advance(self, name: str, now_ns: int) -> int:
         """Make a simulated clock, or move one forward; returns where it stands.

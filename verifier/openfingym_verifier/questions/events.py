@@ -12,6 +12,7 @@ from openfingym.digests import canonical_json, sha256_of_text
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Sequence
 
     from openfingym.questions import Question
@@ -126,7 +127,7 @@ class Forecast:
             ),
         )
         if written.rowcount != 1:
-            return self._refusal(transaction)
+            return refusal_of(connection, self.question_id, self.question)
         forecast = written.lastrowid
         assert forecast is not None
         principal, agent, version = self.forecaster
@@ -161,13 +162,13 @@ class Forecast:
             )
         return Receipt(row[0], row[3], row[4], row[5], bool(row[6]), row[7], new=False)
 
-    def _refusal(self, transaction: Transaction) -> Problem:
-        (state,) = transaction.connection.execute(
-            "SELECT state FROM questions WHERE id = ?", (self.question_id,)
-        ).fetchone()
-        if state in {"resolved", "scored", "void"}:
-            return Problem("truth-known", f"{self.question} is {state}; it takes no forecasts.")
-        return Problem("deadline-passed", f"The deadline of {self.question} has passed; it takes no forecasts.")
+
+def refusal_of(connection: sqlite3.Connection, question_id: int, question: str) -> Problem:
+    """Why a question takes no forecast any more."""
+    (state,) = connection.execute("SELECT state FROM questions WHERE id = ?", (question_id,)).fetchone()
+    if state in {"resolved", "scored", "void"}:
+        return Problem("truth-known", f"{question} is {state}; it takes no forecasts.")
+    return Problem("deadline-passed", f"The deadline of {question} has passed; it takes no forecasts.")
 
 
 _INSERT_FORECAST = (
@@ -252,6 +253,13 @@ class TruthRecorded:
             if row[2] != self.content:
                 return Problem("idempotency-conflict", f"Another truth of {self.question} is recorded.")
             return None
+        made = connection.execute("SELECT 1 FROM forecasts WHERE question = ? LIMIT 1", row[:1]).fetchone()
+        if made is not None:
+            # Whoever records it could have read them first.
+            return Problem(
+                "malformed-request",
+                f"{self.question} has forecasts already; the truth of a replay is recorded before the first of them.",
+            )
         connection.execute("INSERT INTO recordings VALUES (?, ?, ?)", (row[0], self.content, self.salt))
         entry = {"event": "truth-recorded", "at_ns": self.at_ns, "question": self.question}
         transaction.log("", {**entry, "payload": forecast_digest(self.salt, self.content)})
@@ -391,7 +399,8 @@ class Revised:
     question: str
     resolutions: Sequence[Resolution]
     """Of the kind ``vintage`` or ``correction``, in their order; none where the provider said nothing."""
-    due_ns: int
+    due_ns: int | None
+    """When the provider is asked again, by the question's clock; None for when it was to be."""
 
     def apply(self, transaction: Transaction) -> bool:
         """Write what is new; False where nothing is."""
@@ -399,7 +408,8 @@ class Revised:
         known = connection.execute(
             "SELECT truth, vintage FROM resolutions WHERE question = ? ORDER BY n", (self.question_id,)
         ).fetchall()
-        connection.execute("UPDATE questions SET due_ns = ? WHERE id = ?", (self.due_ns, self.question_id))
+        if self.due_ns is not None:
+            connection.execute("UPDATE questions SET due_ns = ? WHERE id = ?", (self.due_ns, self.question_id))
         before = len(known)
         for one in self.resolutions if known else ():
             said = (one.truth, one.vintage)

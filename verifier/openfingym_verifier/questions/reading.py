@@ -126,6 +126,16 @@ def forecast_of(connection: sqlite3.Connection, forecast: int) -> dict[str, Any]
     return None
 
 
+def forecast_by_key(connection: sqlite3.Connection, forecaster: tuple[str, str, str], key: str) -> sqlite3.Row | None:
+    """The row of the forecast that a forecaster (principal, agent, version) made under an idempotency key."""
+    found: sqlite3.Row | None = connection.execute(
+        "SELECT forecasts.* FROM forecasts JOIN forecasters ON forecasters.id = forecaster"
+        " WHERE principal = ? AND agent = ? AND version = ? AND idempotency_key = ?",
+        (*forecaster, key),
+    ).fetchone()
+    return found
+
+
 def status(connection: sqlite3.Connection, now_ns: int) -> dict[str, Any]:
     """How many questions and forecasts there are in each state, and what is due.
 

@@ -1,7 +1,8 @@
 """What the market shows when a forecast comes in, captured by the verifier. Belongs to the event loop.
 
-A provider may be slow, or away. It is asked in a thread, once for all forecasts of a question in a few seconds, and
-waited for only briefly: a forecast is kept and acknowledged without its answer, which is added when it comes.
+A provider may be slow, or away. It is asked in a thread, once in a few seconds for all forecasts about the same, and
+about many markets at once where it can. It is waited for only briefly: a forecast is kept and acknowledged without its
+answer, which is added when it comes.
 """
 
 from __future__ import annotations
@@ -9,17 +10,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import canonical_json
+from openfingym.questions.provider import ShowsTogether
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions.events import Referenced
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
+    from openfingym.questions import Provider, Question
     from openfingym_verifier.questions.clocks import Clocks
     from openfingym_verifier.questions.providers import Providers
     from openfingym_verifier.questions.reading import Known
@@ -35,6 +40,10 @@ ANSWER_S = 10.0
 """Longest that a reference is waited for, and then added; one that comes later shows another moment."""
 THREADS = 8
 MOST_LOOKS = 4096
+LINGER_S = 0.02
+"""How long the first of them waits for others, such as those of the same submission."""
+MOST_TOGETHER = 100
+"""Looks that a provider is asked for at once, where it can be."""
 LONGEST_REFERENCE = 16 * 1024
 """Bytes of a reference."""
 
@@ -45,9 +54,12 @@ logger = logging.getLogger(__name__)
 class _Look:
     """One look at a market."""
 
-    shown: asyncio.Task[str | None]
-    at_s: float
+    known: Known
+    """A question about it."""
     clock_ns: int
+    """The time by that question's clock."""
+    at_s: float
+    shown: asyncio.Future[str | None]
 
 
 class References:
@@ -58,11 +70,12 @@ class References:
         self._clocks = clocks
         self._writer = writer
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="reference")
-        self._looks: dict[str, _Look] = {}
-        self._late: dict[asyncio.Task[str | None], list[int]] = {}
-        self._followers: set[asyncio.Task[None]] = set()
+        self._looks: dict[object, _Look] = {}
+        self._waiting: dict[str, list[_Look]] = {}
+        self._late: dict[asyncio.Future[str | None], list[tuple[Known, int]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    async def capture(self, known: Known, now_ns: int) -> tuple[str | None, asyncio.Task[str | None] | None]:
+    async def capture(self, known: Known, now_ns: int) -> tuple[str | None, asyncio.Future[str | None] | None]:
         """What the market shows, as JSON, or None; and what is left to wait for, for :meth:`add_later`.
 
         Raises:
@@ -75,66 +88,138 @@ class References:
             return None, look.shown
         return look.shown.result(), None
 
-    def add_later(self, shown: asyncio.Task[str | None], known: Known, forecast: int) -> None:
+    def add_later(self, shown: asyncio.Future[str | None], known: Known, forecast: int) -> None:
         """Add to a forecast what the market showed, once the provider has answered."""
         if shown in self._late:
-            self._late[shown].append(forecast)
+            self._late[shown].append((known, forecast))
             return
-        self._late[shown] = [forecast]
-        follower = asyncio.create_task(self._follow(shown, known))
-        self._followers.add(follower)
-        follower.add_done_callback(self._followers.discard)
+        self._late[shown] = [(known, forecast)]
+        self._begin(self._follow(shown))
 
     def close(self) -> None:
         """Wait for nobody any longer."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
     def _look(self, known: Known, now_ns: int) -> _Look:
-        name, now_s = known.question.id, time.monotonic()
-        look = self._looks.get(name)
-        if look is not None and self._holds(look, known, now_ns, now_s):
+        about, now_s = _about(known), time.monotonic()
+        look = self._looks.get(about)
+        if look is not None and _holds(look, known, now_ns, now_s):
             return look
         if len(self._looks) >= MOST_LOOKS:
             self._looks.clear()
-        look = self._looks[name] = _Look(asyncio.create_task(self._ask(known, now_ns)), now_s, now_ns)
+        look = self._looks[about] = _Look(known, now_ns, now_s, asyncio.get_running_loop().create_future())
+        # Whoever waits for it is told; nobody may.
+        look.shown.add_done_callback(lambda shown: shown.cancelled() or shown.exception())
+        name = known.question.provider
+        if name in self._waiting:
+            self._waiting[name].append(look)
+        else:
+            self._waiting[name] = [look]
+            self._begin(self._ask_for(name))
         return look
 
-    def _holds(self, look: _Look, known: Known, now_ns: int, now_s: float) -> bool:
-        if not look.shown.done():
-            return True
-        if look.shown.exception() is None and look.shown.result() is None:
-            return now_s < look.at_s + AWAY_S
-        return now_s < look.at_s + FRESH_S if known.question.clock == REAL_CLOCK else now_ns == look.clock_ns
+    async def _ask_for(self, name: str) -> None:
+        """Ask a provider until no look at its markets waits; what comes meanwhile is asked together next."""
+        try:
+            # In a thread, since its module is loaded.
+            provider = await in_threads(self._threads, self._providers.get, name)
+        except Exception:
+            logger.exception("there is no provider %s", name)
+            for look in self._waiting.pop(name):
+                look.shown.set_result(None)
+            return
+        if isinstance(provider, ShowsTogether):
+            await asyncio.sleep(LINGER_S)
+        while looks := self._waiting[name][:MOST_TOGETHER]:
+            del self._waiting[name][:MOST_TOGETHER]
+            if isinstance(provider, ShowsTogether):
+                await self._ask(partial(_together, provider), looks)
+            else:
+                for look in looks:
+                    self._begin(self._ask(partial(_alone, provider), [look]))
+        del self._waiting[name]
 
-    async def _ask(self, known: Known, now_ns: int) -> str | None:
-        question = known.question
-
-        def reference() -> str | None:
-            shown = self._providers.get(question.provider).reference(question, now_ns)
-            if shown is None:
-                return None
-            if shown.get("closed") or shown.get("resolved"):
-                raise Problem("truth-known", f"The market of {question.id} is closed; it takes no forecasts.")
-            text = canonical_json(dict(shown)).decode()
-            if len(text) > LONGEST_REFERENCE:
-                raise ValueError(f"a reference of {len(text)} characters, expected at most {LONGEST_REFERENCE}")
-            return text
-
+    async def _ask(self, ask: Callable[[Sequence[_Look]], Mapping[str, object]], looks: Sequence[_Look]) -> None:
+        found: Mapping[str, object] = {}
         try:
             async with asyncio.timeout(ANSWER_S):
-                return await in_threads(self._threads, reference)
-        except Problem:
-            raise
+                found = await in_threads(self._threads, ask, looks)
         except Exception as error:  # whatever a provider may raise: the forecast is kept without
-            logger.warning(
-                "%s: nothing was captured of its market: %s", question.id, str(error) or type(error).__name__
-            )
-            return None
+            found = {look.known.question.id: error for look in looks}
+        for look in looks:
+            _tell(look, found.get(look.known.question.id))
 
-    async def _follow(self, shown: asyncio.Task[str | None], known: Known) -> None:
+    async def _follow(self, shown: asyncio.Future[str | None]) -> None:
         await asyncio.wait({shown})
-        forecasts = self._late.pop(shown)
+        late = self._late.pop(shown)
         # A market that is closed by now was perhaps closed then; forecasts made after its end are left out anyway.
         if shown.cancelled() or shown.exception() is not None or (text := shown.result()) is None:
             return
-        await self._writer.submit(Referenced(known.question.id, forecasts, text, self._clocks.real()).apply)
+        by_question: dict[str, list[int]] = {}
+        for known, forecast in late:
+            by_question.setdefault(known.question.id, []).append(forecast)
+        at_ns = self._clocks.real()
+        for name, forecasts in by_question.items():
+            await self._writer.submit(Referenced(name, forecasts, text, at_ns).apply)
+
+
+def _about(known: Known) -> object:
+    """What a look serves: one question, or all that ask a real market the same."""
+    one = known.question
+    if known.simulated:
+        return one.id
+    return one.provider, one.form, one.evaluation_ns, one.outcomes, tuple(sorted(one.query.items()))
+
+
+def _holds(look: _Look, known: Known, now_ns: int, now_s: float) -> bool:
+    if not look.shown.done():
+        return True
+    if look.shown.exception() is None and look.shown.result() is None:
+        return now_s < look.at_s + AWAY_S
+    return now_s < look.at_s + FRESH_S if known.question.clock == REAL_CLOCK else now_ns == look.clock_ns
+
+
+def _alone(provider: Provider, looks: Sequence[_Look]) -> dict[str, object]:
+    return {look.known.question.id: provider.reference(look.known.question, look.clock_ns) for look in looks}
+
+
+def _together(provider: ShowsTogether, looks: Sequence[_Look]) -> dict[str, object]:
+    """In a thread: what a provider says of them, with those by the same time asked together."""
+    by_time: dict[int, list[Question]] = {}
+    real_ns = max((look.clock_ns for look in looks if look.known.question.clock == REAL_CLOCK), default=0)
+    for look in looks:
+        question = look.known.question
+        by_time.setdefault(real_ns if question.clock == REAL_CLOCK else look.clock_ns, []).append(question)
+    found: dict[str, object] = {}
+    for now_ns, questions in by_time.items():
+        found.update(provider.references(questions, now_ns))
+    return found
+
+
+def _tell(look: _Look, shown: object) -> None:
+    """End a look with what was shown, if it can be kept."""
+    question = look.known.question
+    try:
+        if isinstance(shown, Exception):
+            raise shown
+        if shown is None:
+            text = None
+        elif not isinstance(shown, Mapping):
+            raise TypeError(f"a reference is an object, found {type(shown).__name__}")
+        elif shown.get("closed") or shown.get("resolved"):
+            closed = Problem("truth-known", f"The market of {question.id} is closed; it takes no forecasts.")
+            look.shown.set_exception(closed)
+            return
+        else:
+            text = canonical_json(dict(shown)).decode()
+            if len(text) > LONGEST_REFERENCE:
+                raise ValueError(f"a reference of {len(text)} characters, expected at most {LONGEST_REFERENCE}")
+    except Exception as error:
+        logger.warning("%s: nothing was captured of its market: %s", question.id, str(error) or type(error).__name__)
+        text = None
+    look.shown.set_result(text)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from openfingym.errors import OpenFinGymError
 from openfingym.questions import Question
 from openfingym.questions.question import REAL_CLOCK
-from openfingym_verifier.questions.asking import LONGEST_REASON, Due, ask, resolution
+from openfingym_verifier.questions.asking import LONGEST_REASON, Due, ask, plain, resolution
 from openfingym_verifier.questions.events import Postponed, Resolvable, Resolved, Revised
 from openfingym_verifier.questions.schema import NEVER
 from openfingym_verifier.questions.unscored import next_scores
@@ -42,6 +42,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 86_400.0
 """Pauses between two looks: a minute, twice as long each time, a day at most."""
 RECHECK_S, RECHECK_FOR_S = 86_400.0, 7 * 86_400.0
 """How often, and how long after the evaluation time, a provider is asked whether it still says the same."""
+RESTATED_FOR_S = 60 * 86_400.0
+"""The same of a figure that is restated: its second print may come a month after the first."""
 BATCH = 500
 """Questions that are asked about together."""
 CHUNK = 250
@@ -181,10 +183,17 @@ class Resolver:
 
     def _load(self, rows: Sequence[int]) -> list[Due]:
         among = "id IN (SELECT value FROM json_each(?))"
-        query = f"SELECT id, content, state, attempts FROM questions WHERE {among} ORDER BY id"  # noqa: S608  # a constant
+        restated = "EXISTS (SELECT 1 FROM resolutions WHERE question = questions.id AND vintage != '')"
+        query = f"SELECT id, content, state, attempts, {restated} AS restated FROM questions WHERE {among} ORDER BY id"  # noqa: S608  # constants
         with self._ledger.read() as connection:
             return [
-                Due(row["id"], Question.from_dict(json.loads(row["content"])), row["state"], row["attempts"])
+                Due(
+                    row["id"],
+                    Question.from_dict(json.loads(row["content"])),
+                    row["state"],
+                    row["attempts"],
+                    bool(row["restated"]),
+                )
                 for row in connection.execute(query, (json.dumps(rows),))
             ]
 
@@ -213,7 +222,7 @@ class Resolver:
             if what == "void":
                 void.append(one.row)
             if isinstance(answer, OpenFinGymError):
-                done.fail(one.question.id, str(answer))
+                done.fail(one.question.id, plain(str(answer), LONGEST_REASON))
         await self.tell(void)
 
     def _event(
@@ -224,8 +233,10 @@ class Resolver:
         if one.state in {"scored", "void"}:
             return "revised", self._revised(one, answer, now_ns, at_ns)
         if isinstance(answer, OpenFinGymError):
-            return "error", Postponed(one.row, name, True, str(answer)[:LONGEST_REASON], _later(one, now_ns), at_ns)
-        reason = answer.reason[:LONGEST_REASON]
+            return "error", Postponed(
+                one.row, name, True, plain(str(answer), LONGEST_REASON), _later(one, now_ns), at_ns
+            )
+        reason = plain(answer.reason, LONGEST_REASON)
         if answer.status == "waiting":
             overdue = now_ns - question.evaluation_ns >= void_after_ns
             if not overdue or (one.attempts + 1 < VOID_LOOKS and question.clock == REAL_CLOCK):
@@ -234,14 +245,16 @@ class Resolver:
         kind: Literal["resolved", "void"] = "resolved" if answer.status == "resolved" else "void"
         later = [resolution("vintage", print_, at_ns) for print_ in answer.later] if kind == "resolved" else []
         first = resolution(kind, answer, at_ns)
-        return kind, Resolved(one.row, name, first, recheck(question, now_ns), reason, later)
+        again = recheck(question, now_ns, restated=bool(first.vintage))
+        return kind, Resolved(one.row, name, first, again, reason, later)
 
     def _revised(self, one: Due, answer: ProviderAnswer | OpenFinGymError, now_ns: int, at_ns: int) -> Revised:
         found: list[Resolution] = []
         if not isinstance(answer, OpenFinGymError) and answer.status != "waiting":
             prints = (answer, *answer.later)
             found = [resolution("vintage" if one.vintage else "correction", one, at_ns) for one in prints]
-        return Revised(one.row, one.question.id, found, recheck(one.question, now_ns))
+        restated = one.restated or any(print_.vintage for print_ in found)
+        return Revised(one.row, one.question.id, found, recheck(one.question, now_ns, restated=restated))
 
 
 def _later(one: Due, now_ns: int) -> int:
@@ -251,8 +264,8 @@ def _later(one: Due, now_ns: int) -> int:
     return now_ns + int(min(FIRST_PAUSE_S * 2.0 ** min(one.attempts, 30), LONGEST_PAUSE_S) * 1e9)
 
 
-def recheck(question: Question, now_ns: int) -> int:
+def recheck(question: Question, now_ns: int, *, restated: bool = False) -> int:
     """When a provider is asked whether it still says the same, by the question's clock."""
     again = now_ns + int(RECHECK_S * 1e9)
-    over = question.evaluation_ns + int(RECHECK_FOR_S * 1e9)
+    over = question.evaluation_ns + int((RESTATED_FOR_S if restated else RECHECK_FOR_S) * 1e9)
     return again if question.clock == REAL_CLOCK and again <= over else NEVER

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from concurrent.futures import Executor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, SubmissionError, UsageError
@@ -21,6 +22,7 @@ from openfingym_verifier.questions.events import (
     Receipt,
     TruthRecorded,
     forecast_digest,
+    refusal_of,
 )
 from openfingym_verifier.questions.providers import Providers
 from openfingym_verifier.questions.recorded import record
@@ -31,13 +33,16 @@ from openfingym_verifier.threads import in_threads
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from openfingym.questions import Answer
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.principals import Caller
     from openfingym_verifier.questions.reading import Known
     from openfingym_verifier.writer import Transaction
 
-RATE = Rate(per_second=20.0, burst=1000)
-"""Forecasts of a participant, each of which takes room on the disk for ever."""
+RATE = Rate(per_second=2.0, burst=5000)
+"""Forecasts of a participant, each of which takes room on the disk for ever: a few hundred megabytes a day at most."""
+MOST_NAMES = 10_000
+"""Agents and versions of a principal: a report tells a million of them apart, of all principals together."""
 MOST_KNOWN = 16_384
 """Questions and forecasters that are kept in memory."""
 NUMBERS = frozenset({"probability", "value"})
@@ -164,10 +169,14 @@ class QuestionService:
         # Taken before anything is awaited that a provider could delay.
         received_ns = self.clocks.now(known.question.clock)
         self._take_token(caller)
-        made = await self.prepare(
-            known, (caller.name, agent, version), answer, received_ns, idempotency_key=idempotency_key
-        )
-        forecast, later = made
+        who = (caller.name, agent, version)
+        try:
+            forecast, later = await self.prepare(known, who, answer, received_ns, idempotency_key=idempotency_key)
+        except Problem as problem:
+            if problem.slug not in {"deadline-passed", "truth-known"}:
+                raise
+            # What was acknowledged before is acknowledged again, whatever has become of the question meanwhile.
+            return await self._acknowledged(known, who, answer, idempotency_key, problem)
         receipt = await self._ledger.writer.submit(forecast.apply, overtakes=True)
         if isinstance(receipt, Problem):
             raise receipt
@@ -197,17 +206,15 @@ class QuestionService:
             rollout_id: the rollout that it belongs to.
 
         Raises:
-            Problem: the answer is none, or the market shows that its truth is known.
+            Problem: the answer is none, the deadline has passed, or the market shows that its truth is known.
         """
         question = known.question
-        try:
-            read = read_answer(question, answer)
-        except SubmissionError as error:
-            raise refusal(error) from None
+        read = _answer(question, answer)
+        if self.clocks.is_over(question, received_ns):
+            # Before anything is written or asked, such as the name of a new forecaster.
+            raise Problem("deadline-passed", f"The deadline of {question.id} has passed; it takes no forecasts.")
         forecaster_id = await self._forecaster(forecaster)
-        reference, later = None, None
-        if received_ns < question.deadline_ns:
-            reference, later = await self._references.capture(known, received_ns)
+        reference, later = await self._references.capture(known, received_ns)
         text, salt = read.canonical.decode(), secrets.token_hex(SALT_BYTES)
         forecast = Forecast(
             question_id=known.row,
@@ -226,6 +233,33 @@ class QuestionService:
             simulated=question.clock != REAL_CLOCK,
         )
         return forecast, later
+
+    async def _acknowledged(
+        self, known: Known, forecaster: tuple[str, str, str], answer: object, key: str | None, refused: Problem
+    ) -> Receipt:
+        """The receipt of a forecast that a key has written already.
+
+        Raises:
+            Problem: ``refused``, or that the truth is known, where it has written none; ``idempotency-conflict`` where
+                another one.
+        """
+        found = None if key is None else await self.read(reading.forecast_by_key, forecaster, key)
+        if found is None:
+            if refused.slug == "deadline-passed":
+                raise await self.read(refusal_of, known.row, known.question.id)
+            raise refused
+        text = _answer(known.question, answer).canonical.decode()
+        if (found["question"], found["answer"]) != (known.row, text):
+            raise Problem("idempotency-conflict", f"This key was used for forecast {found['id']} with another content.")
+        return Receipt(
+            found["id"],
+            found["received_ns"],
+            found["digest"],
+            found["salt"],
+            found["reference"] is not None,
+            found["log_row"],
+            new=False,
+        )
 
     def add_later(self, later: Any, known: Known, forecast: int) -> None:
         """Add to a forecast that is written what the market showed, once its provider has answered."""
@@ -295,18 +329,9 @@ class QuestionService:
     async def _forecaster(self, forecaster: tuple[str, str, str]) -> int:
         found = self._forecasters.get(forecaster)
         if found is None:
-
-            def write(transaction: Transaction) -> int:
-                transaction.connection.execute(
-                    "INSERT INTO forecasters (principal, agent, version) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                    forecaster,
-                )
-                row = transaction.connection.execute(
-                    "SELECT id FROM forecasters WHERE principal = ? AND agent = ? AND version = ?", forecaster
-                ).fetchone()
-                return int(row[0])
-
-            written = await self._ledger.writer.submit(write, overtakes=True)
+            written = await self._ledger.writer.submit(partial(_named, forecaster), overtakes=True)
+            if isinstance(written, Problem):
+                raise written
             assert isinstance(written, int)
             if len(self._forecasters) >= MOST_KNOWN:
                 self._forecasters.clear()
@@ -326,6 +351,28 @@ class QuestionService:
                 f"At most {RATE.per_second:g} forecasts a second; try again in {wait_s:.2f} s.",
                 retry_after_s=wait_s,
             )
+
+
+def _named(forecaster: tuple[str, str, str], transaction: Transaction) -> int | Problem:
+    """Row of a forecaster (principal, agent, version), which is written where it is new."""
+    connection = transaction.connection
+    query = "SELECT id FROM forecasters WHERE principal = ? AND agent = ? AND version = ?"
+    row = connection.execute(query, forecaster).fetchone()
+    if row is not None:
+        return int(row[0])
+    (names,) = connection.execute("SELECT count(*) FROM forecasters WHERE principal = ?", forecaster[:1]).fetchone()
+    if names >= MOST_NAMES:
+        return Problem("malformed-request", f"{forecaster[0]} forecasts under {names} names already; use one of them.")
+    written = connection.execute("INSERT INTO forecasters (principal, agent, version) VALUES (?, ?, ?)", forecaster)
+    assert written.lastrowid is not None
+    return written.lastrowid
+
+
+def _answer(question: Question, document: object) -> Answer:
+    try:
+        return read_answer(question, document)
+    except SubmissionError as error:
+        raise refusal(error) from None
 
 
 def _read(document: Mapping[str, Any]) -> Question:

@@ -12,8 +12,7 @@ from openfingym.questions.scoring import check_truth
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions.asking import resolution
 from openfingym_verifier.questions.events import Resolvable, Resolved, Revised
-from openfingym_verifier.questions.resolving import Pass
-from openfingym_verifier.questions.schema import NEVER
+from openfingym_verifier.questions.resolving import Pass, recheck
 
 if TYPE_CHECKING:
     from openfingym.questions.provider import Truth
@@ -51,8 +50,10 @@ async def decide(
     answer = ProviderAnswer(kind, read, reason, source="the operator's verdict", evidence=evidence)
     at_ns = clocks.real()
     try:
-        first = Resolved(known.row, question.id, resolution(kind, answer, at_ns), NEVER, reason)
-        later = Revised(known.row, question.id, [resolution("correction", answer, at_ns)], NEVER)
+        # Its provider is asked on as before: what it says is kept beside what a person says.
+        again = recheck(question, clocks.now(question.clock))
+        first = Resolved(known.row, question.id, resolution(kind, answer, at_ns), again, reason)
+        later = Revised(known.row, question.id, [resolution("correction", answer, at_ns)], None)
     except (DataError, ValueError) as error:
         raise Problem("malformed-request", str(error)) from None
 

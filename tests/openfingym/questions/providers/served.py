@@ -24,7 +24,7 @@ class Raw:
     """Length that is stated, where it is another one."""
 
 
-Answer = object | Raw | Callable[[dict[str, str]], object]
+Answer = object | Raw | Callable[[dict[str, object]], object]
 
 
 @dataclass
@@ -37,6 +37,8 @@ class Service:
     answers: dict[str, Answer] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    posted: list[object] = field(default_factory=list)
+    """The documents that came with requests."""
     now_ns: int | None = None
     """What its clock shows; None for this machine's time."""
 
@@ -48,7 +50,7 @@ class Service:
         parts = urlsplit(target)
         found = self.answers.get(parts.path, Raw(b'{"message":"not found"}', 404))
         if callable(found):
-            found = found({name: values[-1] for name, values in parse_qs(parts.query).items()})
+            found = found({name: one[-1] if len(one) == 1 else one for name, one in parse_qs(parts.query).items()})
         return found if isinstance(found, Raw) else Raw(json.dumps(found).encode())
 
 
@@ -57,6 +59,10 @@ def serve() -> Iterator[Service]:
     service = Service()
 
     class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            service.posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.do_GET()
+
         def do_GET(self):
             service.asked.append(self.path)
             service.headers.append(dict(self.headers))

@@ -68,7 +68,7 @@ def test_a_finalized_market_pays_its_settlement_value(service):
     show(service)
     found = resolve(service)
     assert (found.status, found.truth) == ("resolved", 1.0)
-    assert found.provider_ns == moment_ns("2026-11-20T22:07:31Z")
+    assert found.provider_ns == moment_ns("2026-11-20T22:00:00Z"), "it closed before it was settled"
     assert found.evidence["expiration_value"] == "95321.44"
     assert resolve(service, outcome="No").truth == 0.0
     assert resolve(service, "choice").truth == (1.0, 0.0)
@@ -185,7 +185,14 @@ def test_the_reference_is_the_middle_of_what_is_bid_and_asked(service):
     older = {"yes_bid_dollars": None, "yes_ask_dollars": None, "yes_bid": 60, "yes_ask": 64}
     show(service, status="active", **older)
     assert kalshi.reference(question, END)["probability"] == 0.62
-    for nothing in ({"status": "closed"}, {"yes_bid_dollars": "0", "yes_ask_dollars": "1"}, {"yes_bid_dollars": None}):
+    for over in ("closed", "determined", "disputed", "amended", "finalized"):
+        show(service, status=over)
+        assert kalshi.reference(question, END)["closed"] is True
+    for nothing in (
+        {"status": "inactive"},
+        {"yes_bid_dollars": "0", "yes_ask_dollars": "1"},
+        {"yes_bid_dollars": None},
+    ):
         show(service, **{"status": "active", **nothing})
         assert kalshi.reference(question, END) is None
 

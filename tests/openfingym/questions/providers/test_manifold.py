@@ -193,14 +193,14 @@ def test_the_reference_is_the_probability_of_an_open_market(service):
         query = {"market": "5CuA1234", **more.pop("query", {})}
         return manifold.reference(ask("manifold", query, form, **more), END)
 
-    assert shown(BINARY) is None, "a resolved market shows nothing"
+    assert shown(BINARY)["closed"] is True, "its outcome is known"
     opened = {"isResolved": False, "resolution": None}
     assert shown({**BINARY, **opened})["probability"] == 0.97
     assert shown({**BINARY, **opened}, query={"outcome": "No"})["probability"] == pytest.approx(0.03)
     assert shown({**NUMERIC, **opened, "probability": 0.5}, "value")["price"] == 200.0
     assert shown({**SEVERAL, **opened}, "choice", **COLOURS)["probabilities"] == pytest.approx([0.2, 0.5, 0.3])
     service.answers["/market/5CuA1234"] = {**BINARY, **opened}
-    assert manifold.reference(ask("manifold", {"market": "5CuA1234"}), END) is None, "its time is over"
+    assert manifold.reference(ask("manifold", {"market": "5CuA1234"}), END)["closed"] is True, "its time is over"
 
 
 def test_what_strangers_write_into_their_markets_keeps_no_question_from_its_truth(service):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openfingym.errors import DataError, UsageError, VenueError
+from openfingym.errors import DataError, OpenFinGymError, UsageError, VenueError
 from openfingym.questions import moment_ns
 from openfingym.questions.providers.polymarket import Polymarket
 from tests.openfingym.questions.providers.questions import END, ask
@@ -97,7 +97,7 @@ def test_a_resolved_market_pays_what_both_services_say(service):
     show(service)
     found = resolve(service)
     assert (found.status, found.truth) == ("resolved", 0.0)
-    assert found.provider_ns == moment_ns("2025-11-01T06:30:00Z")
+    assert found.provider_ns == moment_ns("2025-11-01T06:28:08Z"), "it closed two minutes before it was resolved"
     assert found.source.endswith("/markets/604489")
     assert found.evidence["resolution"]["payouts"] == [0, 1000000]
     assert resolve(service, outcome="No").truth == 1.0
@@ -260,7 +260,66 @@ def test_the_reference_is_the_middle_of_the_book_and_of_its_time(service):
     with pytest.raises(DataError, match="the answer is about '8923'"):
         provider.reference(question, END)
     show(service)
-    assert provider.reference(question, END) is None, "a closed market shows nothing"
+    assert provider.reference(question, END)["closed"] is True, "its outcome may be known"
+    show(service, closed=False, acceptingOrders=False)
+    assert provider.reference(question, END) is None
+
+
+def market_named(number, **changes):
+    tokens = json.dumps([f"{number}1", f"{number}2"])
+    return {
+        **RESOLVED_NO,
+        "id": str(number),
+        "closed": False,
+        "acceptingOrders": True,
+        "clobTokenIds": tokens,
+        **changes,
+    }
+
+
+def serve_many(service, markets):
+    """The lists of markets and of order books, as the services give them."""
+
+    def listed(query):
+        wanted = query["id"] if isinstance(query["id"], list) else [query["id"]]
+        return [one for one in markets if one["id"] in wanted and one["closed"] is (query["closed"] == "true")]
+
+    def books(_query):
+        asked = [one["token_id"] for one in service.posted[-1]]
+        return [{**book(["0.4"], ["0.5"]), "asset_id": token} for token in reversed(asked) if token != "1051"]
+
+    service.answers["/markets"], service.answers["/books"] = listed, books
+    return Polymarket(service.web, service.web, service.web)
+
+
+def test_the_references_of_a_whole_rollout_take_a_handful_of_requests(service):
+    markets = [market_named(number) for number in range(100, 159)]
+    markets[3] = market_named(103, closed=True)
+    markets[4] = market_named(104, acceptingOrders=False)
+    provider = serve_many(service, markets)
+    questions = [ask("polymarket", {"market": one["id"]}, id=f"q/{one['id']}") for one in markets]
+    questions.append(ask("polymarket", {"market": "999"}, id="q/999"))
+    found = provider.references(questions, END)
+    assert len(service.asked) == 4, "open markets, closed ones, one that nobody has, and order books"
+    assert set(found) == {one.id for one in questions}
+    assert found["q/103"]["closed"] is True
+    assert found["q/104"] is None
+    assert found["q/105"] is None
+    assert isinstance(found["q/999"], DataError)
+    rest = [one for name, one in found.items() if name not in {"q/103", "q/104", "q/105", "q/999"}]
+    assert {one["probability"] for one in rest} == {0.45}
+    assert {one["source"][-4:] for one in rest} >= {"1001", "1581"}, "each its own book"
+
+
+@pytest.mark.parametrize("answer", [Raw(b"<html>", 200), Raw(b"", 500), {"a": 1}, [3], [{"asset_id": ["x"]}]])
+def test_order_books_that_are_none_are_an_error_of_each_question_and_a_closed_market_is_still_closed(service, answer):
+    provider = serve_many(service, [market_named(100), market_named(101), market_named(102, closed=True)])
+    service.answers |= {"/books": answer, "/markets/102": market_named(102, closed=True)}
+    questions = [ask("polymarket", {"market": str(number)}, id=str(number)) for number in (100, 101, 102)]
+    found = provider.references(questions, END)
+    assert isinstance(found["100"], OpenFinGymError)
+    assert isinstance(found["101"], OpenFinGymError)
+    assert found["102"]["closed"] is True
 
 
 @pytest.mark.parametrize(

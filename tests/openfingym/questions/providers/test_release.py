@@ -115,9 +115,19 @@ def test_a_par_yield_of_a_day(service):
 
 def test_the_reference_is_the_last_figure_before(service):
     service.answers[CURVES] = Raw(b'Date,"3 Mo","10 Yr"\n11/20/2026,3.95,4.06\n11/19/2026,3.96,4.10\n11/18/2026,,\n')
-    shown = releases(service).reference(ask("release", TEN, "value"), END)
-    assert (shown["price"], shown["at_ns"]) == (4.10, moment_ns("2026-11-19T00:00:00Z"))
-    assert releases(service).reference(ask("release", {**TEN, "period": "2026-11-19"}, "value"), END) is None
+
+    def shown(period, now_ns=END, **more):
+        return releases(service).reference(ask("release", {**TEN, "period": period, **more}, "value"), now_ns)
+
+    found = shown("2026-11-23")
+    assert (found["price"], found["at_ns"]) == (4.06, moment_ns("2026-11-20T00:00:00Z"))
+    assert shown("2027-01-04") == found, "next year has no table yet"
+    for published in ("2026-11-19", "2026-11-20"):
+        assert shown(published)["closed"] is True, "who forecasts now could read it"
+    found = shown("2026-11-20", print="latest")
+    assert (found["price"], found["at_ns"]) == (4.10, moment_ns("2026-11-19T00:00:00Z"))
+    service.answers[CURVES.replace("2026", "2027")] = Raw(b'Date,"10 Yr"\n')
+    assert shown("2027-01-04", moment_ns("2027-01-03T00:00:00Z"))["price"] == 4.06, "of the year before"
 
 
 @pytest.mark.parametrize(

@@ -132,3 +132,19 @@ def test_two_questions_about_one_event_have_one_truth(simulated):
 def test_a_query_that_it_does_not_know_is_refused(simulated, query, form, why):
     with pytest.raises(UsageError, match=why):
         simulated.check(ask("simulated", query, form))
+
+
+def test_a_clock_that_is_ahead_shows_nothing_of_what_comes_by_another():
+    simulated = find_provider("simulated", KEY)
+
+    def said(clock, query, form, **more):
+        questions = [ask("simulated", {**query, "symbol": f"S{n}"} if form == "value" else {"market": f"M{n}"}, form,
+                         id=f"q{n}", clock=clock, **more) for n in range(40)]  # fmt: skip
+        return [found.truth for found in simulated.answers(questions, END).values()]
+
+    for form in ("value", "probability"):
+        ahead, behind = said("season", {}, form), said("another", {}, form)
+        assert ahead == said("season", {}, form)
+        assert ahead != behind
+        if form == "value":
+            assert not set(ahead) & set(behind)

@@ -162,6 +162,19 @@ def test_ranks_are_shared_until_one_can_be_told_from_the_first(tmp_path):
     assert [(one.rank, one.tied) for one in group] == [(1, True), (1, True), (3, True), (3, True)]
 
 
+def test_who_forecasts_under_many_names_keeps_nobody_else_from_being_ranked(tmp_path):
+    names = [(f"name{place:02}", "crowd", 3) for place in range(60)] + [("one", "a", 2), ("one", "b", 1)]
+    said = [
+        Said(agent, f"q{week}", 0.5, 1.0, round=f"r{week}", week=week, principal=principal)
+        for agent, principal, weeks in names
+        for week in range(weeks)
+    ]
+    (track,) = reported(tmp_path, said).tracks
+    ranked = [one.forecaster for group in track.groups for one in group]
+    assert {one.principal for one in ranked} == {"crowd", "a", "b"}
+    assert (len(ranked), track.unranked) == (40, 22)
+
+
 @pytest.mark.parametrize("weeks", [1, 5])
 def test_too_few_weeks_give_no_interval_no_test_and_no_rank(tmp_path, weeks):
     track = reported(tmp_path, weekly([[0.01] * weeks, [0.8] * weeks])).tracks[0]
