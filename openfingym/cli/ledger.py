@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from itertools import islice
@@ -19,13 +20,13 @@ from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 STATES = ("pending", "resolvable", "resolved", "scored", "void", "error")
-TEXT = 60
+TEXT = 50
 """Characters of a question's text that a table has room for."""
 
 
 @click.group()
 def ledger() -> None:
-    """List, resolve, verify and import questions and their forecasts.
+    """List, resolve, verify, report on and import questions and their forecasts.
 
     Commands use the ledger in the store, or in --state-folder; with --verifier they ask a running verifier, which needs
     its admin token.
@@ -67,12 +68,15 @@ def list_questions(
     if as_json:
         print_json(rows)
         return
+    if not rows:
+        click.echo("no such questions" if state or round_name or only_open else "no questions yet")
+        return
     print_table(
         "",
-        ["question", "state", "form", "deadline", "resolved from", "forecasts", "data", "asked"],
+        ["question", "state", "form", "deadline (UTC)", "resolved from", "forecasts", "data", "asked"],
         [_line(row) for row in rows],
         right=["forecasts"],
-        optional=["asked", "form"],
+        optional=["asked", "form", "resolved from"],
     )
     if len(rows) == limit:
         click.echo(f"the first {limit}; see more with --limit", err=True)
@@ -106,14 +110,14 @@ def show(question: str, address: str | None, folder: Path | None, as_json: bool)
         if line:
             click.echo(printable(line))
     for one in found["resolutions"]:
-        said = "no truth" if one["truth"] is None else f"truth {one['truth']}"
+        said = "no truth" if one["truth"] is None else f"truth {json.dumps(one['truth'], ensure_ascii=False)}"
         click.echo(printable(f"{one['kind']} {one['fetched_at']}: {said}, {one['source']} {one['vintage']}".rstrip()))
     rows = [
         (
             one["agent"],
             one["version"],
             one["received_at"],
-            one["answer"],
+            json.dumps(one["answer"], ensure_ascii=False),
             "yes" if one["counts"] else "no",
             one["loss"],
         )
@@ -211,16 +215,21 @@ def sync(runs: tuple[Path, ...], address: str | None, folder: Path | None, as_js
 
 
 def _line(row: Mapping[str, Any]) -> tuple[object, ...]:
-    from openfingym.questions import utc_text
-
     asked = row["question"]
     return (
         asked["id"],
         row["state"],
         asked["form"],
-        utc_text(asked["deadline_ns"]),
-        utc_text(asked["evaluation_ns"]),
+        _minute(asked["deadline_ns"]),
+        _minute(asked["evaluation_ns"]),
         row["forecasts"],
         SIMULATED if row["simulated"] else "real",
         one_line(asked["text"], TEXT),
     )
+
+
+def _minute(time_ns: int) -> str:
+    """A time to the minute, in UTC."""
+    from openfingym.questions import utc_text
+
+    return utc_text(time_ns)[:16].replace("T", " ")
