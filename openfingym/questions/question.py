@@ -33,6 +33,9 @@ LONGEST_TEXT = 4000
 MOST_OUTCOMES = 200
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+TIMES = ("generated_ns", "deadline_ns", "evaluation_ns")
+"""Fields of a question that are times."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -143,6 +146,12 @@ class Question:
         values = dict(document)
         for name in ("outcomes", "levels"):
             values[name] = tuple(values.get(name, ()))
+        for name in TIMES:
+            if name in values and type(values[name]) is not int:
+                raise UsageError(
+                    f"{name} of question {str(document.get('id'))[:80]!r} is {str(values[name])[:80]!r}; expected an "
+                    "integer, nanoseconds since the epoch"
+                )
         try:
             return cls(**values)
         except TypeError as error:
