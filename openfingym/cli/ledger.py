@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from openfingym.cli.printable import one_line, printable
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
+
+if TYPE_CHECKING:
+    from openfingym.verifiers.client import VerifierClient
 
 STATES = ("pending", "resolvable", "resolved", "scored", "void", "error")
 TEXT = 50
@@ -84,14 +87,21 @@ def list_questions(
 
 @ledger.command()
 @click.argument("question")
+@click.option(
+    "--receipts",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write a file for each scored forecast there, which `openfingym receipt verify` checks.",
+)
 @place_options
 @json_option("an object")
-def show(question: str, address: str | None, folder: Path | None, as_json: bool) -> None:
+def show(question: str, receipts: Path | None, address: str | None, folder: Path | None, as_json: bool) -> None:
     """Show QUESTION: how it is resolved, what came, and what was forecast."""
-    if address:
+    if address or receipts:
         with connected(address, folder) as client:
             found = client.questions.show(question)
             made = list(islice(client.questions.forecasts(question=question), 1000))
+            if receipts:
+                _write_receipts(client, found, made, receipts)
     else:
         from openfingym_verifier.questions import reading
         from openfingym_verifier.questions.offline import reading as opened
@@ -233,3 +243,17 @@ def _minute(time_ns: int) -> str:
     from openfingym.questions import utc_text
 
     return utc_text(time_ns)[:16].replace("T", " ")
+
+
+def _write_receipts(
+    client: VerifierClient, question: Mapping[str, Any], made: Sequence[Mapping[str, Any]], folder: Path
+) -> None:
+    """Write a file for each forecast that is scored."""
+    from openfingym.files.whole import store_errors, write_json
+    from openfingym.verifiers.forecast_check import scored_forecast
+
+    with store_errors(folder, "choose another folder"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for one in made:
+            if one["score_row"] is not None:
+                write_json(folder / f"forecast-{one['forecast']}.json", scored_forecast(client, question, one))

@@ -54,6 +54,44 @@ def test_answers_and_truths_are_shown_as_they_are_sent(state: Path) -> None:
     assert "truth [1" in shown
 
 
+def test_a_scored_forecast_is_checked_offline_and_any_change_of_it_is_found(state: Path, tmp_path: Path) -> None:
+    _said("show", QUESTION["id"], "--receipts", str(tmp_path / "kept"), "--state-folder", str(state))
+    (kept,) = (tmp_path / "kept").iterdir()
+    found = CliRunner().invoke(cli, ["receipt", "verify", str(kept), "--json"])
+    assert [one["step"] for one in json.loads(found.stdout)[0]["steps"]] == [
+        "signature",
+        "inclusion",
+        "result",
+        "score",
+    ]
+    document = json.loads(kept.read_text())
+    assert (found.exit_code, document["forecast"]["loss"]) == (0, 0.0625)
+    for part, place, value in (
+        ("forecast", ("answer", "probabilities", "left"), 0.8),
+        ("forecast", ("agent",), "b"),
+        ("forecast", ("received_at",), "2025-10-01T00:00:00Z"),
+        ("forecast", ("loss",), 0.05),
+        ("question", ("resolutions", 0, "truth"), [0, 1]),
+        ("question", ("resolutions", 0, "evidence"), {}),
+        ("question", ("question", "text"), "Which?"),
+        (
+            "receipts",
+            (3, "leaves", 0, "entry"),
+            document["receipts"][3]["leaves"][0]["entry"].replace("0.0625", "0.05"),
+        ),
+        ("receipts", (1,), document["receipts"][0]),
+    ):
+        changed = json.loads(json.dumps(document))
+        inner = changed[part]
+        for step in place[:-1]:
+            inner = inner[step]
+        inner[place[-1]] = value
+        path = tmp_path / "changed.json"
+        path.write_text(json.dumps(changed))
+        (said,) = json.loads(CliRunner().invoke(cli, ["receipt", "verify", str(path), "--json"]).stdout)
+        assert not said["holds"], place
+
+
 def _said(*arguments: str) -> str:
     found = CliRunner().invoke(cli, ["ledger", *arguments], catch_exceptions=False)
     assert found.exit_code == 0
