@@ -1,8 +1,8 @@
 """Checking a scored forecast offline: what was asked and answered, what came, and the score once more, from the log.
 
-A *scored forecast* is a JSON object of what a verifier answers: ``question`` (``GET /v1/questions/NAME``), ``forecast``
-(one of ``GET /v1/forecasts``), and ``receipts`` (``GET /v1/receipts/ROW``) of the rows that these name: of the
-question, the forecast, the resolution that decides, and the score.
+A *scored forecast* is a JSON object of what a verifier answers, of which it has nothing that the log does not commit
+to: ``question`` as it was asked and ``resolution``, the one that decides (``GET /v1/questions/NAME``), ``forecast`` (of
+``GET /v1/forecasts``), and ``receipts`` (``GET /v1/receipts/ROW``) of the rows of the four events.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import canonical_json, sha256_of_text
 from openfingym.errors import OpenFinGymError, ReceiptError
-from openfingym.questions import Question, moment_ns, read_answer
+from openfingym.questions import Question, moment_ns, read_answer, utc_text
 from openfingym.questions.scoring import scores
 from openfingym.receipts import Receipt
 from openfingym.verifiers.known_logs import known_key
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from openfingym.receipts import Checkpoint, PublicKey
     from openfingym.verifiers.client import VerifierClient
 
-FIELDS = frozenset({"question", "forecast", "receipts"})
+FIELDS = frozenset({"question", "resolution", "forecast", "receipts"})
 RESOLUTION = ("kind", "truth", "source", "evidence", "vintage")
 SCORE = ("loss", "naive_loss", "market_loss", "correct")
+WHO = ("principal", "agent", "version")
+TOLD = ("forecast", *WHO, "received_at", "answer", "salt", "reference", *SCORE)
+LATE = ", with what the market showed as it is told: that came after the forecast, in an entry that is not here"
 
 
 @dataclass(frozen=True)
@@ -47,9 +50,14 @@ def scored_forecast(client: VerifierClient, question: Mapping[str, Any], forecas
         question: as :meth:`~openfingym.verifiers.questions.Questions.show` gives it.
         forecast: one of its forecasts.
     """
-    rows = (question["log_row"], forecast["log_row"], question["resolutions"][0]["log_row"], forecast["score_row"])
-    receipts = [client.receipt_of_row(row).to_dict() for row in rows]
-    return {"question": dict(question), "forecast": dict(forecast), "receipts": receipts}
+    resolution = question["resolutions"][0]
+    rows = (question["log_row"], forecast["log_row"], resolution["log_row"], forecast["score_row"])
+    return {
+        "question": question["question"],
+        "resolution": {name: resolution[name] for name in (*RESOLUTION, "known_at")},
+        "forecast": {name: forecast[name] for name in TOLD},
+        "receipts": [client.receipt_of_row(row).to_dict() for row in rows],
+    }
 
 
 def check_forecast(document: Mapping[str, Any], key: PublicKey | None = None) -> CheckedForecast:
@@ -70,7 +78,7 @@ def check_forecast(document: Mapping[str, Any], key: PublicKey | None = None) ->
         if any((one.key, len(one.leaves)) != (last.key, 1) for one in receipts):
             raise ReceiptError("the receipts are not of one entry each, of one log", step="format")
         asked, made, came, scored = (one.leaves[0].document for one in receipts)
-        details = _check(document["question"], document["forecast"], asked, made, came, scored)
+        details = _check(document, asked, made, came, scored)
     except ReceiptError:
         raise
     except (OpenFinGymError, KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -85,16 +93,17 @@ def check_forecast(document: Mapping[str, Any], key: PublicKey | None = None) ->
 
 
 def _check(
-    question: Mapping[str, Any],
-    forecast: Mapping[str, Any],
+    document: Mapping[str, Any],
     asked: Mapping[str, Any],
     made: Mapping[str, Any],
     came: Mapping[str, Any],
     scored: Mapping[str, Any],
 ) -> Sequence[Step]:
     """Hold what is told against the entries, and compute the score."""
-    what, resolution, name = question["question"], question["resolutions"][0], question["question"]["id"]
-    number, reference = forecast["forecast"], forecast["reference"]
+    what, resolution, forecast = (document[one] for one in ("question", "resolution", "forecast"))
+    if forecast.keys() != set(TOLD) or resolution.keys() != {*RESOLUTION, "known_at"}:
+        raise ReceiptError("its forecast or its resolution has other fields than the log commits to", step="format")
+    name, number, reference = what["id"], forecast["forecast"], forecast["reference"]
     truth = resolution["truth"]
     known_ns = None if resolution["known_at"] is None else moment_ns(resolution["known_at"])
     told = [_text(resolution[one]) if one in {"truth", "evidence"} else resolution[one] for one in RESOLUTION]
@@ -105,16 +114,17 @@ def _check(
          tuple(one["event"] for one in (asked, made, came, scored))),
         ("question", (name, sha256_of_text(_text(what))), (asked["question"], asked["content"])),
         ("places", [(name, number)] * 2, [(one["question"], one["forecast"]) for one in (made, scored)]),
-        ("forecaster", [forecast[one] for one in ("principal", "agent", "version")],
-         [made[one] for one in ("principal", "agent", "version")]),
-        ("time of receipt", moment_ns(forecast["received_at"]) // 1000, made["received_ns"] // 1000),
+        ("forecaster", [forecast[one] for one in WHO], [made[one] for one in WHO]),
+        ("time of receipt", forecast["received_at"], utc_text(made["received_ns"])),
+        ("time of the truth", resolution["known_at"], None if known_ns is None else utc_text(known_ns)),
         ("answer", sha256_of_text(forecast["salt"] + answer), made["payload"]),
         ("resolution", (name, 1, sha256_of_text(_text(told))), (came["question"], came["n"], came["resolution"])),
     ):  # fmt: skip
         if stated != committed:
             raise ReceiptError(f"the {part} of forecast {number} is not what the log commits to", step="result")
     # What came later than the forecast is an entry of its own, which is not among these.
-    if made["reference"] is not None and made["reference"] != (reference and sha256_of_text(_text(reference))):
+    late = made["reference"] is None and reference is not None
+    if not late and made["reference"] != (reference and sha256_of_text(_text(reference))):
         raise ReceiptError(f"the reference of forecast {number} is not what the log commits to", step="result")
     asked_of = Question.from_dict(what)
     found = scores(asked_of, read_answer(asked_of, forecast["answer"]).values, _payouts(truth), reference)
@@ -127,7 +137,7 @@ def _check(
             )
     return (
         Step("result", f"question, answer, time {forecast['received_at']} and truth are what the entries commit to"),
-        Step("score", f"loss {found.loss!r}, computed once more from answer and truth"),
+        Step("score", f"loss {found.loss!r}, computed once more from answer and truth{LATE if late else ''}"),
     )
 
 

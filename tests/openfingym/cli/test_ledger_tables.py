@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import random
 import re
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from openfingym.cli import cli
+from openfingym.errors import ReceiptError
+from openfingym.verifiers.forecast_check import check_forecast
 
 QUESTION = {
     "id": "elections/which-coalition-is-formed-after-the-vote", "text": "Which coalition is formed? " * 9,
@@ -71,9 +74,10 @@ def test_a_scored_forecast_is_checked_offline_and_any_change_of_it_is_found(stat
         ("forecast", ("agent",), "b"),
         ("forecast", ("received_at",), "2025-10-01T00:00:00Z"),
         ("forecast", ("loss",), 0.05),
-        ("question", ("resolutions", 0, "truth"), [0, 1]),
-        ("question", ("resolutions", 0, "evidence"), {}),
-        ("question", ("question", "text"), "Which?"),
+        ("resolution", ("truth",), [0, 1]),
+        ("resolution", ("evidence",), {}),
+        ("forecast", ("note",), "more"),
+        ("question", ("text",), "Which?"),
         (
             "receipts",
             (3, "leaves", 0, "entry"),
@@ -90,6 +94,24 @@ def test_a_scored_forecast_is_checked_offline_and_any_change_of_it_is_found(stat
         path.write_text(json.dumps(changed))
         (said,) = json.loads(CliRunner().invoke(cli, ["receipt", "verify", str(path), "--json"]).stdout)
         assert not said["holds"], place
+
+
+def test_any_sign_changed_in_a_scored_forecast_is_found(state: Path, tmp_path: Path) -> None:
+    _said("show", QUESTION["id"], "--receipts", str(tmp_path), "--state-folder", str(state))
+    (kept,) = tmp_path.iterdir()
+    text, document = kept.read_text(), json.loads(kept.read_text())
+    generator, changes = random.Random(0), 0
+    while changes < 1000:
+        place = generator.randrange(len(text))
+        changed = text[:place] + chr(generator.randrange(0x20, 0x7F)) + text[place + 1 :]
+        try:
+            if (found := json.loads(changed)) == document:
+                continue
+        except ValueError:
+            continue
+        changes += 1
+        with pytest.raises(ReceiptError):
+            pytest.fail(f"{text[max(0, place - 60) : place + 20]!r} {changed[place]!r} {check_forecast(found).steps}")
 
 
 def _said(*arguments: str) -> str:
