@@ -40,7 +40,10 @@ COMMANDS = {
         "Show and check receipts: what proves a score to those who were not there.",
     ),
     "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, ask it how it is, and say who takes part."),
-    "ledger": ("openfingym.cli.ledger:ledger", "List, resolve, verify and import questions and their forecasts."),
+    "ledger": (
+        "openfingym.cli.ledger:ledger",
+        "List, resolve, verify, report on and import questions and their forecasts.",
+    ),
     "image": ("openfingym.cli.image:image", "Build the agent image for the docker backend."),
     "doctor": ("openfingym.cli.doctor:doctor", "Say what works on this machine, and what to do about the rest."),
 }

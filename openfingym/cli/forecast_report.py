@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.ledger_place import folder_of, folder_option
 from openfingym.cli.printable import one_line
 from openfingym.cli.render import TerminalProgress, print_json, print_table
 from openfingym.cli.task import json_option
@@ -23,11 +24,7 @@ LONGEST = 200
 
 
 @click.command("report")
-@click.option(
-    "--state",
-    type=click.Path(exists=True, path_type=Path),
-    help="State folder of a verifier, or its ledger.db. Default: the one on this machine.",
-)
+@folder_option
 @click.option(
     "--where",
     "chosen",
@@ -38,23 +35,20 @@ LONGEST = 200
 )
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a self-contained page with plots.")
 @json_option("an object")
-def report_command(state: Path | None, chosen: tuple[str, ...], html: Path | None, as_json: bool) -> None:
+def report_command(folder: Path | None, chosen: tuple[str, ...], html: Path | None, as_json: bool) -> None:
     """Report on scored forecasts: ranks, skill, calibration, and who is better.
 
     Real and simulated questions never share a figure. The ledger is only read; a verifier may be using it.
     """
     from openfingym.reports.forecasts import forecast_report
-    from openfingym.store import home
 
     with TerminalProgress(enabled=not as_json) as show:
         show("reading forecasts")
-        found = forecast_report(state or home() / "ledger", where=parse_where(chosen))
+        found = forecast_report(folder_of(folder), where=parse_where(chosen))
         if html is not None:
-            from openfingym.files.whole import store_errors
+            from openfingym.files.whole import write_text
 
-            page = found.html()
-            with store_errors(html, "choose another file"):
-                html.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
+            write_text(html, found.html(), errors="backslashreplace")
     if as_json:
         print_json(found.to_dict())
         return

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
+import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from openfingym.cli.forecast_report import report_command
+from openfingym.cli.ledger_passes import advance, import_history, resolve
+from openfingym.cli.ledger_place import SIMULATED, connected, folder_of, place_options
 from openfingym.cli.printable import one_line, printable
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
@@ -19,38 +22,22 @@ from openfingym.errors import UsageError
 if TYPE_CHECKING:
     from openfingym.verifiers.client import VerifierClient
 
-C = TypeVar("C", bound=Callable[..., object])
 STATES = ("pending", "resolvable", "resolved", "scored", "void", "error")
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-TEXT = 60
+TEXT = 50
 """Characters of a question's text that a table has room for."""
-SIMULATED = "SIMULATED"
-NUMBERS = ("resolved", "void", "waiting", "error", "revised", "scored", "forecasts")
-
-
-def place_options(command: C) -> C:
-    """The options that say which ledger is meant."""
-    command = click.option(
-        "--state-folder",
-        "folder",
-        type=click.Path(file_okay=False, path_type=Path),
-        help="Folder of the ledger. Default: ledger/ in the store.",
-    )(command)
-    return click.option(
-        "--verifier",
-        "address",
-        metavar="LOCATION",
-        help="URL or unix socket of a running verifier, in place of a folder.",
-    )(command)
 
 
 @click.group()
 def ledger() -> None:
-    """List, resolve, verify and import questions and their forecasts.
+    """List, resolve, verify, report on and import questions and their forecasts.
 
     Commands use the ledger in the store, or in --state-folder; with --verifier they ask a running verifier, which needs
     its admin token.
     """
+
+
+for command in (resolve, advance, import_history, report_command):
+    ledger.add_command(command)
 
 
 @ledger.command("list")
@@ -84,12 +71,15 @@ def list_questions(
     if as_json:
         print_json(rows)
         return
+    if not rows:
+        click.echo("no such questions" if state or round_name or only_open else "no questions yet")
+        return
     print_table(
         "",
-        ["question", "state", "form", "deadline", "resolved from", "forecasts", "data", "asked"],
+        ["question", "state", "form", "deadline (UTC)", "resolved from", "forecasts", "data", "asked"],
         [_line(row) for row in rows],
         right=["forecasts"],
-        optional=["asked", "form"],
+        optional=["asked", "form", "resolved from"],
     )
     if len(rows) == limit:
         click.echo(f"the first {limit}; see more with --limit", err=True)
@@ -97,14 +87,21 @@ def list_questions(
 
 @ledger.command()
 @click.argument("question")
+@click.option(
+    "--receipts",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write a file for each scored forecast there, which `openfingym receipt verify` checks.",
+)
 @place_options
 @json_option("an object")
-def show(question: str, address: str | None, folder: Path | None, as_json: bool) -> None:
+def show(question: str, receipts: Path | None, address: str | None, folder: Path | None, as_json: bool) -> None:
     """Show QUESTION: how it is resolved, what came, and what was forecast."""
-    if address:
+    if address or receipts:
         with connected(address, folder) as client:
             found = client.questions.show(question)
             made = list(islice(client.questions.forecasts(question=question), 1000))
+            if receipts:
+                _write_receipts(client, found, made, receipts)
     else:
         from openfingym_verifier.questions import reading
         from openfingym_verifier.questions.offline import reading as opened
@@ -123,14 +120,14 @@ def show(question: str, address: str | None, folder: Path | None, as_json: bool)
         if line:
             click.echo(printable(line))
     for one in found["resolutions"]:
-        said = "no truth" if one["truth"] is None else f"truth {one['truth']}"
+        said = "no truth" if one["truth"] is None else f"truth {json.dumps(one['truth'], ensure_ascii=False)}"
         click.echo(printable(f"{one['kind']} {one['fetched_at']}: {said}, {one['source']} {one['vintage']}".rstrip()))
     rows = [
         (
             one["agent"],
             one["version"],
             one["received_at"],
-            one["answer"],
+            json.dumps(one["answer"], ensure_ascii=False),
             "yes" if one["counts"] else "no",
             one["loss"],
         )
@@ -204,108 +201,6 @@ def verify(earlier: Path | None, address: str | None, folder: Path | None, as_js
 
 
 @ledger.command()
-@click.argument("question", required=False)
-@click.option("--outcome", metavar="TRUTH", help="What came: a number, yes or no, or the name of the outcome.")
-@click.option("--void", metavar="REASON", help="There will be no truth, for this reason.")
-@click.option("--evidence", metavar="TEXT", help="What the verdict rests on, such as an address.")
-@click.option("--watch", is_flag=True, help="Go on until interrupted.")
-@click.option(
-    "--every", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Seconds between two looks."
-)
-@click.option(
-    "--void-after", "void_after", type=click.FloatRange(min=0.0), metavar="DAYS",
-    help="Days after its evaluation time that a question is void without a truth. Default: 14.",
-)  # fmt: skip
-@place_options
-@json_option("an object, one a line with --watch")
-def resolve(
-    question: str | None,
-    outcome: str | None,
-    void: str | None,
-    evidence: str | None,
-    watch: bool,
-    every: float,
-    void_after: float | None,
-    address: str | None,
-    folder: Path | None,
-    as_json: bool,
-) -> None:
-    """Resolve and score what is due; or decide one QUESTION, with --outcome or --void, and --evidence.
-
-    A question that a provider decides can be voided, and what it decided corrected: the first decision counts, and the
-    correction is kept beside it. The exit status is 4 where a provider could not be asked.
-    """
-    if question is not None:
-        if (outcome is None) == (void is None) or not evidence or watch:
-            raise UsageError("to decide a question, give --outcome or --void, and --evidence that it rests on")
-        with connected(address, folder) as client:
-            done = client.questions.decide(
-                question, _truth(outcome), evidence={"evidence": evidence}, reason=void or ""
-            )
-            _print_pass(done, as_json=as_json)
-        return
-    if outcome is not None or void is not None or evidence is not None:
-        raise UsageError("name the question that is decided: openfingym ledger resolve QUESTION --outcome ...")
-    void_after_s = None if void_after is None else void_after * 86_400.0
-    with connected(address, folder) as client:
-        done = client.questions.resolve(everything=True, void_after_s=void_after_s)
-        _print_pass(done, as_json=as_json, line=watch)
-        while watch:
-            time.sleep(every)
-            done = client.questions.resolve(everything=False, void_after_s=void_after_s)
-            if any(done[name] for name in NUMBERS):
-                _print_pass(done, as_json=as_json, line=True)
-    if done["error"]:
-        click.get_current_context().exit(4)
-
-
-@ledger.command()
-@click.argument("clock")
-@click.argument("moment", metavar="TIME")
-@place_options
-def advance(clock: str, moment: str, address: str | None, folder: Path | None) -> None:
-    """Move the simulated CLOCK forward to TIME, such as 2025-11-26T00:00:00Z; one that is new is made."""
-    from openfingym.questions import moment_ns
-
-    with connected(address, folder) as client:
-        click.echo(f"{printable(clock)}: {client.questions.advance(clock, moment_ns(moment))}  {SIMULATED}")
-
-
-@ledger.command("import")
-@click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
-@click.option(
-    "--clock", metavar="NAME", help="Simulated clock of the replay. Default: history/ and the first file's name."
-)
-@click.option("--agent", default="", metavar="NAME", help="Agent of forecasts that name none.")
-@place_options
-@json_option("an object")
-def import_history(
-    files: tuple[Path, ...], clock: str | None, agent: str, address: str | None, folder: Path | None, as_json: bool
-) -> None:
-    """Import a past season: questions with their outcomes, and forecasts, from JSON Lines.
-
-    Field names are this library's own or ForecastBench's. Every line is checked before anything is recorded. Questions
-    are asked on a simulated clock; forecasts that are given are made again, each at its time, while the clock passes
-    and questions are resolved. Without forecasts, the questions wait for those of an agent, and for `openfingym ledger
-    advance` and `openfingym ledger resolve`.
-    """
-    from openfingym.cli.ledger_history import replay
-    from openfingym.questions.history import read_history
-
-    name = clock or f"history/{''.join(c if c.isalnum() or c in '._-' else '-' for c in files[0].stem)}"
-    history = read_history(files, clock=name, agent=agent)
-    with connected(address, folder) as client:
-        found = replay(client.questions, history, name)
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(
-            f"{found['questions']} questions, {found['forecasts']} forecasts, {found['scored']} questions scored, "
-            f"{found['void']} void; clock {printable(name)}: {found['now']}  {SIMULATED}"
-        )
-
-
-@ledger.command()
 @click.argument("runs", nargs=-1, type=click.Path(file_okay=False, path_type=Path), metavar="[RUNS]...")
 @place_options
 @json_option("a list, an object a deferred result")
@@ -329,67 +224,36 @@ def sync(runs: tuple[Path, ...], address: str | None, folder: Path | None, as_js
     click.echo(f"{sum(one.changed for one in found)} of {len(found)} deferred results are settled now")
 
 
-def folder_of(folder: Path | None) -> Path:
-    """The folder of the ledger that is meant."""
-    from openfingym import store
-
-    return folder or store.ledger_folder()
-
-
-@contextlib.contextmanager
-def connected(address: str | None, folder: Path | None) -> Iterator[VerifierClient]:
-    """A client of the verifier at an address, or of one that is started on the folder, once nobody else uses that."""
-    from openfingym.verifiers import VerifierAddress
-    from openfingym.verifiers.address import token_of_environment
-    from openfingym.verifiers.client import VerifierClient
-
-    if address:
-        if folder is not None:
-            raise UsageError("give one of --verifier and --state-folder")
-        with VerifierAddress(address, token_of_environment(address)).connect() as client:
-            yield client
-        return
-    from openfingym.verifiers.local import start_on, unsettled_packages
-
-    state = folder_of(folder)
-    with (
-        start_on(state, unsettled_packages(state), lambda line: click.echo(line, err=True)) as embedded,
-        VerifierClient(uds=embedded.uds, admin_token=embedded.admin_token) as client,
-    ):
-        yield client
-
-
 def _line(row: Mapping[str, Any]) -> tuple[object, ...]:
-    from openfingym.questions import utc_text
-
     asked = row["question"]
     return (
         asked["id"],
         row["state"],
         asked["form"],
-        utc_text(asked["deadline_ns"]),
-        utc_text(asked["evaluation_ns"]),
+        _minute(asked["deadline_ns"]),
+        _minute(asked["evaluation_ns"]),
         row["forecasts"],
         SIMULATED if row["simulated"] else "real",
         one_line(asked["text"], TEXT),
     )
 
 
-def _truth(outcome: str | None) -> object:
-    if outcome is None:
-        return None
-    try:
-        return float(outcome)
-    except ValueError:
-        return outcome
+def _minute(time_ns: int) -> str:
+    """A time to the minute, in UTC."""
+    from openfingym.questions import utc_text
+
+    return utc_text(time_ns)[:16].replace("T", " ")
 
 
-def _print_pass(done: Mapping[str, Any], *, as_json: bool, line: bool = False) -> None:
-    import json
+def _write_receipts(
+    client: VerifierClient, question: Mapping[str, Any], made: Sequence[Mapping[str, Any]], folder: Path
+) -> None:
+    """Write a file for each forecast that is scored."""
+    from openfingym.files.whole import store_errors, write_json
+    from openfingym.verifiers.forecast_check import scored_forecast
 
-    if as_json:
-        click.echo(json.dumps(done) if line else json.dumps(done, indent=2))
-        return
-    click.echo(", ".join(f"{done[name]} {name}" for name in NUMBERS if done[name]) or "nothing is due")
-    for question, reason in done["problems"].items():
-        click.echo(printable(f"  {question}: {reason}"), err=True)
+    with store_errors(folder, "choose another folder"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for one in made:
+            if one["score_row"] is not None:
+                write_json(folder / f"forecast-{one['forecast']}.json", scored_forecast(client, question, one))

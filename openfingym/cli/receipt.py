@@ -139,14 +139,18 @@ def _verified(
 ) -> dict[str, object]:
     """Check one receipt; what is printed of it."""
     from openfingym.receipts import Checkpoint, PublicKey
+    from openfingym.verifiers.forecast_check import FIELDS, check_forecast
     from openfingym.verifiers.known_logs import known_key
     from openfingym.verifiers.log_tiles import read_note, require_consistent
-    from openfingym.verifiers.receipt_check import Step, check_run
+    from openfingym.verifiers.receipt_check import Step, check_run, read_object
 
     checked: CheckedRun | None = None
     if path.is_dir():
         checked = check_run(path, key)
         found, checkpoint, pinned, steps = checked.receipt, checked.checkpoint, checked.key_pinned, list(checked.steps)
+    elif (document := read_object(path)) is not None and document.keys() == FIELDS:
+        scored = check_forecast(document, key)
+        found, checkpoint, pinned, steps = scored.receipt, scored.checkpoint, scored.key_pinned, list(scored.steps)
     else:
         found = _read(path)
         key = key or known_key(found.origin)

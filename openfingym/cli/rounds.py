@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from openfingym.cli.ledger_place import connected, folder_of, folder_option
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
@@ -31,12 +32,6 @@ verifier_option = click.option(
     "--verifier",
     metavar="LOCATION",
     help="URL or unix socket of a running verifier that has the ledger; reports need --state-folder beside it.",
-)
-folder_option = click.option(
-    "--state-folder",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the ledger, from which reports are made. Default: ledger/ in the store.",
 )
 
 
@@ -97,7 +92,6 @@ def tick(
     It may come at any time, from cron, and as often as one likes. What could not be done is on stderr, the exit status
     is 4 then, and the next tick tries again.
     """
-    from openfingym.cli.ledger import folder_of
     from openfingym.cli.printable import printable
     from openfingym.questions import moment_ns, utc_text
     from openfingym.rounds.book import Book
@@ -187,7 +181,6 @@ def report(series: str | None, folder: Path | None, html: Path | None, as_json: 
     The ledger is only read; a verifier may be using it.
     """
     from openfingym.cli.forecast_report import print_forecast_report
-    from openfingym.cli.ledger import folder_of
     from openfingym.files.whole import write_text
     from openfingym.reports.forecasts import forecast_report
     from openfingym.rounds.book import Book
@@ -235,7 +228,6 @@ def _where(book: Book) -> dict[str, list[str]]:
 @contextmanager
 def _desk(verifier: str | None, folder: Path | None) -> Iterator[Desk]:
     """The verifier at an address, or one of one's own on a folder."""
-    from openfingym.cli.ledger import connected
     from openfingym.rounds.desk import Desk
 
     with connected(verifier, None if verifier else folder) as client:

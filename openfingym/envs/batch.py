@@ -43,7 +43,8 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     ## Observation space
     ``Dict`` of every public array that holds numbers; a forecast has ``train_inputs`` (n_train, lookback,
     channels), ``train_targets`` (n_train, horizon, channels) and ``test_inputs`` (n_test, lookback, channels),
-    float64 in the task's unit. ``info`` of ``reset`` describes the axes. The hidden values are in the verifier's
+    float64 in the task's unit. ``info`` of ``reset`` describes the axes, and has public ``texts``, such as questions in
+    words, as lists by the name of their array. The hidden values are in the verifier's
     process only.
 
     ## Reward
@@ -102,7 +103,8 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         self._predicts = action == "predictions"
         self._own: Observation = {}
         arrays = {name: np.asarray(self.package.array(name)) for name in self.package.contract["arrays"]}
-        self._observation = {name: array for name, array in arrays.items() if array.dtype.kind != "M"}
+        self._observation = {name: array for name, array in arrays.items() if array.dtype.kind not in "MU"}
+        self._texts = {name: array for name, array in arrays.items() if array.dtype.kind == "U"}
         self.observation_space = spaces.Dict(
             {name: _box(array, bounded=not fresh) for name, array in self._observation.items()}
         )  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
@@ -143,6 +145,11 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             "labels": list(manifest.labels),
             "metrics": {metric.name: metric.weight for metric in self.task.spec.scoring.metrics},
             "dataset": manifest.dataset,
+            **(
+                {"texts": {name: self._own.get(name, texts).tolist() for name, texts in self._texts.items()}}
+                if self._texts
+                else {}
+            ),
         }
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:

@@ -35,6 +35,9 @@ LATEST_NS = 2**62
 """After every time of a question, in 2116."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+TIMES = ("generated_ns", "deadline_ns", "evaluation_ns")
+"""Fields of a question that are times."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -163,6 +166,12 @@ class Question:
         values = dict(document)
         for name in ("outcomes", "levels"):
             values[name] = tuple(values.get(name, ()))
+        for name in TIMES:
+            if name in values and type(values[name]) is not int:
+                raise UsageError(
+                    f"{name} of question {str(document.get('id'))[:80]!r} is {str(values[name])[:80]!r}; expected an "
+                    "integer, nanoseconds since the epoch"
+                )
         try:
             return cls(**values)
         except TypeError as error:

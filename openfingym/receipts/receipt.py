@@ -116,13 +116,16 @@ class Receipt:
 
     def to_json(self) -> bytes:
         """The bytes of ``receipt.json``: one line."""
-        plain = {
+        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values."""
+        return {
             "format": FORMAT,
             "key": self.key,
             "checkpoint": self.checkpoint,
             "leaves": [leaf.to_dict() for leaf in self.leaves],
         }
-        return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
     @classmethod
     def from_json(cls, content: bytes) -> Receipt:

@@ -5,6 +5,7 @@ Of what was asked, forecast and resolved the verifier's ledger is the only recor
 
     definition.toml                     what `rounds init` was given
     begun.json                          since when there are rounds, and where the definition was
+    log.json                            name of the log that the rounds are in
     tick.lock                           held by the tick at work
     2026-W48/entered-SOURCE.json        how many forecasts the reference forecasters made
     2026-W48/checkpoint                 the log's signed checkpoint at the deadline: a log changed later is another one
@@ -30,7 +31,7 @@ from openfingym.files.whole import store_errors, write_json, write_text
 from openfingym.questions.question import moment_ns, utc_text
 from openfingym.rounds.series import Series
 
-DEFINITION, BEGUN, LOCK = "definition.toml", "begun.json", "tick.lock"
+DEFINITION, BEGUN, LOG, LOCK = "definition.toml", "begun.json", "log.json", "tick.lock"
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,27 @@ class Book:
     def lock(self) -> Lock:
         """Wait until nobody else is at work on the series."""
         return take(self.folder / LOCK)
+
+    def require_log(self, checkpoint: str) -> None:
+        """Return if this is a checkpoint of the log that the series is in; the first one says which that is.
+
+        Raises:
+            UsageError: it is of another log, which knows none of the rounds that were begun.
+        """
+        origin, path = checkpoint.partition("\n")[0], self.folder / LOG
+        if not path.exists():
+            with store_errors(path, store.ELSEWHERE):
+                write_json(path, {"origin": origin})
+            return
+        try:
+            known = str(json.loads(path.read_text(encoding="utf-8"))["origin"])
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise StoreError(f"{path}: cannot be read ({error}); remove it if the ledger is the right one") from error
+        if known != origin:
+            raise UsageError(
+                f"the rounds of {self.series.name} are in the log {known}, and this ledger's is {origin}: name the "
+                f"ledger that they are in, by --verifier or --state-folder, or remove {self.folder} to begin anew"
+            )
 
     def has(self, week: str, name: str) -> bool:
         """Whether a file of a round was written."""

@@ -88,7 +88,8 @@ def tick(book: Book, desk: Desk, publish: Publisher | None, now_ns: int | None =
         now_ns: where a simulated clock is to stand then; None to leave it where it is.
 
     Raises:
-        UsageError: the clock is the real one and is to be moved, or a simulated one is to go back.
+        UsageError: the clock is the real one and is to be moved, or a simulated one is to go back; or the rounds of the
+            series are in another ledger.
         VerifierError: the verifier does not answer, or refuses.
         StoreError: the folder cannot be written.
     """
@@ -96,6 +97,7 @@ def tick(book: Book, desk: Desk, publish: Publisher | None, now_ns: int | None =
     if now_ns is not None and not series.simulated:
         raise UsageError(f"{series.name} goes by the real clock, which nobody moves; leave --now out")
     with book.lock():
+        book.require_log(desk.checkpoint())
         found = Ticked(0)
         for moment in _moments(book, desk, now_ns):
             found.now_ns = moment

@@ -94,6 +94,15 @@ def read_receipt_file(path: Path) -> Receipt:
     return Receipt.from_json(_content(path.absolute().parent, path.name, MOST_BYTES))
 
 
+def read_object(path: Path) -> Mapping[str, Any] | None:
+    """The JSON object in a file, which may be a stranger's; None where it is something else."""
+    try:
+        found = parse_json(_content(path.absolute().parent, path.name, MOST_BYTES).decode())
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def check_run(folder: Path, key: PublicKey | None = None) -> CheckedRun:
     """Check everything that a run's folder holds, without labels and without a verifier.
 

@@ -30,6 +30,7 @@ WAYS: Mapping[str, Way] = {
     "graphs": Way("graphs, labels = interface.load_train()"),
     "nodes": Way("nodes, labels = interface.load_train()"),
     "rows": Way("features, returns = interface.load_train()"),
+    "questions": Way("inputs, outcomes = interface.load_train()"),
     "forecast": Way("inputs, targets = interface.load_train()"),
 }
 """Kind of task to how it is answered; the first whose sign is found counts."""

@@ -72,7 +72,7 @@ def test_tasks_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     status, out, err = invoke(monkeypatch, capsys, "tasks", "--json", "--family", "forecasting")
     rows = json.loads(out)
     assert (status, err) == (0, "")
-    assert len(rows) == 48 + 2
+    assert len(rows) == 52 + 2
     for row in rows:
         assert {"name", "family", "kind", "asset_class", "frequency", "data_kind", "panel", "metrics"} <= row.keys()
     status, out, _ = invoke(monkeypatch, capsys, "tasks", "--json")
@@ -81,7 +81,7 @@ def test_tasks_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
         family: sum(row["family"] == family for row in every)
         for family in ("forecasting", "generation", "trading", "fraud")
     } == {
-        "forecasting": 48 + 2,
+        "forecasting": 52 + 2,
         "generation": 13,
         "trading": 5,
         "fraud": 7,

@@ -16,6 +16,7 @@ ONE_OF_EACH = {
     "generation": "stock-return-generation",
     "nodes": "cert-fraud",
     "graphs": "ba2motifs-fraud",
+    "questions": "event-forecast",
 }
 
 
@@ -56,3 +57,19 @@ def test_what_reset_says_belongs_to_the_caller() -> None:
     _, second = env.reset(seed=0)
     assert second["arrays"]
     env.close()
+
+
+def test_what_is_asked_in_words_is_in_info_and_an_answer_that_uses_it_is_scored() -> None:
+    env = openfingym.make("polymarket-forecast", fresh=True)
+    try:
+        observation, info = env.reset(seed=0)
+        texts = info["texts"]["test_texts"]  # type: ignore[index]  # a dict
+        assert len(texts) == len(observation["test_inputs"])
+        assert all("market" in text for text in texts)
+        assert not any("texts" in name for name in observation)
+        _, again = env.reset(seed=0)
+        assert again["texts"]["test_texts"] != texts, "a fresh rollout has other questions"  # type: ignore[index]
+        prices = env.reset(seed=0)[0]["test_inputs"][:, 0]
+        assert env.step(prices)[4]["state"] == "scored"
+    finally:
+        env.close()

@@ -38,6 +38,7 @@ TASKS = {
     "graphs": "ba2motifs-fraud",
     "rolling": "equity-rolling-forecast",
     "trading": "equity-trading",
+    "questions": "polymarket-forecast",
 }
 STRING = {"type": "string"}
 TOOLS = tuple(

@@ -101,3 +101,10 @@ def test_a_moment_is_the_same_in_every_zone(moment: datetime, hours: int) -> Non
 def test_a_moment_without_a_zone_is_refused() -> None:
     with pytest.raises(UsageError, match="time zone"):
         moment_ns("2026-11-26T00:00:00")
+
+
+@pytest.mark.parametrize("said", ["2026-12-01T00:00:00", 1.5, True, None])
+def test_a_time_that_is_no_integer_is_named(said: object) -> None:
+    document = {"id": "q", "text": "?", "form": "probability", "provider": "manual", "query": {}, "deadline_ns": said}
+    with pytest.raises(UsageError, match=r"deadline_ns of question 'q' is .*; expected an integer, nanoseconds"):
+        Question.from_dict(document)

@@ -152,6 +152,19 @@ def test_one_starts_a_ledger_of_ones_own(definition: Path) -> None:
     assert "SIMULATED" in shown("rounds", "status")
 
 
+def test_another_ledger_knows_nothing_of_the_rounds(tmp_path: Path, definition: Path) -> None:
+    openfingym("rounds", "init", definition)
+    now = ("--now", "2026-10-29T00:00:00Z")
+    first = openfingym("rounds", "tick", *now, "--state-folder", tmp_path / "one")
+    assert "generated" in {deed["what"] for deed in first["done"]}
+    with pytest.raises(
+        OpenFinGymError, match=r"the rounds of small are in the log .*, and this ledger's is .*: name the"
+    ):
+        openfingym("rounds", "tick", *now, "--state-folder", tmp_path / "other")
+    assert openfingym("ledger", "status", "--state-folder", tmp_path / "other")["clocks"] == {}
+    assert openfingym("rounds", "tick", *now, "--state-folder", tmp_path / "one")["done"] == []
+
+
 def test_what_the_library_brings_is_begun_by_its_name() -> None:
     assert openfingym("rounds", "init")["simulated"] is True
     real = openfingym("rounds", "init", "weekly-real")

@@ -1,0 +1,141 @@
+"""``openfingym ledger resolve``, ``advance`` and ``import``: what makes questions move on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from openfingym.cli.ledger_place import SIMULATED, connected, place_options
+from openfingym.cli.printable import printable
+from openfingym.cli.render import print_json
+from openfingym.cli.task import json_option
+from openfingym.errors import UsageError
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+NUMBERS = ("resolved", "void", "waiting", "error", "revised", "scored", "forecasts")
+"""What a pass of the resolver counts, in the order in which it is said."""
+
+
+@click.command()
+@click.argument("question", required=False)
+@click.option("--outcome", metavar="TRUTH", help="What came: a number, yes or no, or the name of the outcome.")
+@click.option("--void", metavar="REASON", help="There will be no truth, for this reason.")
+@click.option("--evidence", metavar="TEXT", help="What the verdict rests on, such as an address.")
+@click.option("--watch", is_flag=True, help="Go on until interrupted.")
+@click.option(
+    "--every", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Seconds between two looks."
+)
+@click.option(
+    "--void-after", "void_after", type=click.FloatRange(min=0.0), metavar="DAYS",
+    help="Days after its evaluation time that a question is void without a truth. Default: 14.",
+)  # fmt: skip
+@place_options
+@json_option("an object, one a line with --watch")
+def resolve(
+    question: str | None,
+    outcome: str | None,
+    void: str | None,
+    evidence: str | None,
+    watch: bool,
+    every: float,
+    void_after: float | None,
+    address: str | None,
+    folder: Path | None,
+    as_json: bool,
+) -> None:
+    """Resolve and score what is due; or decide one QUESTION, with --outcome or --void, and --evidence.
+
+    A question that a provider decides can be voided, and what it decided corrected: the first decision counts, and the
+    correction is kept beside it. The exit status is 4 where a provider could not be asked.
+    """
+    if question is not None:
+        if (outcome is None) == (void is None) or not evidence or watch:
+            raise UsageError("to decide a question, give --outcome or --void, and --evidence that it rests on")
+        with connected(address, folder) as client:
+            done = client.questions.decide(
+                question, _truth(outcome), evidence={"evidence": evidence}, reason=void or ""
+            )
+            _print_pass(done, as_json=as_json)
+        return
+    if outcome is not None or void is not None or evidence is not None:
+        raise UsageError("name the question that is decided: openfingym ledger resolve QUESTION --outcome ...")
+    void_after_s = None if void_after is None else void_after * 86_400.0
+    with connected(address, folder) as client:
+        done = client.questions.resolve(everything=True, void_after_s=void_after_s)
+        _print_pass(done, as_json=as_json, line=watch)
+        while watch:
+            time.sleep(every)
+            done = client.questions.resolve(everything=False, void_after_s=void_after_s)
+            if any(done[name] for name in NUMBERS):
+                _print_pass(done, as_json=as_json, line=True)
+    if done["error"]:
+        click.get_current_context().exit(4)
+
+
+@click.command()
+@click.argument("clock")
+@click.argument("moment", metavar="TIME")
+@place_options
+def advance(clock: str, moment: str, address: str | None, folder: Path | None) -> None:
+    """Move the simulated CLOCK forward to TIME, such as 2025-11-26T00:00:00Z; one that is new is made."""
+    from openfingym.questions import moment_ns
+
+    with connected(address, folder) as client:
+        click.echo(f"{printable(clock)}: {client.questions.advance(clock, moment_ns(moment))}  {SIMULATED}")
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
+@click.option(
+    "--clock", metavar="NAME", help="Simulated clock of the replay. Default: history/ and the first file's name."
+)
+@click.option("--agent", default="", metavar="NAME", help="Agent of forecasts that name none.")
+@place_options
+@json_option("an object")
+def import_history(
+    files: tuple[Path, ...], clock: str | None, agent: str, address: str | None, folder: Path | None, as_json: bool
+) -> None:
+    """Import a past season: questions with their outcomes, and forecasts, from JSON Lines.
+
+    Field names are this library's own or ForecastBench's. Every line is checked before anything is recorded. Questions
+    are asked on a simulated clock; forecasts that are given are made again, each at its time, while the clock passes
+    and questions are resolved. Without forecasts, the questions wait for those of an agent, and for `openfingym ledger
+    advance` and `openfingym ledger resolve`.
+    """
+    from openfingym.cli.ledger_history import replay
+    from openfingym.questions.history import read_history
+
+    name = clock or f"history/{''.join(c if c.isalnum() or c in '._-' else '-' for c in files[0].stem)}"
+    history = read_history(files, clock=name, agent=agent)
+    with connected(address, folder) as client:
+        found = replay(client.questions, history, name)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(
+            f"{found['questions']} questions, {found['forecasts']} forecasts, {found['scored']} questions scored, "
+            f"{found['void']} void; clock {printable(name)}: {found['now']}  {SIMULATED}"
+        )
+
+
+def _truth(outcome: str | None) -> object:
+    if outcome is None:
+        return None
+    try:
+        return float(outcome)
+    except ValueError:
+        return outcome
+
+
+def _print_pass(done: Mapping[str, Any], *, as_json: bool, line: bool = False) -> None:
+    if as_json:
+        click.echo(json.dumps(done) if line else json.dumps(done, indent=2))
+        return
+    click.echo(", ".join(f"{done[name]} {name}" for name in NUMBERS if done[name]) or "nothing is due")
+    for question, reason in done["problems"].items():
+        click.echo(printable(f"  {question}: {reason}"), err=True)

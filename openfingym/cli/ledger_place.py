@@ -1,0 +1,67 @@
+"""Which ledger a command means: one in a folder, or that of a running verifier."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from openfingym.errors import UsageError
+
+if TYPE_CHECKING:
+    from openfingym.verifiers.client import VerifierClient
+
+C = TypeVar("C", bound=Callable[..., object])
+SIMULATED = "SIMULATED"
+"""What is said of a simulated clock and of what is asked by it."""
+
+
+folder_option = click.option(
+    "--state-folder",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the ledger. Default: ledger/ in the store.",
+)
+
+
+def place_options(command: C) -> C:
+    """The options that say which ledger is meant."""
+    return click.option(
+        "--verifier",
+        "address",
+        metavar="LOCATION",
+        help="URL or unix socket of a running verifier, in place of a folder.",
+    )(folder_option(command))
+
+
+def folder_of(folder: Path | None) -> Path:
+    """The folder of the ledger that is meant."""
+    from openfingym import store
+
+    return folder or store.ledger_folder()
+
+
+@contextlib.contextmanager
+def connected(address: str | None, folder: Path | None) -> Iterator[VerifierClient]:
+    """A client of the verifier at an address, or of one that is started on the folder, once nobody else uses that."""
+    from openfingym.verifiers import VerifierAddress
+    from openfingym.verifiers.address import token_of_environment
+    from openfingym.verifiers.client import VerifierClient
+
+    if address:
+        if folder is not None:
+            raise UsageError("give one of --verifier and --state-folder")
+        with VerifierAddress(address, token_of_environment(address)).connect() as client:
+            yield client
+        return
+    from openfingym.verifiers.local import start_on, unsettled_packages
+
+    state = folder_of(folder)
+    with (
+        start_on(state, unsettled_packages(state), lambda line: click.echo(line, err=True)) as embedded,
+        VerifierClient(uds=embedded.uds, admin_token=embedded.admin_token) as client,
+    ):
+        yield client
