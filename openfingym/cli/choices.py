@@ -47,6 +47,8 @@ STATES = ("scored", "rejected", "deferred", "void", "error")
 """Those of :data:`openfingym.results.State`."""
 BACKENDS = ("auto", "docker", "sandbox", "inline")
 """Those of :data:`openfingym.machine.BackendName`."""
+CLOCKS = ("simulated", "real")
+"""Those of :data:`openfingym.kinds.asking.Clock`."""
 REPORTED_BY = ("agent", "model", "backend")
 """Those of :data:`openfingym.reports.cells.Field`."""
 FILLS = ("none", "forward", "interpolate", "drop")

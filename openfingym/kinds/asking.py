@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from openfingym.questions.provider import Truth
     from openfingym.task.contracts import Contract
 
-CLOCKS = ("simulated", REAL_CLOCK)
+Clock = Literal["simulated", "real"]
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
 RECORDED = "recorded"
 """Provider of truths that the verifier keeps to itself until their clock has come to them."""
 SECOND = 1_000_000_000
@@ -42,7 +43,7 @@ class QuestionsOrder:
         UsageError: there is no such clock, or questions are named that a simulated one would not ask.
     """
 
-    clock: Literal["simulated", "real"] = "simulated"
+    clock: Clock = "simulated"
     """Whose time counts: a clock of the rollout's own, which is moved once the answers are in, or the real one."""
     names: tuple[str, ...] = ()
     """Ids of the ledger's questions that are asked, of a task without a market of its own; with none, those of its form

@@ -109,7 +109,8 @@ def open_questions(connection: sqlite3.Connection, form: str, after_ns: int) -> 
 def named_questions(connection: sqlite3.Connection, names: Sequence[str]) -> list[Known]:
     """Questions by their ids, in that order; those that there are."""
     query = (
-        "SELECT id, content, simulated, state FROM questions JOIN json_each(?) ON value = name ORDER BY json_each.key"
+        "SELECT questions.id, content, simulated FROM questions JOIN json_each(?) AS named ON named.value = name"
+        " ORDER BY named.key"
     )
     return list(map(_known, connection.execute(query, (json.dumps(list(names)),))))
 
