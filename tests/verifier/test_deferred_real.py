@@ -4,6 +4,8 @@ begin together, and settled by another process."""
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
@@ -12,9 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from openfingym import store
 from openfingym.market.sim.local import local_binance
 from openfingym.questions import Question, moment_ns
 from openfingym.questions.trading_days import _around
+from openfingym.results import read_run
+from openfingym.rollouts.syncing import sync
 from openfingym_verifier.log import verify_chain
 from tests.openfingym.questions.providers.served import serve
 from tests.verifier.deferred_runs import ASKED, answer_of, quick_task, refused, rows, running
@@ -231,3 +236,47 @@ def test_each_question_is_answered_until_its_own_deadline_and_unused_rows_change
         totals = [client.finalize(ticket.rollout_id).total for ticket in tickets]
     losses = np.array([[0.8, 0.6, 0.3], [0.8, 0.6, 0.4]]) ** 2
     assert totals == pytest.approx(losses.mean(axis=1).tolist())
+
+
+def test_a_killed_run_goes_on_and_is_settled_once_its_questions_are_decided(events, set_clock, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "home"))
+    out, state = tmp_path / "out", store.ledger_folder()
+    at = [moment_ns(f"2026-11-24T{hour}:00:00Z") for hour in (10, 14, 16)]
+    made = [Question(f"e/{name}", "Will it?", "probability", *at, "manual") for name in "abc"]
+    set_clock("2026-11-24T11:00:00Z")
+    with running(events, state) as client:
+        client.questions.ask(made)
+    names = ["--agent", "naive", "--agent", "logistic", "--backend", "inline", "--concurrency", "1", "--clock", "real"]
+    task = str(events.public.parent / "quick-events")
+    command = [
+        sys.executable,
+        "-m",
+        "openfingym",
+        "rollout",
+        "--tasks",
+        task,
+        *names,
+        "--seeds",
+        "2",
+        "--out",
+        str(out),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not any(out.glob("*/*/result.json")):
+            time.sleep(0.02)
+        process.kill()
+    subprocess.run(command, check=True, capture_output=True)
+    results = [read_run(path.parent) for path in out.glob("*/*/result.json")]
+    assert sorted((one.agent, one.seed, one.state) for one in results) == [
+        (agent, seed, "deferred") for agent in ("logistic", "naive") for seed in (0, 1)
+    ]
+    kept = {one.rollout_id for one in results}
+    asked = rows(state, "SELECT rollout_id, question FROM rollout_questions")
+    assert {question for rollout, question in asked if rollout in kept} == {1, 2, 3}
+    set_clock("2026-11-24T17:00:00Z")
+    with running(events, state) as client:
+        # The package as the run built it is the same: its digest is.
+        for one in made:
+            client.questions.decide(one.id, 1.0, evidence={"seen": "x"})
+        assert [one.changed for one in sync(out, client)] == [True] * 4
+    assert {read_run(path.parent).state for path in out.glob("*/*/result.json")} == {"scored"}

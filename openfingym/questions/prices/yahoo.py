@@ -111,7 +111,8 @@ class YahooPrices:
         if bar_s != DAY_S:
             raise UsageError(f"yahoo has closes of sessions here; expected bar_s = {DAY_S}, found {bar_s}")
         since = datetime.fromtimestamp(now_ns // 10**9, UTC) - timedelta(days=2 * count) - AROUND
-        period = {"period1": int(since.timestamp()), "period2": now_ns // 10**9 + DAY_S, "events": "div,splits"}
+        until = now_ns // 10**9 + DAY_S
+        period: dict[str, str | int] = {"period1": int(since.timestamp()), "period2": until, "events": "div,splits"}
         reply, meta = self._chart(symbol, period)
         last = last_to_close(calendar, min(reply.at_ns, now_ns) - SETTLES_NS).day
         chart = read_chart(reply.body, symbol, "1d", end=last)
