@@ -187,6 +187,7 @@ def test_a_task_without_a_market_is_asked_the_ledgers_open_questions_or_those_th
         ask(client, "ab", 1000.0, 2000.0)
         ask(client, "c", 1000.0, 1500.0)
         ask(client, "v", 1000.0, 1500.0, form="value", unit="USD")
+        ask(client, "s", 1000.0, 1500.0, provider="simulated", query={"market": "m"})
         one, other = begin(), begin()
         for ticket in (one, other):
             data = client.data(ticket.rollout_id)
@@ -200,6 +201,7 @@ def test_a_task_without_a_market_is_asked_the_ledgers_open_questions_or_those_th
         for names, said in (
             (("e/a", "e/none"), "no question 'e/none'"),
             (("e/a", "e/v"), "has the form value"),
+            (("e/a", "e/s"), "is SIMULATED"),
             (("e/a",), "1 questions are named"),
             (("e/a", "e/a"), "each once"),
         ):
