@@ -54,7 +54,7 @@ class PastForecast:
 
 
 @dataclass
-class History:
+class PastSeason:
     """A past season, checked."""
 
     questions: list[Question] = field(default_factory=list)
@@ -63,7 +63,7 @@ class History:
     forecasts: list[PastForecast] = field(default_factory=list)
 
 
-def read_history(paths: Sequence[Path], *, clock: str, agent: str = "") -> History:
+def read_history(paths: Sequence[Path], *, clock: str, agent: str = "") -> PastSeason:
     """Read a past season, whole.
 
     Args:
@@ -207,7 +207,7 @@ class _Reader:
         kept |= {"reason": str(found["reason"]), "source": str(found.get("source", ""))}
         self._truths[question.id] = kept | {"reference": found.get("reference")}
 
-    def finish(self) -> History:
+    def finish(self) -> PastSeason:
         """Put everything together.
 
         Raises:
@@ -229,7 +229,7 @@ class _Reader:
         forecasts = [self._forecast(*one) for one in made]
         if not self._questions:
             raise UsageError("there is no question in what was given")
-        return History(list(self._questions.values()), list(self._truths.values()), forecasts)
+        return PastSeason(list(self._questions.values()), list(self._truths.values()), forecasts)
 
     def _forecast(
         self, name: str, answer: Mapping[str, Any], agent: str, version: str, at_ns: int | None

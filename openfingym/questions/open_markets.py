@@ -15,7 +15,7 @@ from openfingym.questions.question import moment_ns, utc_text
 from openfingym.questions.web import Web, base_url
 
 if TYPE_CHECKING:
-    from openfingym.questions.web import Reply
+    from openfingym.questions.web import WebReply
 
 PAGE, MOST_PAGES = 100, 20
 DAY_NS = 86_400 * 10**9
@@ -78,7 +78,7 @@ def open_markets(count: int, now_ns: int, after_ns: int, before_ns: int) -> list
     return list(found.values())[:count]
 
 
-def _rows(reply: Reply) -> list[dict[str, Any]]:
+def _rows(reply: WebReply) -> list[dict[str, Any]]:
     rows = reply.json()
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{reply.url}: the answer is no list of markets")

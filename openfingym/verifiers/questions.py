@@ -40,7 +40,7 @@ class QuestionClient:
         """Have truths of past questions kept, all or none, until the clocks of their replay have come to them.
 
         Args:
-            truths: as :attr:`openfingym.questions.history.History.truths` has them.
+            truths: as :attr:`openfingym.questions.history.PastSeason.truths` has them.
         """
         self._client.json("POST", RECORDINGS, json={"truths": list(truths)})
 

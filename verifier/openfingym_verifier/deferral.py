@@ -23,7 +23,7 @@ from openfingym_verifier import deferred_rows as rows
 from openfingym_verifier.deferred_asking import Asker
 from openfingym_verifier.events import Settled
 from openfingym_verifier.problems import Problem
-from openfingym_verifier.questions.events import ClockAdvanced, QuestionAsked, Receipt, TruthRecorded
+from openfingym_verifier.questions.events import Acknowledgement, ClockAdvanced, QuestionAsked, TruthRecorded
 from openfingym_verifier.questions.recorded import record
 from openfingym_verifier.settling import deferred_result, settled_result
 from openfingym_verifier.threads import in_threads
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from openfingym.kinds import Array
     from openfingym_verifier.deferred_rows import Kept
     from openfingym_verifier.ledger import Ledger, RolloutRow
-    from openfingym_verifier.questions.events import Forecast
-    from openfingym_verifier.questions.reading import Known
+    from openfingym_verifier.questions.events import ForecastReceived
+    from openfingym_verifier.questions.reading import LedgerQuestion
     from openfingym_verifier.questions.service import QuestionService
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.rollout_table import RolloutTable
@@ -53,8 +53,8 @@ logger = logging.getLogger(__name__)
 class Answered:
     """An answer to a question of a rollout, which is not written yet."""
 
-    known: Known
-    forecast: Forecast
+    known: LedgerQuestion
+    forecast: ForecastReceived
     later: Any
     """What is left to wait for of what its market shows; None for nothing."""
 
@@ -177,10 +177,10 @@ class Deferrals:
         found = await asyncio.gather(*map(one, in_time))
         return [answered for answered in found if answered is not None]
 
-    def written(self, answered: Sequence[Answered], receipts: Sequence[Receipt | Problem]) -> None:
+    def written(self, answered: Sequence[Answered], receipts: Sequence[Acknowledgement | Problem]) -> None:
         """Add to forecasts that are written what their markets showed, where it is not known yet."""
         for one, receipt in zip(answered, receipts, strict=True):
-            if one.later is not None and isinstance(receipt, Receipt):
+            if one.later is not None and isinstance(receipt, Acknowledgement):
                 self._questions.add_later(one.later, one.known, receipt.forecast)
 
     def result(self, rollout: Rollout, now_ns: int, kept: Kept) -> dict[str, object]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from openfingym.questions import Question
 from openfingym.questions.question import REAL_CLOCK
-from openfingym_verifier.questions.reading import Known
+from openfingym_verifier.questions.reading import LedgerQuestion
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Kept:
     """What the ledger holds of a deferred rollout's questions, in the order of its private rows."""
 
-    questions: tuple[Known, ...]
+    questions: tuple[LedgerQuestion, ...]
     states: tuple[str, ...]
     truths: tuple[Any, ...]
     """None where there is none."""
@@ -94,7 +94,7 @@ def asked_since(connection: sqlite3.Connection, task_digest: str, since_ns: int)
     return None if row is None or row[1] < since_ns or row[2] else str(row[0])
 
 
-def open_questions(connection: sqlite3.Connection, form: str, after_ns: int) -> list[Known]:
+def open_questions(connection: sqlite3.Connection, form: str, after_ns: int) -> list[LedgerQuestion]:
     """Questions of the real clock that take answers until a moment or longer, those that are resolved first in front;
     without those that were asked for a rollout about a market.
     """
@@ -106,7 +106,7 @@ def open_questions(connection: sqlite3.Connection, form: str, after_ns: int) -> 
     return list(map(_known, connection.execute(query, (form, REAL_CLOCK, after_ns))))
 
 
-def named_questions(connection: sqlite3.Connection, names: Sequence[str]) -> list[Known]:
+def named_questions(connection: sqlite3.Connection, names: Sequence[str]) -> list[LedgerQuestion]:
     """Questions by their ids, in that order; those that there are."""
     query = (
         "SELECT questions.id, content, simulated FROM questions JOIN json_each(?) AS named ON named.value = name"
@@ -115,5 +115,5 @@ def named_questions(connection: sqlite3.Connection, names: Sequence[str]) -> lis
     return list(map(_known, connection.execute(query, (json.dumps(list(names)),))))
 
 
-def _known(row: sqlite3.Row) -> Known:
-    return Known(row[0], Question.from_dict(json.loads(row[1])), bool(row[2]))
+def _known(row: sqlite3.Row) -> LedgerQuestion:
+    return LedgerQuestion(row[0], Question.from_dict(json.loads(row[1])), bool(row[2]))

@@ -14,9 +14,9 @@ from openfingym.questions.prices.held import Held
 from openfingym.questions.prices.venue import (
     MINUTE_NS,
     SETTLES_NS,
-    History,
+    FinalPrice,
     NotYet,
-    Price,
+    PastSeason,
     calendar_of,
     interval_of,
     latest,
@@ -72,7 +72,7 @@ class AlpacaPrices:
         if not _is_coin(symbol):
             require_calendar(question)
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
         """Close of the first minute from the one on in which the moment falls, in which there were trades; of a stock
         within regular hours. With the interval ``1d`` close of the first session that closes at or after the moment.
         """
@@ -113,7 +113,7 @@ class AlpacaPrices:
                 **{key: bar.get(key) for key in "tohlcvn"},
             }
             value = float(exact(bar.get("c"), "a close", 0, None))
-            return Price(value, max(opens, begins), final, reply.url, shown)
+            return FinalPrice(value, max(opens, begins), final, reply.url, shown)
         return NotYet("there is no bar with trades of that time yet", reply.url)
 
     def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
@@ -133,7 +133,7 @@ class AlpacaPrices:
         price = float(exact(trade.get("p"), "the price", 0, None))
         return {"price": price, "at_ns": rfc3339(str(trade["t"])), "source": reply.url}
 
-    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> History:
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
         """The closes of the latest bars, and the last trade's price."""
         symbol, coin = str(query["symbol"]), _is_coin(str(query["symbol"]))
         if bar_s not in FRAMES:
@@ -160,7 +160,7 @@ class AlpacaPrices:
         shown = self.now(query)
         if shown is None:
             raise DataError(f"{reply.url}: it shows no price of {symbol}")
-        return History(latest(closes, count, reply.url), shown)
+        return PastSeason(latest(closes, count, reply.url), shown)
 
     def hours(self, query: Mapping[str, str | float]) -> str | None:
         """The exchange's; None of a coin."""

@@ -14,7 +14,7 @@ from openfingym.errors import DataError, UsageError
 from openfingym.market.feeds import binance as feed
 from openfingym.questions.payouts import exact
 from openfingym.questions.prices.live import Watched
-from openfingym.questions.prices.venue import History, NotYet, Price, interval_of, latest
+from openfingym.questions.prices.venue import FinalPrice, NotYet, PastSeason, interval_of, latest
 from openfingym.questions.web import Web, base_url, require_same
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class BinancePrices:
             )
         interval_of(question.query, "1m", STEP_S)
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
         """Close of the first complete bar from the one on in which the moment falls, in which anything was traded: a
         bar without trades repeats the price before it.
         """
@@ -84,7 +84,7 @@ class BinancePrices:
                 kept = {name: bar[name] for name in ("open", "high", "low", "close", "volume", "count")}
                 rule = "close of the first bar that ends later and in which anything was traded"
                 shown = {"symbol": symbol, "interval": interval, "rule": rule, "opens_ns": begins, **kept}
-                return Price(bar["close"], begins, begins + step, reply.url, shown)
+                return FinalPrice(bar["close"], begins, begins + step, reply.url, shown)
         return NotYet("nothing was traded since", reply.url)
 
     def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
@@ -100,7 +100,7 @@ class BinancePrices:
         price = float(exact(found.get("price"), "the price", 0, None))
         return {"price": price, "at_ns": reply.at_ns, "source": reply.url} if price > 0 else None
 
-    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> History:
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
         """The closes of the latest bars, and the last price; from now on the symbol is followed, as more questions
         about it come.
         """
@@ -120,7 +120,7 @@ class BinancePrices:
         shown = self.now(query)
         if shown is None:
             raise DataError(f"{self._web.url}: it shows no price of {symbol}")
-        return History(latest(closes, count, reply.url), shown)
+        return PastSeason(latest(closes, count, reply.url), shown)
 
     def hours(self, query: Mapping[str, str | float]) -> str | None:  # noqa: ARG002
         """None: coins are traded always."""

@@ -18,7 +18,7 @@ SETTLES_NS = 60 * MINUTE_NS
 
 
 @dataclass(frozen=True)
-class Price:
+class FinalPrice:
     """A price that is final."""
 
     value: float
@@ -39,7 +39,7 @@ class NotYet:
 
 
 @dataclass(frozen=True)
-class History:
+class PastSeason:
     """What a market shows of something now: its newest price, and what it closed at before."""
 
     closes: tuple[float, ...]
@@ -62,7 +62,7 @@ class PriceVenue(Protocol):
             UsageError: with what was expected.
         """
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
         """The first price that is not older than a moment.
 
         Args:
@@ -81,7 +81,7 @@ class PriceVenue(Protocol):
             OpenFinGymError: it cannot be asked, or answers something else.
         """
 
-    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> History:
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
         """The newest price, and the closes of the latest bars, however many, in one request or two.
 
         Args:

@@ -20,15 +20,15 @@ from openfingym.questions.payouts import exact, instant_ns
 from openfingym.questions.prices.held import Held
 from openfingym.questions.prices.venue import (
     SETTLES_NS,
-    History,
+    FinalPrice,
     NotYet,
-    Price,
+    PastSeason,
     calendar_of,
     latest,
     require_calendar,
 )
 from openfingym.questions.trading_days import last_to_close, next_to_close
-from openfingym.questions.web import Reply, Web, base_url, require_same
+from openfingym.questions.web import Web, WebReply, base_url, require_same
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question
@@ -54,7 +54,7 @@ class YahooPrices:
         self.keys: Mapping[str, type] = {"calendar": str, "split_basis": str}
         self._web = web or Web(base_url("YAHOO", Yahoo.base_url), per_second=2.0)
         self._shown: Held[Mapping[str, Any] | None] = Held()
-        self._held: dict[str, tuple[float, date, Reply]] = {}
+        self._held: dict[str, tuple[float, date, WebReply]] = {}
 
     def check(self, question: Question) -> None:
         """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
@@ -66,7 +66,7 @@ class YahooPrices:
         require_calendar(question)
         _split_basis(question.query, f"question {question.id}")
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
         """The close of the session, with later splits undone; with ``split_basis`` of the shares as they were then."""
         symbol, session = str(query["symbol"]), next_to_close(calendar_of(query), moment_ns)
         basis = _split_basis(query, symbol) or session.day
@@ -94,7 +94,7 @@ class YahooPrices:
             "adjustment": "as paid for a share of that day: splits since are undone, dividends are not added",
             "exchange": str(meta.get("exchangeName"))[:40],
         }
-        return Price(close * factor, session.opens_ns, session.closes_ns, reply.url, shown)
+        return FinalPrice(close * factor, session.opens_ns, session.closes_ns, reply.url, shown)
 
     def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
         """The last price of the regular market, with its time."""
@@ -105,7 +105,7 @@ class YahooPrices:
 
         return self._shown.get(symbol, SHOWN_S, ask)
 
-    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> History:
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
         """The closes of the latest sessions that have settled, and the last price, from one answer."""
         symbol, calendar = str(query["symbol"]), calendar_of(query)
         if bar_s != DAY_S:
@@ -124,7 +124,7 @@ class YahooPrices:
         if shown is None:
             raise DataError(f"{reply.url}: it shows no price of {symbol}")
         self._shown.get(symbol, SHOWN_S, lambda: shown)
-        return History(latest(closes[~np.isnan(closes)].tolist(), count, reply.url), shown, chart.currency)
+        return PastSeason(latest(closes[~np.isnan(closes)].tolist(), count, reply.url), shown, chart.currency)
 
     def hours(self, query: Mapping[str, str | float]) -> str | None:
         """The exchange's."""
@@ -134,7 +134,7 @@ class YahooPrices:
         """Let go of connections."""
         self._web.close()
 
-    def _history(self, symbol: str, day: date) -> tuple[Reply, Mapping[str, Any]]:
+    def _history(self, symbol: str, day: date) -> tuple[WebReply, Mapping[str, Any]]:
         """The days around one, until now: what is served is divided by every split that came after. One answer serves
         the questions of a while about other days.
         """
@@ -148,13 +148,13 @@ class YahooPrices:
         self._held[symbol] = time.monotonic(), since + timedelta(days=1), reply
         return reply, meta
 
-    def _chart(self, symbol: str, period: Mapping[str, str | int]) -> tuple[Reply, Mapping[str, Any]]:
+    def _chart(self, symbol: str, period: Mapping[str, str | int]) -> tuple[WebReply, Mapping[str, Any]]:
         path = f"/v8/finance/chart/{quote(symbol, safe='')}"
         reply = self._web.get(path, {**period, "interval": "1d", "includePrePost": "false"})
         return reply, _meta(reply, symbol)
 
 
-def _newest(reply: Reply, meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _newest(reply: WebReply, meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
     at_ns = instant_ns(meta.get("regularMarketTime"))
     if meta.get("regularMarketPrice") is None or at_ns is None:
         return None
@@ -173,7 +173,7 @@ def _split_basis(query: Mapping[str, str | float], where: str) -> date | None:
         raise UsageError(f"{where}: split_basis is {str(found)[:40]!r}; expected a day such as 2026-11-20") from None
 
 
-def _meta(reply: Reply, symbol: str) -> Mapping[str, Any]:
+def _meta(reply: WebReply, symbol: str) -> Mapping[str, Any]:
     try:
         meta: Mapping[str, Any] = reply.object()["chart"]["result"][0]["meta"]
         require_same(meta.get("symbol"), symbol, reply.url)

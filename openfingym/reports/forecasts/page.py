@@ -13,9 +13,9 @@ from openfingym.kinds.plots.plot import LinePlot, PlotCurve
 from openfingym.reports.charts import Scale, axes, shown
 from openfingym.reports.forecasts.calibration import Calibration
 from openfingym.reports.forecasts.columns import Forecaster
-from openfingym.reports.forecasts.estimates import Estimate
-from openfingym.reports.forecasts.report import ForecastReport, Row, Track
-from openfingym.reports.forecasts.standings import Pair, Standing
+from openfingym.reports.forecasts.estimates import BlockEstimate
+from openfingym.reports.forecasts.report import ForecasterRow, ForecastReport, Track
+from openfingym.reports.forecasts.standings import ForecasterPair, ForecasterStanding
 from openfingym.reports.page import document, kind_notice, macro
 from openfingym.reports.plots import drawing
 from openfingym.version import __version__
@@ -41,7 +41,7 @@ TINTS = (0.02, 0.1, 0.25, 0.5)
 """Sizes of a skill from which a cell is tinted more strongly."""
 
 
-class Branch(NamedTuple):
+class LeaderboardRow(NamedTuple):
     """A forecaster on the leaderboard; positions are percents from the left."""
 
     rank: str
@@ -137,7 +137,7 @@ def blocks_text(track: Track) -> str:
     return f"{count} round{'s' * (count != 1)} or week{'s' * (count != 1)}"
 
 
-def _board(group: Sequence[Standing], names: Mapping[Forecaster, str]) -> dict[str, object]:
+def _board(group: Sequence[ForecasterStanding], names: Mapping[Forecaster, str]) -> dict[str, object]:
     ends = [
         end for one in group for end in (one.adjusted.value, one.adjusted.low, one.adjusted.high) if end is not None
     ]
@@ -152,7 +152,7 @@ def _board(group: Sequence[Standing], names: Mapping[Forecaster, str]) -> dict[s
         low, high, value = one.adjusted.low, one.adjusted.high, one.adjusted.value or 0.0
         asked = f"{one.asked:,} questions asked, {one.adjusted.blocks} rounds or weeks"
         branches.append(
-            Branch(
+            LeaderboardRow(
                 rank,
                 names[one.forecaster],
                 f"{value:.4f}",
@@ -167,10 +167,10 @@ def _board(group: Sequence[Standing], names: Mapping[Forecaster, str]) -> dict[s
     return {"branches": branches, "ruler": [(across(tick), shown(tick, "", step)) for tick in ticks]}
 
 
-def _figures(track: Track, rows: Sequence[Row], names: Mapping[Forecaster, str]) -> dict[str, object]:
+def _figures(track: Track, rows: Sequence[ForecasterRow], names: Mapping[Forecaster, str]) -> dict[str, object]:
     """The figures of each forecaster, without the columns that have none."""
     asked = {one.forecaster: one.asked for group in track.groups for one in group}
-    columns: list[tuple[str, Callable[[Row], tuple[str, str]]]] = [
+    columns: list[tuple[str, Callable[[ForecasterRow], tuple[str, str]]]] = [
         ("mean loss", lambda row: _estimated(row.loss, "{:.4f}")),
         ("skill", lambda row: _estimated(row.skill, "{:+.3f}")),
         ("skill against the market", lambda row: _estimated(row.market_skill, "{:+.3f}")),
@@ -189,7 +189,7 @@ def _figures(track: Track, rows: Sequence[Row], names: Mapping[Forecaster, str])
     }
 
 
-def _estimated(found: Estimate, form: str) -> tuple[str, str]:
+def _estimated(found: BlockEstimate, form: str) -> tuple[str, str]:
     if found.value is None:
         return "", ""
     ends = "" if found.low is None or found.high is None else f"{form.format(found.low)} to {form.format(found.high)}"
@@ -200,19 +200,19 @@ def _plain(value: float | None, form: str, under: str = "") -> tuple[str, str]:
     return ("", "") if value is None else (form.format(value), under)
 
 
-def _calibration_error(row: Row) -> tuple[str, str]:
+def _calibration_error(row: ForecasterRow) -> tuple[str, str]:
     found = row.calibration
     return ("", "") if found is None else (f"{found.ece:.3f}", f"{found.by_chance:.3f} by chance")
 
 
-def _coverage(row: Row) -> tuple[str, str]:
+def _coverage(row: ForecasterRow) -> tuple[str, str]:
     found = row.interval
     if found is None:
         return "", ""
     return f"{found.coverage:.1%}", f"of {found.nominal:.0%}, width {found.width:.3g}"
 
 
-def _diagrams(rows: Sequence[Row], names: Mapping[Forecaster, str]) -> list[Markup]:
+def _diagrams(rows: Sequence[ForecasterRow], names: Mapping[Forecaster, str]) -> list[Markup]:
     return [
         _diagram(names[row.forecaster], row.calibration, number)
         for number, row in enumerate([one for one in rows if one.calibration is not None][:MOST_DRAWN])
@@ -302,7 +302,7 @@ def _slices(
     }
 
 
-def _pair(pair: Pair, names: Mapping[Forecaster, str]) -> tuple[str, ...]:
+def _pair(pair: ForecasterPair, names: Mapping[Forecaster, str]) -> tuple[str, ...]:
     swapped = pair.difference > 0.0
     better, worse = (pair.b, pair.a) if swapped else (pair.a, pair.b)
     ends = ""

@@ -29,7 +29,7 @@ AFTER = {
 """States that a question may be in before an event."""
 
 
-class QuestionRows:
+class QuestionRowsCheck:
     """Rows of one ledger that the log speaks of; given every entry in order, then :meth:`finish`.
 
     Raises:

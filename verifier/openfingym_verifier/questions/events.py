@@ -63,7 +63,7 @@ class QuestionAsked:
         return written.lastrowid
 
 
-class Receipt(NamedTuple):
+class Acknowledgement(NamedTuple):
     """What a forecaster gets for a forecast that is on the disk."""
 
     forecast: int
@@ -80,7 +80,7 @@ class Receipt(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Forecast:
+class ForecastReceived:
     """A forecast was received in time; the latest of a forecaster counts."""
 
     question_id: int
@@ -101,7 +101,7 @@ class Forecast:
     simulated: bool
     """Whether its question has a simulated clock."""
 
-    def apply(self, transaction: Transaction) -> Receipt | Problem:
+    def apply(self, transaction: Transaction) -> Acknowledgement | Problem:
         """Write it, unless the same key wrote it before; returns what the forecaster gets, or ``deadline-passed``,
         ``truth-known`` or ``idempotency-conflict``, and then writes nothing.
         """
@@ -146,9 +146,9 @@ class Forecast:
         }
         transaction.log(self.rollout_id or "", entry)
         referenced = self.reference is not None
-        return Receipt(forecast, self.received_ns, self.digest, self.salt, referenced, transaction.seq)
+        return Acknowledgement(forecast, self.received_ns, self.digest, self.salt, referenced, transaction.seq)
 
-    def _replayed(self, transaction: Transaction) -> Receipt | Problem | None:
+    def _replayed(self, transaction: Transaction) -> Acknowledgement | Problem | None:
         row = transaction.connection.execute(
             "SELECT id, question, answer, received_ns, digest, salt, reference IS NOT NULL, log_row FROM forecasts"
             " WHERE forecaster = ? AND idempotency_key = ?",
@@ -160,7 +160,7 @@ class Forecast:
             return Problem(
                 "idempotency-conflict", f"This key was used for forecast {row[0]} with another content; use a new key."
             )
-        return Receipt(row[0], row[3], row[4], row[5], bool(row[6]), row[7], new=False)
+        return Acknowledgement(row[0], row[3], row[4], row[5], bool(row[6]), row[7], new=False)
 
 
 def refusal_of(connection: sqlite3.Connection, question_id: int, question: str) -> Problem:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from openfingym.errors import DataError, UsageError, VenueError
 from openfingym.questions import moment_ns
 from openfingym.questions.providers.kalshi import Kalshi
-from openfingym.questions.web import Reply
+from openfingym.questions.web import WebReply
 from tests.openfingym.questions.providers.questions import END, ask
 from tests.openfingym.questions.providers.served import Raw, serve
 
@@ -232,7 +232,7 @@ def test_no_state_but_a_final_one_gives_a_truth(status, result, value):
         url = "http://kalshi"
 
         def get(self, path, query=None):
-            return Reply(path, json.dumps({"market": market}).encode(), END)
+            return WebReply(path, json.dumps({"market": market}).encode(), END)
 
     question = ask("kalshi", {"market": TICKER})
     found = Kalshi(Answered()).answers([question], END)[question.id]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openfingym.digests import canonical_json
 from openfingym.errors import DataError, UsageError
 from openfingym.questions.providers.manifold import Manifold
-from openfingym.questions.web import Reply
+from openfingym.questions.web import WebReply
 from tests.openfingym.questions.providers.questions import END, ask
 from tests.openfingym.questions.providers.served import Raw, serve
 
@@ -235,7 +235,7 @@ def test_no_state_but_a_final_one_gives_a_truth(resolved, resolution, probabilit
 
     class Answered:
         def get(self, path, query=None):
-            return Reply(path, json.dumps(market).encode(), END)
+            return WebReply(path, json.dumps(market).encode(), END)
 
     question = ask("manifold", {"market": "5CuA1234"})
     found = Manifold(Answered()).answers([question], END)[question.id]

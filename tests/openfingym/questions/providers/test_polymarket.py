@@ -383,6 +383,6 @@ class Answered:
         self.answers = answers
 
     def get(self, path, query=None):
-        from openfingym.questions.web import Reply
+        from openfingym.questions.web import WebReply
 
-        return Reply(path, json.dumps(self.answers[path]).encode(), END)
+        return WebReply(path, json.dumps(self.answers[path]).encode(), END)

@@ -397,7 +397,7 @@ def test_a_query_that_it_does_not_know_is_refused(query, form, why):
 def test_no_bar_that_is_older_or_not_complete_gives_a_truth(offsets, trades, now, ours):
     import json
 
-    from openfingym.questions.web import Reply
+    from openfingym.questions.web import WebReply
 
     rows = [kline(END + offset * MINUTE, 100.0 + offset, trades[at]) for at, offset in enumerate(offsets)]
 
@@ -405,7 +405,7 @@ def test_no_bar_that_is_older_or_not_complete_gives_a_truth(offsets, trades, now
         url = "http://binance"
 
         def get(self, path, query=None):
-            return Reply(path, json.dumps(rows).encode(), END + now * MINUTE)
+            return WebReply(path, json.dumps(rows).encode(), END + now * MINUTE)
 
         def close(self):
             pass
