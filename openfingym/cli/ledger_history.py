@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from openfingym.digests import sha256_of_json
 
 if TYPE_CHECKING:
-    from openfingym.questions.history import History, PastForecast
+    from openfingym.questions.history import PastForecast, PastSeason
     from openfingym.verifiers.questions import QuestionClient
 
 
-def replay(client: QuestionClient, history: History, clock: str) -> dict[str, Any]:
+def replay(client: QuestionClient, history: PastSeason, clock: str) -> dict[str, Any]:
     """Ask what is asked; where there are forecasts, make them, and let time pass until everything is resolved.
 
     A replay that broke off goes on where it was: what was done before is the same again.
@@ -42,7 +42,7 @@ def replay(client: QuestionClient, history: History, clock: str) -> dict[str, An
     return {**found, "clock": clock, "now": now}
 
 
-def _timeline(history: History) -> Iterator[tuple[int, list[PastForecast]]]:
+def _timeline(history: PastSeason) -> Iterator[tuple[int, list[PastForecast]]]:
     """Moments in order, each with its forecasts; one without any is when questions are resolved."""
     by_time: dict[int, list[PastForecast]] = {}
     for one in history.forecasts:

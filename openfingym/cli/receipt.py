@@ -16,7 +16,7 @@ from openfingym.errors import OpenFinGymError, ReceiptError, UsageError
 
 if TYPE_CHECKING:
     from openfingym.receipts import Checkpoint, PublicKey, Receipt
-    from openfingym.verifiers.receipt_check import CheckedRun, Step
+    from openfingym.verifiers.receipt_check import CheckedRun, PassedStep
 
 RECEIPT_PATH = click.Path(path_type=Path)
 LONGEST = 300
@@ -142,7 +142,7 @@ def _verified(
     from openfingym.verifiers.forecast_check import FIELDS, check_forecast
     from openfingym.verifiers.known_logs import known_key
     from openfingym.verifiers.log_tiles import read_note, require_consistent
-    from openfingym.verifiers.receipt_check import Step, check_run, read_object
+    from openfingym.verifiers.receipt_check import PassedStep, check_run, read_object
 
     checked: CheckedRun | None = None
     if path.is_dir():
@@ -156,12 +156,12 @@ def _verified(
         key = key or known_key(found.origin)
         checkpoint, pinned = found.checked(key), key is not None
         steps = [
-            Step("signature", f"{checkpoint.origin}, {checkpoint.size:,} entries"),
-            *(Step("inclusion", f"entry {leaf.index} is in the log") for leaf in found.leaves),
+            PassedStep("signature", f"{checkpoint.origin}, {checkpoint.size:,} entries"),
+            *(PassedStep("inclusion", f"entry {leaf.index} is in the log") for leaf in found.leaves),
         ]
     if earlier is not None:
         other = Checkpoint.opened(read_note(earlier), PublicKey.parse(found.key))
-        steps.append(Step("consistency", require_consistent(other, checkpoint, log)))
+        steps.append(PassedStep("consistency", require_consistent(other, checkpoint, log)))
     if opened is not None:
         from openfingym.verifiers.opened import check_score
 
@@ -172,7 +172,7 @@ def _verified(
 
 
 def _held(
-    path: Path, found: Receipt, checkpoint: Checkpoint, steps: Sequence[Step], *, pinned: bool
+    path: Path, found: Receipt, checkpoint: Checkpoint, steps: Sequence[PassedStep], *, pinned: bool
 ) -> dict[str, object]:
     return {
         "path": str(path),

@@ -17,7 +17,7 @@ from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.rounds.book import Book
-    from openfingym.rounds.desk import Desk
+    from openfingym.rounds.ledger import LedgerClient
     from openfingym.rounds.schedule import RoundTimes
     from openfingym.rounds.tick import Publisher
 
@@ -101,8 +101,8 @@ def tick(
     moment = None if now is None else moment_ns(now)
     # Of a verifier elsewhere only HTTP is at hand; reports are made from the ledger's file.
     publish = None if verifier and folder is None else _publisher(book, folder_of(folder))
-    with _desk(verifier, folder) as desk:
-        done = do(book, desk, publish, moment)
+    with _ledger(verifier, folder) as ledger:
+        done = do(book, ledger, publish, moment)
     document = {
         "series": book.series.name,
         "simulated": book.series.simulated,
@@ -132,8 +132,8 @@ def status(series: str | None, verifier: str | None, folder: Path | None, as_jso
     from openfingym.rounds.status import status as look
 
     book = Book.find(series)
-    with _desk(verifier, folder) as desk:
-        found = look(book, desk)
+    with _ledger(verifier, folder) as ledger:
+        found = look(book, ledger)
     if as_json:
         document = {
             "series": book.series.name,
@@ -226,12 +226,12 @@ def _where(book: Book) -> dict[str, list[str]]:
 
 
 @contextmanager
-def _desk(verifier: str | None, folder: Path | None) -> Iterator[Desk]:
+def _ledger(verifier: str | None, folder: Path | None) -> Iterator[LedgerClient]:
     """The verifier at an address, or one of one's own on a folder."""
-    from openfingym.rounds.desk import Desk
+    from openfingym.rounds.ledger import LedgerClient
 
     with connected(verifier, None if verifier else folder) as client:
-        yield Desk(client)
+        yield LedgerClient(client)
 
 
 def _clock(book: Book) -> str:

@@ -22,7 +22,7 @@ Hole = tuple[int, int]
 """Times of the trades before and after some that are missing, in nanoseconds."""
 
 
-class Series:
+class IntervalCells:
     """The cells of one interval, by their left edge."""
 
     __slots__ = ("begins", "cells", "interval")
@@ -87,7 +87,7 @@ class BarBuilder:
         self._keep = keep
         common = math.gcd(*intervals) // SECOND
         shortest = SECOND * max(length for length in range(1, 61) if common % length == 0)
-        self._series = {interval: Series(interval) for interval in sorted({shortest, *intervals})}
+        self._series = {interval: IntervalCells(interval) for interval in sorted({shortest, *intervals})}
         self._base, *self._longer = self._series.values()  # the base divides all, so that longer cells are made of it
         self._all = tuple(self._series.values())
         self._main = self._series[self.intervals[0]]
@@ -170,13 +170,13 @@ class BarBuilder:
         first = begin + (self._offset - begin) % interval
         return [self._bar(series, left) for left in range(first, end, interval)]
 
-    def _find(self, interval: int) -> Series:
+    def _find(self, interval: int) -> IntervalCells:
         if interval not in self.intervals:
             known = ", ".join(str(one) for one in self.intervals)
             raise UsageError(f"no bars of {interval} ns are made; expected one of {known}")
         return self._series[interval]
 
-    def _bar(self, series: Series, begin: int) -> TradeBar:
+    def _bar(self, series: IntervalCells, begin: int) -> TradeBar:
         end, complete = begin + series.interval, True
         for first, last in self.holes:
             if last >= begin and first < end:
@@ -186,7 +186,7 @@ class BarBuilder:
             return TradeBar(begin, series.interval, math.nan, math.nan, math.nan, math.nan, 0.0, 0, complete)
         return cell.bar(begin, series.interval, complete=complete)
 
-    def _begin(self, series: Series, begin: int) -> BarCell:
+    def _begin(self, series: IntervalCells, begin: int) -> BarCell:
         """A new cell; now and then others settle, and the oldest that have are forgotten."""
         if series is self._base:
             limit = min(self.newest - self._horizon, self._floor)
@@ -210,7 +210,7 @@ class BarBuilder:
         cell.keys = []
         self._settled = max(self._settled, begin + self._base.interval)
 
-    def _left(self, series: Series, time: int) -> int:
+    def _left(self, series: IntervalCells, time: int) -> int:
         return time - (time - self._offset) % series.interval
 
     def _held(self, key: Key) -> Trade:
@@ -247,7 +247,7 @@ class BarBuilder:
         for series in self._longer:
             self._again(series, self._left(series, time))
 
-    def _again(self, series: Series, begin: int) -> None:
+    def _again(self, series: IntervalCells, begin: int) -> None:
         """Make a longer cell anew, of what has settled and of the shortest cells."""
         settled = series.cells[begin].settled
         series.drop(begin)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from openfingym.market.commands import Command, Instant, Tell
 from openfingym.market.feed import Feed
-from openfingym.market.questions import Questions
+from openfingym.market.questions import VenueQuestions
 from openfingym.market.ticks import Tick, Trade
 
 SETTLE_S = 1.0
@@ -54,7 +54,7 @@ class Gaps:
         out: where commands go.
     """
 
-    def __init__(self, feed: Feed, questions: Questions, state: MarketSink, out: list[Command]) -> None:
+    def __init__(self, feed: Feed, questions: VenueQuestions, state: MarketSink, out: list[Command]) -> None:
         self._feed = feed
         self._questions = questions
         self._state = state

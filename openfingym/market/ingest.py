@@ -15,7 +15,7 @@ from openfingym.market.commands import Command, Instant, RestAnswer, Tell, read_
 from openfingym.market.feed import Feed, Frame
 from openfingym.market.gaps import Gaps, MarketSink
 from openfingym.market.links import CROWDED_S, Link, Links
-from openfingym.market.questions import Question, Questions
+from openfingym.market.questions import VenueQuestion, VenueQuestions
 from openfingym.market.silence import Silences
 from openfingym.market.ticks import (
     LATEST,
@@ -65,7 +65,7 @@ class Ingest:
         self.lag = 0
         """Nanoseconds by which the last event with a time came late."""
         self._out: list[Command] = []
-        self._questions = Questions(feed.weight_per_minute, rng, self._out)
+        self._questions = VenueQuestions(feed.weight_per_minute, rng, self._out)
         self._links = Links(feed, rng, self._out, self._on_lost, self._on_ready)
         self._gaps = Gaps(feed, self._questions, state, self._out)
         self._silences = Silences(feed.symbols, feed.kinds)
@@ -348,7 +348,7 @@ class Ingest:
 
     # Answers
 
-    def _answer(self, asked: Question, body: bytes, at: Instant) -> None:
+    def _answer(self, asked: VenueQuestion, body: bytes, at: Instant) -> None:
         now, symbol, feed = at.monotonic, asked.symbol, self.feed
         if asked.purpose == "time":
             self.clock.measured(feed.read_time(body), asked.asked, now)

@@ -22,7 +22,7 @@ BAN_S = 120.0
 
 
 @dataclass(slots=True)
-class Question:
+class VenueQuestion:
     """One question, waiting or asked."""
 
     purpose: str
@@ -35,7 +35,7 @@ class Question:
     asked: int = 0
 
 
-class Questions:
+class VenueQuestions:
     """The questions of one venue, within its rate limit. One of a purpose and a symbol is in flight or waits at a time.
 
     Args:
@@ -49,8 +49,8 @@ class Questions:
         self._limit = weight_per_minute
         self._rng = rng
         self._out = out
-        self._waiting: list[Question] = []
-        self._asked: dict[int, Question] = {}
+        self._waiting: list[VenueQuestion] = []
+        self._asked: dict[int, VenueQuestion] = {}
         self._number = 0
         self._spent: deque[tuple[int, int]] = deque()
         self._refusals = 0
@@ -68,7 +68,7 @@ class Questions:
         if self.pending(purpose, symbol):
             return False
         due = now + int(wait_s * SECOND)
-        self._waiting += [Question(purpose, symbol, request, due) for request in requests]
+        self._waiting += [VenueQuestion(purpose, symbol, request, due) for request in requests]
         self.release(now)
         return True
 
@@ -88,7 +88,7 @@ class Questions:
             self._out.append(Ask(self._number, question.request))
         self._waiting = left
 
-    def answered(self, number: int, answer: RestAnswer, now: int) -> tuple[Question | None, str]:
+    def answered(self, number: int, answer: RestAnswer, now: int) -> tuple[VenueQuestion | None, str]:
         """Take an answer.
 
         Returns:

@@ -25,11 +25,10 @@ from openfingym.errors import OpenFinGymError, SubmissionError, UsageError
 from openfingym.files.strange import parse_json
 from openfingym.questions.answer import read_answer
 from openfingym.questions.forecastbench import BenchForecast, BenchQuestion, BenchResolution, resolved_questions
+from openfingym.questions.provider import RECORDED
 from openfingym.questions.question import Question, moment_ns
 from openfingym.questions.scoring import check_truth
 
-RECORDED = "recorded"
-"""Name of the verifier's provider that keeps recorded truths."""
 BENCH_FORECAST = frozenset({"forecast", "source"})
 """Fields by which a forecast of a ForecastBench set is known."""
 LISTS = ("questions", "resolutions", "forecasts")
@@ -54,7 +53,7 @@ class PastForecast:
 
 
 @dataclass
-class History:
+class PastSeason:
     """A past season, checked."""
 
     questions: list[Question] = field(default_factory=list)
@@ -63,7 +62,7 @@ class History:
     forecasts: list[PastForecast] = field(default_factory=list)
 
 
-def read_history(paths: Sequence[Path], *, clock: str, agent: str = "") -> History:
+def read_history(paths: Sequence[Path], *, clock: str, agent: str = "") -> PastSeason:
     """Read a past season, whole.
 
     Args:
@@ -174,7 +173,7 @@ class _Reader:
         kept |= {"reason": str(found["reason"]), "source": str(found.get("source", ""))}
         self._truths[question.id] = kept | {"reference": found.get("reference")}
 
-    def finish(self) -> History:
+    def finish(self) -> PastSeason:
         """Put everything together.
 
         Raises:
@@ -196,7 +195,7 @@ class _Reader:
         forecasts = [self._forecast(*one) for one in made]
         if not self._questions:
             raise UsageError("there is no question in what was given")
-        return History(list(self._questions.values()), list(self._truths.values()), forecasts)
+        return PastSeason(list(self._questions.values()), list(self._truths.values()), forecasts)
 
     def _forecast(
         self, name: str, answer: Mapping[str, Any], agent: str, version: str, at_ns: int | None

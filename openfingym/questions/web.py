@@ -43,7 +43,7 @@ class NotThereError(DataError):
 
 
 @dataclass(frozen=True)
-class Reply:
+class WebReply:
     """An answer that is whole, and of the kind that was asked for."""
 
     url: str
@@ -94,7 +94,7 @@ class Web:
         kind: Kind = "json",
         hidden: Mapping[str, str] | None = None,
         posted: object = None,
-    ) -> Reply:
+    ) -> WebReply:
         """Ask once.
 
         Args:
@@ -128,7 +128,7 @@ class Web:
             check_body(kind, body[:SNIFFED_BYTES], content_type, shown)
         except TransientError as error:
             raise VenueError(f"{shown}: {error.reason}") from None
-        return Reply(shown, body, _date_ns(stated))
+        return WebReply(shown, body, _date_ns(stated))
 
     def close(self) -> None:
         """Close its connections."""

@@ -24,7 +24,7 @@ from openfingym.task.toml import checked, read_toml
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
-class Source(BaseModel):
+class SourceTable(BaseModel):
     """One of ``[[sources]]``: a generator, and its own options."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
@@ -39,7 +39,7 @@ class Source(BaseModel):
 
 
 @dataclass(frozen=True)
-class Asked:
+class LoadedSource:
     """A source with its generator."""
 
     generator: Generator[Any]
@@ -59,10 +59,10 @@ class Series(Section):
     start: datetime | None = None
     """No round is generated before; a simulated clock begins there. None for when the series is begun."""
     schedule: Schedule
-    sources: tuple[Source, ...]
+    sources: tuple[SourceTable, ...]
 
     _lists = field_validator("sources", mode="before")(as_tuple)
-    _asked: dict[str, Asked] = PrivateAttr(default_factory=dict)
+    _asked: dict[str, LoadedSource] = PrivateAttr(default_factory=dict)
 
     @field_validator("name")
     @classmethod
@@ -117,7 +117,7 @@ class Series(Section):
             UsageError: with one clause a problem, each naming the key.
         """
         series = checked(cls, data, source)
-        found: dict[str, Asked] = {}
+        found: dict[str, LoadedSource] = {}
         for number, one in enumerate(series.sources):
             where = f"{source}: sources[{number}]"
             generator = find_generator(one.generator, where)
@@ -131,12 +131,12 @@ class Series(Section):
                 raise UsageError(
                     f"{where}: the generator {one.generator!r} makes up its truths, which needs clock = 'simulated'"
                 )
-            found[name] = Asked(generator, options)
+            found[name] = LoadedSource(generator, options)
         series._asked.update(found)
         return series
 
     @property
-    def asked(self) -> Mapping[str, Asked]:
+    def asked(self) -> Mapping[str, LoadedSource]:
         """Its sources by their names, each with its generator."""
         return self._asked
 

@@ -13,7 +13,7 @@ from openfingym.rounds.tick import MISSED, REPORT, deadline_of
 
 if TYPE_CHECKING:
     from openfingym.rounds.book import Book
-    from openfingym.rounds.desk import AskedQuestion, Desk
+    from openfingym.rounds.ledger import AskedQuestion, LedgerClient
     from openfingym.rounds.schedule import RoundTimes
 
 SHOWN = 12
@@ -68,20 +68,20 @@ class SeriesStatus:
     """What that is."""
 
 
-def status(book: Book, desk: Desk, shown: int = SHOWN) -> SeriesStatus:
+def status(book: Book, ledger: LedgerClient, shown: int = SHOWN) -> SeriesStatus:
     """Where a series stands, by its own clock; changes nothing.
 
     Args:
         book: the folder of the series.
-        desk: the verifier that holds its ledger.
+        ledger: a client of the verifier that holds its questions.
         shown: how many rounds to tell of, the latest ones.
     """
     series = book.series
-    now_ns = desk.clock(series.clock_name)
+    now_ns = ledger.clock(series.clock_name)
     # A simulated clock that nobody has moved yet stands at its beginning.
     now_ns = book.since_ns if now_ns is None else now_ns
     times = list(series.schedule.rounds(series.zone, book.since_ns, now_ns))
-    found = [_round(book, one, desk.questions(round_name(series.name, one.week)), now_ns) for one in times[-shown:]]
+    found = [_round(book, one, ledger.questions(round_name(series.name, one.week)), now_ns) for one in times[-shown:]]
     schedule = series.schedule
     by_name = {"generate": schedule.generate, "close": schedule.deadline}
     by_name |= {"resolve": schedule.resolve, "publish": schedule.publish}

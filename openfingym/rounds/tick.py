@@ -17,17 +17,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from openfingym.errors import OpenFinGymError, UsageError, VerifierError
-from openfingym.questions.question import utc_text
+from openfingym.questions.question import DAY_NS, utc_text
 from openfingym.rounds.generator import Round, generate, round_name
 from openfingym.rounds.references import VERSION, reference_answers
-from openfingym.rounds.schedule import DAY_NS
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question
     from openfingym.rounds.book import Book
-    from openfingym.rounds.desk import AskedQuestion, Desk
+    from openfingym.rounds.ledger import AskedQuestion, LedgerClient
     from openfingym.rounds.schedule import RoundTimes
-    from openfingym.rounds.series import Asked
+    from openfingym.rounds.series import LoadedSource
 
 CLOSED, CHECKPOINT, MISSED, REPORT = "closed.json", "checkpoint", "missed.json", "report.json"
 PASSING = frozenset({"unavailable", "malformed-request", "deadline-passed", "idempotency-conflict"})
@@ -56,7 +55,7 @@ class Deed:
 
 
 @dataclass(frozen=True)
-class Fault:
+class TickFailure:
     """What a tick could not do, and the next one tries again."""
 
     at_ns: int
@@ -75,15 +74,15 @@ class Ticked:
     now_ns: int
     """Time on the clock of the series at its end."""
     deeds: list[Deed] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[TickFailure] = field(default_factory=list)
 
 
-def tick(book: Book, desk: Desk, publish: Publisher | None, now_ns: int | None = None) -> Ticked:
+def tick(book: Book, ledger: LedgerClient, publish: Publisher | None, now_ns: int | None = None) -> Ticked:
     """Do whatever is due in a series; waits while another tick of it is at work.
 
     Args:
         book: the folder of the series.
-        desk: the verifier that holds its ledger.
+        ledger: a client of the verifier that holds its questions.
         publish: writes a report; None to publish nothing.
         now_ns: where a simulated clock is to stand then; None to leave it where it is.
 
@@ -97,11 +96,11 @@ def tick(book: Book, desk: Desk, publish: Publisher | None, now_ns: int | None =
     if now_ns is not None and not series.simulated:
         raise UsageError(f"{series.name} goes by the real clock, which nobody moves; leave --now out")
     with book.lock():
-        book.require_log(desk.checkpoint())
+        book.require_log(ledger.checkpoint())
         found = Ticked(0)
-        for moment in _moments(book, desk, now_ns):
+        for moment in _moments(book, ledger, now_ns):
             found.now_ns = moment
-            _Tick(book, desk, publish, moment, found).do()
+            _Tick(book, ledger, publish, moment, found).do()
     return found
 
 
@@ -112,17 +111,17 @@ def deadline_of(times: RoundTimes, asked: Sequence[AskedQuestion]) -> int:
     return max((one.question.deadline_ns for one in asked), default=times.deadline_ns)
 
 
-def _moments(book: Book, desk: Desk, now_ns: int | None) -> Iterator[int]:
+def _moments(book: Book, ledger: LedgerClient, now_ns: int | None) -> Iterator[int]:
     """The moments at which to do what is due; a simulated clock stands at each when it is given."""
     series = book.series
     if not series.simulated:
-        now = desk.clock(series.clock_name)
+        now = ledger.clock(series.clock_name)
         assert now is not None
         yield now
         return
-    standing = desk.clock(series.clock_name)
+    standing = ledger.clock(series.clock_name)
     if standing is None:
-        standing = desk.advance(series.clock_name, book.since_ns)
+        standing = ledger.advance(series.clock_name, book.since_ns)
     target = standing if now_ns is None else now_ns
     if target < standing:
         raise UsageError(
@@ -132,7 +131,7 @@ def _moments(book: Book, desk: Desk, now_ns: int | None) -> Iterator[int]:
     yield standing
     for moment in (*series.schedule.moments(series.zone, standing, target - 1), target):
         if moment > standing:
-            yield desk.advance(series.clock_name, moment)
+            yield ledger.advance(series.clock_name, moment)
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ class _Tick:
     """What is due at one moment."""
 
     book: Book
-    desk: Desk
+    ledger: LedgerClient
     publish: Publisher | None
     now_ns: int
     found: Ticked
@@ -151,7 +150,7 @@ class _Tick:
         for times in rounds:
             if self.book.has(times.week, CLOSED) or self.book.has(times.week, MISSED):
                 continue
-            asked = self.desk.questions(round_name(series.name, times.week))
+            asked = self.ledger.questions(round_name(series.name, times.week))
             over_ns = deadline_of(times, asked)
             if self.now_ns >= over_ns:
                 self._close(times, asked, over_ns)
@@ -174,21 +173,21 @@ class _Tick:
                 if not questions:
                     questions = self._made(times, name, source)
                     if questions:
-                        self.desk.ask(questions)
+                        self.ledger.ask(questions)
                         made[name] = len(questions)
                 entered += self._enter(times, name, questions)
             except OpenFinGymError as error:
                 if isinstance(error, VerifierError) and error.problem not in PASSING:
                     raise
-                self.found.faults.append(Fault(self.now_ns, times.week, f"{name}: {error}"))
+                self.found.faults.append(TickFailure(self.now_ns, times.week, f"{name}: {error}"))
         if made:
             parts = ", ".join(f"{name} {count}" for name, count in made.items())
             self._did("generated", times.week, f"{made.total()} questions ({parts})")
         if entered:
             self._did("entered", times.week, ", ".join(f"{agent} {count}" for agent, count in entered.items()))
 
-    def _made(self, times: RoundTimes, name: str, source: Asked) -> list[Question]:
-        one = Round(self.book.series, name, times, self.now_ns, self.desk.shown)
+    def _made(self, times: RoundTimes, name: str, source: LoadedSource) -> list[Question]:
+        one = Round(self.book.series, name, times, self.now_ns, self.ledger.shown)
         return generate(one, source.generator, source.options)
 
     def _enter(self, times: RoundTimes, name: str, questions: Sequence[Question]) -> Counter[str]:
@@ -197,11 +196,11 @@ class _Tick:
         if not questions or self.book.has(times.week, file):
             return counts
         for question in questions:
-            shown = self.desk.shown(question) or {}
+            shown = self.ledger.shown(question) or {}
             if shown.get("closed"):  # it takes no forecasts any more
                 continue
             for agent, answer in reference_answers(question, shown).items():
-                self.desk.forecast(question.id, answer, agent=agent, version=VERSION)
+                self.ledger.forecast(question.id, answer, agent=agent, version=VERSION)
                 counts[agent] += 1
         self.book.write(times.week, file, dict(counts))
         return counts
@@ -217,7 +216,7 @@ class _Tick:
             self._did("missed", times.week, f"nothing was asked before its deadline, {utc_text(times.deadline_ns)}")
             return
         forecasts = sum(one.forecasts for one in asked)
-        self.book.write(times.week, CHECKPOINT, self.desk.checkpoint())
+        self.book.write(times.week, CHECKPOINT, self.ledger.checkpoint())
         self.book.write(
             times.week,
             CLOSED,
@@ -227,8 +226,10 @@ class _Tick:
         self._did("closed", times.week, f"{len(asked)} questions, {forecasts} forecasts")
 
     def _resolve(self) -> None:
-        found = self.desk.resolve()
-        self.found.faults += [Fault(self.now_ns, "", f"{name}: {reason}") for name, reason in found.problems.items()]
+        found = self.ledger.resolve()
+        self.found.faults += [
+            TickFailure(self.now_ns, "", f"{name}: {reason}") for name, reason in found.problems.items()
+        ]
         if counts := {name: count for name, count in found.counts.items() if count}:
             self._did("resolved", "", ", ".join(f"{count} {name}" for name, count in counts.items()))
 
@@ -236,10 +237,10 @@ class _Tick:
         """Give up questions that waited for their truth longer than the series waits."""
         series = self.book.series
         window_ns = series.schedule.void_after_days * DAY_NS
-        for one in self.desk.waiting(series.name):
+        for one in self.ledger.waiting(series.name):
             looked = series.simulated or one.attempts >= LOOKS
             if looked and self.now_ns >= one.question.evaluation_ns + window_ns:
-                self.desk.void(one.question.id, f"no truth within {series.schedule.void_after_days} days")
+                self.ledger.void(one.question.id, f"no truth within {series.schedule.void_after_days} days")
                 self._did("voided", one.question.round.rpartition("/")[2], one.question.id)
 
     def _publish(self, times: RoundTimes) -> None:

@@ -17,7 +17,7 @@ from openfingym.questions import Question, moment_ns, read_answer, utc_text
 from openfingym.questions.scoring import scores
 from openfingym.receipts import Receipt
 from openfingym.verifiers.known_logs import known_key
-from openfingym.verifiers.receipt_check import Step
+from openfingym.verifiers.receipt_check import PassedStep
 
 if TYPE_CHECKING:
     from openfingym.receipts import Checkpoint, PublicKey
@@ -39,7 +39,7 @@ class CheckedForecast:
     """Of its score."""
     checkpoint: Checkpoint
     key_pinned: bool
-    steps: tuple[Step, ...]
+    steps: tuple[PassedStep, ...]
 
 
 def scored_forecast(client: VerifierClient, question: Mapping[str, Any], forecast: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,8 +85,8 @@ def check_forecast(document: Mapping[str, Any], key: PublicKey | None = None) ->
         raise ReceiptError(f"not a scored forecast: {type(error).__name__} {error}", step="format") from error
     entries = ", ".join(str(one.leaves[0].index) for one in receipts)
     steps = (
-        Step("signature", f"{last.origin}, {checkpoints[-1].size:,} entries"),
-        Step("inclusion", f"entries {entries} are in the log"),
+        PassedStep("signature", f"{last.origin}, {checkpoints[-1].size:,} entries"),
+        PassedStep("inclusion", f"entries {entries} are in the log"),
         *details,
     )
     return CheckedForecast(last, checkpoints[-1], key is not None, steps)
@@ -98,7 +98,7 @@ def _check(
     made: Mapping[str, Any],
     came: Mapping[str, Any],
     scored: Mapping[str, Any],
-) -> Sequence[Step]:
+) -> Sequence[PassedStep]:
     """Hold what is told against the entries, and compute the score."""
     what, resolution, forecast = (document[one] for one in ("question", "resolution", "forecast"))
     if forecast.keys() != set(TOLD) or resolution.keys() != {*RESOLUTION, "known_at"}:
@@ -136,8 +136,10 @@ def _check(
                 step="score",
             )
     return (
-        Step("result", f"question, answer, time {forecast['received_at']} and truth are what the entries commit to"),
-        Step("score", f"loss {found.loss!r}, computed once more from answer and truth{LATE if late else ''}"),
+        PassedStep(
+            "result", f"question, answer, time {forecast['received_at']} and truth are what the entries commit to"
+        ),
+        PassedStep("score", f"loss {found.loss!r}, computed once more from answer and truth{LATE if late else ''}"),
     )
 
 

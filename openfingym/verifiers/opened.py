@@ -21,7 +21,7 @@ from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_byte
 from openfingym.files.whole import store_errors
 from openfingym.packages.build import build
 from openfingym.packages.package import DOCUMENT_LIMIT, BuiltPackage, truth_digest
-from openfingym.verifiers.receipt_check import SUBMISSION_LIMIT, CheckedRun, Step, submission_of
+from openfingym.verifiers.receipt_check import SUBMISSION_LIMIT, CheckedRun, PassedStep, submission_of
 
 if TYPE_CHECKING:
     from openfingym.kinds import Array
@@ -36,7 +36,7 @@ def write_opened(package: BuiltPackage, out: Path) -> str:
     """Write the hidden arrays of a package for everybody to read; returns the digest that the task's commits to.
 
     Args:
-        package: the built package.
+        package: the built package, whose hidden half is here.
         out: file to write; it must not exist.
 
     Raises:
@@ -89,7 +89,7 @@ def read_opened(path: Path, package: BuiltPackage) -> dict[str, Array]:
     }
 
 
-def check_score(folder: Path, checked: CheckedRun, opened: Path) -> Step:
+def check_score(folder: Path, checked: CheckedRun, opened: Path) -> PassedStep:
     """Compute the score of a run once more from its submission and opened labels.
 
     Args:
@@ -123,7 +123,7 @@ def check_score(folder: Path, checked: CheckedRun, opened: Path) -> Step:
     found: dict[str, Any] = scored_fields(judge(task, task.grader.private_score(values), baseline))
     found |= {"baseline_total": baseline.total, "baseline_metrics": baseline.metrics}
     _compare(found, verified)
-    return Step(
+    return PassedStep(
         "score", f"computed again from the labels: relative total {found['relative_total']!r}, to the last digit"
     )
 

@@ -1,6 +1,6 @@
 """Checking the receipt of a run: what its folder says against what the verifier's log proves.
 
-Nothing here asks a verifier. Each step is a :class:`Step`; the first that fails is a
+Nothing here asks a verifier. Each step is a :class:`PassedStep`; the first that fails is a
 :class:`~openfingym.errors.ReceiptError` that names it.
 """
 
@@ -59,7 +59,7 @@ STATES = {"scored": "scored", "rejected": "rejected", "held": "deferred"}
 
 
 @dataclass(frozen=True)
-class Step:
+class PassedStep:
     """A step of a check that holds."""
 
     name: ReceiptStep
@@ -76,7 +76,7 @@ class CheckedRun:
     """Whether the key is one that the reader has from elsewhere: given, or known in the store."""
     verified: Mapping[str, Any]
     """The result as the verifier wrote it."""
-    steps: tuple[Step, ...]
+    steps: tuple[PassedStep, ...]
 
 
 def read_receipt(folder: Path) -> Receipt:
@@ -121,8 +121,8 @@ def check_run(folder: Path, key: PublicKey | None = None) -> CheckedRun:
     *scored, end = receipt.leaves
     verified = _verified(folder, end, result.rollout_id)
     steps = [
-        Step("signature", f"{checkpoint.origin}, {checkpoint.size:,} entries, by {_named(receipt, key)}"),
-        Step("inclusion", f"entries {', '.join(str(leaf.index) for leaf in receipt.leaves)} are in the log"),
+        PassedStep("signature", f"{checkpoint.origin}, {checkpoint.size:,} entries, by {_named(receipt, key)}"),
+        PassedStep("inclusion", f"entries {', '.join(str(leaf.index) for leaf in receipt.leaves)} are in the log"),
         _check_result(result, verified, end),
         *(_check_submission(folder, leaf, verified) for leaf in scored),
     ]
@@ -184,12 +184,12 @@ def _verified(folder: Path, end: Leaf, rollout_id: str) -> dict[str, Any]:
     return verified
 
 
-def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf) -> Step:
+def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf) -> PassedStep:
     """Compare ``result.json`` with what the verifier wrote."""
     if result.state == "error":
         if result.total is not None or result.relative_total is not None:
             raise _wrong(end, "result.json is an error of ours, which has no score, and states one")
-        return Step("result", "an error of ours: no score is claimed")
+        return PassedStep("result", "an error of ours: no score is claimed")
     told = dict(verified) if verified.get("state") == "scored" else dict(verified) | dict.fromkeys(SCORE_FIELDS)
     # What a verifier of another version does not state, it does not prove.
     wanted = {name: told[name] for name in PROVEN if name in told}
@@ -202,12 +202,14 @@ def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf)
     if list(result.flags) != end.document.get("flags", []):
         raise _wrong(end, f"result.json states other flags than entry {end.index}")
     if verified.get("disclosure") == "held":
-        return Step("result", f"held: entry {end.index} commits to a result that is told when the season is closed")
+        return PassedStep(
+            "result", f"held: entry {end.index} commits to a result that is told when the season is closed"
+        )
     rounded = ", rounded as the verifier's policy has it" if verified.get("disclosure") == "rounded" else ""
-    return Step("result", f"result.json says what entry {end.index} commits to{rounded}")
+    return PassedStep("result", f"result.json says what entry {end.index} commits to{rounded}")
 
 
-def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> Step:
+def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> PassedStep:
     entry = leaf.document
     # A submission before the last is in the log too, and was not the one that was scored.
     last = 1 if entry.get("event") == "played" else verified.get("submissions_accepted")
@@ -230,7 +232,7 @@ def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> 
             step="result",
             index=leaf.index,
         )
-    return Step("result", f"{name} is what entry {leaf.index} commits to")
+    return PassedStep("result", f"{name} is what entry {leaf.index} commits to")
 
 
 def _file_of(folder: Path, leaf: Leaf) -> Path:

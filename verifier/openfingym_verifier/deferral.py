@@ -38,8 +38,8 @@ from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.events import Settled
 from openfingym_verifier.finalize import final_result, judge
 from openfingym_verifier.problems import Problem
-from openfingym_verifier.questions.events import ClockAdvanced, QuestionAsked, Receipt, TruthRecorded
-from openfingym_verifier.questions.reading import Known
+from openfingym_verifier.questions.events import Acknowledgement, ClockAdvanced, QuestionAsked, TruthRecorded
+from openfingym_verifier.questions.reading import LedgerQuestion
 from openfingym_verifier.questions.recorded import record
 from openfingym_verifier.threads import in_threads
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from openfingym.kinds import Array, Fold
     from openfingym_verifier.ledger import Ledger, RolloutRow
-    from openfingym_verifier.questions.events import Forecast
+    from openfingym_verifier.questions.events import ForecastReceived
     from openfingym_verifier.questions.service import QuestionService
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.rollout_table import RolloutTable
@@ -66,7 +66,7 @@ logger = logging.getLogger(__name__)
 class Kept:
     """What the ledger holds of a deferred rollout's questions, in the order of its private rows."""
 
-    questions: tuple[Known, ...]
+    questions: tuple[LedgerQuestion, ...]
     states: tuple[str, ...]
     truths: tuple[Any, ...]
     """None where there is none."""
@@ -83,8 +83,8 @@ class Kept:
 class Answered:
     """An answer to a question of a rollout, which is not written yet."""
 
-    known: Known
-    forecast: Forecast
+    known: LedgerQuestion
+    forecast: ForecastReceived
     later: Any
     """What is left to wait for of what its market shows; None for nothing."""
 
@@ -213,10 +213,10 @@ class Deferrals:
         found = await asyncio.gather(*map(one, range(len(rows))))
         return [answered for answered in found if answered is not None]
 
-    def written(self, answered: Sequence[Answered], receipts: Sequence[Receipt | Problem]) -> None:
+    def written(self, answered: Sequence[Answered], receipts: Sequence[Acknowledgement | Problem]) -> None:
         """Add to forecasts that are written what their markets showed, where it is not known yet."""
         for one, receipt in zip(answered, receipts, strict=True):
-            if one.later is not None and isinstance(receipt, Receipt):
+            if one.later is not None and isinstance(receipt, Acknowledgement):
                 self._questions.add_later(one.later, one.known, receipt.forecast)
 
     def result(self, rollout: Rollout, now_ns: int, kept: Kept) -> dict[str, object]:
@@ -320,7 +320,7 @@ class Deferrals:
             )
             with self._ledger.read() as connection:
                 rows = connection.execute(query, (rollout_id,)).fetchall()
-            known = [Known(row[0], Question.from_dict(json.loads(row[1])), bool(row[2])) for row in rows]
+            known = [LedgerQuestion(row[0], Question.from_dict(json.loads(row[1])), bool(row[2])) for row in rows]
             parsed = [[None if text is None else json.loads(text) for text in (row[4], row[5])] for row in rows]
             states, truths = tuple(row[3] for row in rows), tuple(one[0] for one in parsed)
             return Kept(tuple(known), states, truths, tuple(one[1] for one in parsed))

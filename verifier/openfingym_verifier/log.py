@@ -128,11 +128,11 @@ def verify_chain(path: Path, *, expected_head: str | None = None, earlier: Check
 
 
 def _verify(database: Database, expected_head: str | None, earlier: Checkpoint | None) -> ChainReport:
-    from openfingym_verifier.questions.checking import QuestionRows
+    from openfingym_verifier.questions.checking import QuestionRowsCheck
 
     head, last, heads, digests = GENESIS, 0, {GENESIS}, Digests()
     frontier, inner, statements = Frontier(), dict[object, str](), Statements()
-    rows = QuestionRows(database.conn)
+    rows = QuestionRowsCheck(database.conn)
     _compare(frontier, earlier)
     for row in database.query("SELECT seq, rollout_id, entry, prev_hash, hash FROM log ORDER BY seq"):
         seq, text = int(row["seq"]), str(row["entry"])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.deferral import Answered, Deferrals
     from openfingym_verifier.grading import Grading
     from openfingym_verifier.ledger import Ledger
-    from openfingym_verifier.questions.events import Receipt
+    from openfingym_verifier.questions.events import Acknowledgement
     from openfingym_verifier.ration import Rations
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.tapes import Tapes
@@ -180,7 +180,7 @@ class SubmissionService:
         """Keep a submission, its score and its forecasts in one operation."""
         scored = Scored(accepted.rollout_id, accepted.n, now_ns(), found)
 
-        def write(transaction: Transaction) -> list[Receipt | Problem]:
+        def write(transaction: Transaction) -> list[Acknowledgement | Problem]:
             accepted.apply(transaction)
             scored.apply(transaction)
             receipts = [one.forecast.apply(transaction) for one in answered]

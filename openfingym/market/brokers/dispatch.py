@@ -63,7 +63,7 @@ class Purpose(NamedTuple):
     detail: object = None
 
 
-class Asked(NamedTuple):
+class SentRequest(NamedTuple):
     """A request that was sent."""
 
     purpose: Purpose
@@ -87,8 +87,8 @@ class Dispatcher:
         self.budget = budget
         self._timeout = round(timeout_s * SECOND)
         self._waiting: list[_Waiting] = []
-        self._asked: dict[int, Asked] = {}
-        self._late: dict[int, Asked] = {}
+        self._asked: dict[int, SentRequest] = {}
+        self._late: dict[int, SentRequest] = {}
         self._questions = 0
 
     def add(self, purpose: Purpose, make: Callable[[Instant], Request], urgency: Urgency) -> None:
@@ -113,16 +113,16 @@ class Dispatcher:
                 left.append(item)
                 continue
             self._questions += 1
-            self._asked[self._questions] = Asked(item.purpose, item.urgency, at)
+            self._asked[self._questions] = SentRequest(item.purpose, item.urgency, at)
             released.append(Ask(self._questions, request))
         self._waiting = left
         return released
 
-    def answered(self, question: int) -> Asked | None:
+    def answered(self, question: int) -> SentRequest | None:
         """What was asked under a number; None for one that was answered before."""
         return self._asked.pop(question, None) or self._late.pop(question, None)
 
-    def overdue(self, at: Instant) -> list[Asked]:
+    def overdue(self, at: Instant) -> list[SentRequest]:
         """What has had no answer for too long; each is given once, and its answer may still come."""
         over = {number: one for number, one in self._asked.items() if at.monotonic - one.sent.monotonic > self._timeout}
         for number in over:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from openfingym.errors import FeedError
 from openfingym.market.brokers.admission import Price, equity, prepared, refusal, short_value
 from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, OrderSession
-from openfingym.market.brokers.dispatch import SECOND, Asked, Dispatcher, Purpose, RequestBudget, Urgency
+from openfingym.market.brokers.dispatch import SECOND, Dispatcher, Purpose, RequestBudget, SentRequest, Urgency
 from openfingym.market.brokers.events import Events
 from openfingym.market.brokers.journal import Journal
 from openfingym.market.brokers.mirror import Mirror
@@ -317,7 +317,7 @@ class BrokerExecutor:
             return made
         return refusal(self.mirror, self.broker, made, self._price, old) or made
 
-    def _answer(self, asked: Asked, answer: BrokerAnswer, at: Instant) -> None:
+    def _answer(self, asked: SentRequest, answer: BrokerAnswer, at: Instant) -> None:
         if asked.purpose.kind in QUERIES:
             self.tells += self.reconciler.answered(asked, answer, at)
             return

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from openfingym.errors import FeedError
 from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, FillQuery
-from openfingym.market.brokers.dispatch import SECOND, Asked, Dispatcher, Purpose, Urgency
+from openfingym.market.brokers.dispatch import SECOND, Dispatcher, Purpose, SentRequest, Urgency
 from openfingym.market.brokers.mirror import Mirror
 from openfingym.market.brokers.reports import Absent, BrokerExecution, OrderState
 from openfingym.market.brokers.tracked import TrackedOrder
@@ -104,7 +104,7 @@ class Reconciler:
         """The account has changed by something else than an order: ask for it next."""
         self._due["account"] = 0
 
-    def answered(self, asked: Asked, answer: BrokerAnswer, at: Instant) -> list[Tell]:
+    def answered(self, asked: SentRequest, answer: BrokerAnswer, at: Instant) -> list[Tell]:
         """The answer to one of our questions; one with status 0 where none came."""
         purpose = asked.purpose
         refusal = self.broker.refusal(answer, at)
@@ -203,7 +203,7 @@ class Reconciler:
                 self._wait_for(Purpose("account", order_id=self._tag, detail=number))
         self._advance()
 
-    def _read(self, asked: Asked, body: bytes, at: Instant) -> list[Tell]:
+    def _read(self, asked: SentRequest, body: bytes, at: Instant) -> list[Tell]:
         """Tell the mirror what an answer says."""
         purpose, broker, mirror = asked.purpose, self.broker, self.mirror
         match purpose.kind:
@@ -240,7 +240,7 @@ class Reconciler:
                 broker.read_time(body, asked.sent, at)
         return []
 
-    def _missed(self, purpose: Purpose, asked: Asked, at: Instant) -> list[Tell]:
+    def _missed(self, purpose: Purpose, asked: SentRequest, at: Instant) -> list[Tell]:
         """The venue does not know what was asked for."""
         order = self.mirror.orders.get(purpose.client_id)
         if order is None or order.order_id:

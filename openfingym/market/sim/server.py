@@ -42,7 +42,7 @@ class RefusalError(VenueError):
         raise NotImplementedError
 
 
-class Answered(NamedTuple):
+class StatusAnswer(NamedTuple):
     """A result with a status of its own."""
 
     status: int
@@ -216,7 +216,7 @@ class LocalVenue(ABC):
         try:
             self.fail(path)
             done = work()
-            status, found = done if isinstance(done, Answered) else (200, done)
+            status, found = done if isinstance(done, StatusAnswer) else (200, done)
             lost = self.lost(path)
             if lost is not None:
                 raise lost

@@ -13,8 +13,8 @@ from openfingym.questions.payouts import exact
 from openfingym.questions.prices.venue import (
     MINUTE_NS,
     SETTLES_NS,
+    FinalPrice,
     NotYet,
-    Price,
     calendar_of,
     interval_of,
     require_calendar,
@@ -62,7 +62,7 @@ class AlpacaPrices:
         if not _is_coin(symbol):
             require_calendar(question)
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
         """Close of the first minute from the one on in which the moment falls, in which there were trades; of a stock
         within regular hours. With the interval ``1d`` close of the first session that closes at or after the moment.
         """
@@ -103,7 +103,7 @@ class AlpacaPrices:
                 **{key: bar.get(key) for key in "tohlcvn"},
             }
             value = float(exact(bar.get("c"), "a close", 0, None))
-            return Price(value, max(opens, begins), final, reply.url, shown)
+            return FinalPrice(value, max(opens, begins), final, reply.url, shown)
         return NotYet("there is no bar with trades of that time yet", reply.url)
 
     def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:

@@ -12,7 +12,7 @@ from openfingym.errors import DataError, UsageError
 from openfingym.market.feeds import binance as feed
 from openfingym.questions.payouts import exact
 from openfingym.questions.prices.live import Watched
-from openfingym.questions.prices.venue import NotYet, Price, interval_of
+from openfingym.questions.prices.venue import FinalPrice, NotYet, interval_of
 from openfingym.questions.web import Web, base_url, require_same
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class BinancePrices:
             )
         interval_of(question.query, "1m", STEP_S)
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
         """Close of the first complete bar from the one on in which the moment falls, in which anything was traded: a
         bar without trades repeats the price before it.
         """
@@ -80,7 +80,7 @@ class BinancePrices:
                 kept = {name: bar[name] for name in ("open", "high", "low", "close", "volume", "count")}
                 rule = "close of the first bar that ends later and in which anything was traded"
                 shown = {"symbol": symbol, "interval": interval, "rule": rule, "opens_ns": begins, **kept}
-                return Price(bar["close"], begins, begins + step, reply.url, shown)
+                return FinalPrice(bar["close"], begins, begins + step, reply.url, shown)
         return NotYet("nothing was traded since", reply.url)
 
     def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:

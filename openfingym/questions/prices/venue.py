@@ -18,7 +18,7 @@ SETTLES_NS = 60 * MINUTE_NS
 
 
 @dataclass(frozen=True)
-class Price:
+class FinalPrice:
     """A price that is final."""
 
     value: float
@@ -51,12 +51,12 @@ class PriceVenue(Protocol):
             UsageError: with what was expected.
         """
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
         """The first price that is not older than a moment.
 
         Args:
-            query: what is asked.
-            moment_ns: the moment.
+            query: which price is meant, as the question has it.
+            moment_ns: the moment, in nanoseconds since the epoch.
             now_ns: now, by our clock. What is not over by it and by the service's clock is not final.
 
         Raises:

@@ -17,9 +17,9 @@ from openfingym.data.sources.wire import NotPublishedError
 from openfingym.data.sources.yahoo import Yahoo, read_chart
 from openfingym.errors import DataError, UsageError
 from openfingym.questions.payouts import exact, instant_ns
-from openfingym.questions.prices.venue import SETTLES_NS, NotYet, Price, calendar_of, require_calendar
+from openfingym.questions.prices.venue import SETTLES_NS, FinalPrice, NotYet, calendar_of, require_calendar
 from openfingym.questions.trading_days import next_to_close
-from openfingym.questions.web import Reply, Web, base_url, require_same
+from openfingym.questions.web import Web, WebReply, base_url, require_same
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question
@@ -41,7 +41,7 @@ class YahooPrices:
     def __init__(self, web: Web | None = None) -> None:
         self.keys: Mapping[str, type] = {"calendar": str}
         self._web = web or Web(base_url("YAHOO", Yahoo.base_url), per_second=2.0)
-        self._held: dict[str, tuple[float, date, Reply]] = {}
+        self._held: dict[str, tuple[float, date, WebReply]] = {}
 
     def check(self, question: Question) -> None:
         """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
@@ -52,7 +52,7 @@ class YahooPrices:
             )
         require_calendar(question)
 
-    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> Price | NotYet:
+    def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
         """The close of the session, with later splits undone."""
         symbol, session = str(query["symbol"]), next_to_close(calendar_of(query), moment_ns)
         reply, meta = self._history(symbol, session.day)
@@ -77,7 +77,7 @@ class YahooPrices:
             "adjustment": "as paid on the day: splits since are undone, dividends are not added",
             "exchange": str(meta.get("exchangeName"))[:40],
         }
-        return Price(close * factor, session.opens_ns, session.closes_ns, reply.url, shown)
+        return FinalPrice(close * factor, session.opens_ns, session.closes_ns, reply.url, shown)
 
     def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
         """The last price of the regular market, with its time."""
@@ -96,7 +96,7 @@ class YahooPrices:
         """Let go of connections."""
         self._web.close()
 
-    def _history(self, symbol: str, day: date) -> tuple[Reply, Mapping[str, Any]]:
+    def _history(self, symbol: str, day: date) -> tuple[WebReply, Mapping[str, Any]]:
         """The days around one, until now: what is served is divided by every split that came after. One answer serves
         the questions of a while about other days.
         """
@@ -110,13 +110,13 @@ class YahooPrices:
         self._held[symbol] = time.monotonic(), since + timedelta(days=1), reply
         return reply, meta
 
-    def _chart(self, symbol: str, period: Mapping[str, str | int]) -> tuple[Reply, Mapping[str, Any]]:
+    def _chart(self, symbol: str, period: Mapping[str, str | int]) -> tuple[WebReply, Mapping[str, Any]]:
         path = f"/v8/finance/chart/{quote(symbol, safe='')}"
         reply = self._web.get(path, {**period, "interval": "1d", "includePrePost": "false"})
         return reply, _meta(reply, symbol)
 
 
-def _meta(reply: Reply, symbol: str) -> Mapping[str, Any]:
+def _meta(reply: WebReply, symbol: str) -> Mapping[str, Any]:
     try:
         meta: Mapping[str, Any] = reply.object()["chart"]["result"][0]["meta"]
         require_same(meta.get("symbol"), symbol, reply.url)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.questions.markets import answer_together, market_of
 from openfingym.questions.payouts import earliest_ns, evidence, exact, instant_ns, listed, truth_of
-from openfingym.questions.polymarket_books import Books, Shown, labels_of, outcome_of
+from openfingym.questions.polymarket_books import Books, ShownMarket, labels_of, outcome_of
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.query import require_query
-from openfingym.questions.web import NotThereError, Reply, Web, base_url, reading, require_same
+from openfingym.questions.web import NotThereError, Web, WebReply, base_url, reading, require_same
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question
@@ -82,9 +82,9 @@ class Polymarket:
         for question in questions:
             self.check(question)
 
-        def alone(asked: str) -> Shown:
+        def alone(asked: str) -> ShownMarket:
             market, url, at_ns = self._market(asked, closed=False)
-            return Shown(market, at_ns, url)
+            return ShownMarket(market, at_ns, url)
 
         return Books(self.gamma, self.clob, alone).references(questions)
 
@@ -173,7 +173,7 @@ class Polymarket:
         return _Confirmed([Decimal(won[label]) for label in labels], kept)
 
     @staticmethod
-    def _try(web: Web, path: str, query: Mapping[str, str | int] | None) -> Reply | None:
+    def _try(web: Web, path: str, query: Mapping[str, str | int] | None) -> WebReply | None:
         try:
             return web.get(path, query)
         except NotThereError:
@@ -232,7 +232,7 @@ def _prices(market: Mapping[str, Any]) -> list[Decimal]:
     return [exact(price, "an outcome's price") for price in listed(market.get("outcomePrices"), "outcomePrices")]
 
 
-def _rows(reply: Reply, condition: str) -> list[dict[str, Any]]:
+def _rows(reply: WebReply, condition: str) -> list[dict[str, Any]]:
     """The resolutions of a condition, from a list or the one list of an envelope."""
     found = reply.json()
     if isinstance(found, dict):

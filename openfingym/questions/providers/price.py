@@ -13,7 +13,7 @@ from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.questions.markets import answer_together
 from openfingym.questions.prices.alpaca import AlpacaPrices
 from openfingym.questions.prices.binance import BinancePrices
-from openfingym.questions.prices.venue import NotYet, Price, PriceVenue
+from openfingym.questions.prices.venue import FinalPrice, NotYet, PriceVenue
 from openfingym.questions.prices.yahoo import YahooPrices
 from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
@@ -68,7 +68,7 @@ class Prices:
         for venue in self.venues.values():
             venue.close()
 
-    def _price(self, question: Question, now_ns: int) -> Price | ProviderAnswer:
+    def _price(self, question: Question, now_ns: int) -> FinalPrice | ProviderAnswer:
         self.check(question)
         found = self.venues[str(question.query["venue"])].at(question.query, question.evaluation_ns, now_ns)
         if isinstance(found, NotYet):
@@ -90,7 +90,7 @@ def _about(question: Question) -> Hashable:
     return question.evaluation_ns, *sorted(asked.items())
 
 
-def _answer(question: Question, price: Price) -> ProviderAnswer:
+def _answer(question: Question, price: FinalPrice) -> ProviderAnswer:
     currency = price.evidence.get("currency")
     if currency and len(question.unit) == len(currency) and question.unit != currency:
         raise DataError(f"question {question.id} is in {question.unit}, and the price in {currency}")

@@ -40,7 +40,7 @@ class Coded:
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class ScoredQuestions:
     """Questions that are scored; arrays have a value for each."""
 
     form: Coded
@@ -64,7 +64,7 @@ class Forecasts:
     """Forecasts that count and are scored; arrays have a value for each, and NaN where there is none."""
 
     forecasters: tuple[Forecaster, ...]
-    questions: Questions
+    questions: ScoredQuestions
     forecaster: Places
     """Place of who made it."""
     question: Places
@@ -101,7 +101,7 @@ class Forecasts:
         columns["question"] = place[columns["question"]]
         intervals = self.intervals[asked[self.intervals[:, 1].astype(np.int64)]]
         intervals[:, 1] = place[intervals[:, 1].astype(np.int64)]
-        return Forecasts(self.forecasters, Questions(**kept), **columns, intervals=intervals)
+        return Forecasts(self.forecasters, ScoredQuestions(**kept), **columns, intervals=intervals)
 
 
 TEXTS = ("form", "category", "market", "round", "horizon", "week")

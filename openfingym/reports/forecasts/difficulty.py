@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.reports.forecasts.columns import Forecasts
-    from openfingym.reports.forecasts.sums import Blocks
+    from openfingym.reports.forecasts.sums import QuestionBlocks
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.integer[Any]]
@@ -55,7 +55,9 @@ class Normal:
     """float64[T, A, A]: number of those; on the diagonal, of the questions that one was asked."""
 
 
-def normal_equations(found: Forecasts, forecasters: Places, blocks: Blocks, attended: NDArray[np.bool_]) -> Normal:
+def normal_equations(
+    found: Forecasts, forecasters: Places, blocks: QuestionBlocks, attended: NDArray[np.bool_]
+) -> Normal:
     """The equations of some forecasters.
 
     Args:

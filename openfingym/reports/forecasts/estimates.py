@@ -27,7 +27,7 @@ POWER = 0.8
 
 
 @dataclass(frozen=True)
-class Estimate:
+class BlockEstimate:
     """A figure and its 95 % interval."""
 
     value: float | None
@@ -39,11 +39,11 @@ class Estimate:
     """Number of blocks that it is over."""
 
 
-NOTHING = Estimate(None, None, None, 0)
+NOTHING = BlockEstimate(None, None, None, 0)
 
 
 @dataclass(frozen=True)
-class Error:
+class StandardError:
     """The standard error of a figure."""
 
     size: float
@@ -66,7 +66,7 @@ def design(blocks: int, overlap: int, seed: int) -> tuple[Resampling, Floats] | 
     return None if found is None else (found, found.counts(blocks))
 
 
-def standard_error(part: Floats, whole: Floats, overlap: int, seed: int) -> Error | None:
+def standard_error(part: Floats, whole: Floats, overlap: int, seed: int) -> StandardError | None:
     """Standard error of the sum of ``part`` over that of ``whole``, each float64[blocks]; None of too few blocks."""
     drawn = design(len(whole), overlap, seed)
     if drawn is None:
@@ -78,14 +78,14 @@ def standard_error(part: Floats, whole: Floats, overlap: int, seed: int) -> Erro
     # Of equal ratios, sums in another order differ by rounding.
     spread = float(np.std((counts @ part) / below, ddof=1))
     floor = 1e-12 * float(np.abs(part).sum() / whole.sum())
-    return Error(found.scale * spread if spread > floor else 0.0, found.freedom, found.reach)
+    return StandardError(found.scale * spread if spread > floor else 0.0, found.freedom, found.reach)
 
 
-def ratio(part: Floats, whole: Floats, overlap: int, seed: int, *, lost: bool = False) -> Estimate:
+def ratio(part: Floats, whole: Floats, overlap: int, seed: int, *, lost: bool = False) -> BlockEstimate:
     """The sum of ``part`` over that of ``whole``, each float64[blocks] in order of time, and its interval.
 
     Args:
-        part: what is divided.
+        part: what is divided, such as sums of losses.
         whole: what it is divided by, at least 0; blocks where it is 0 have nothing to say.
         overlap: least number of neighbouring blocks that are drawn together.
         seed: seed of the replicates.
@@ -101,6 +101,6 @@ def ratio(part: Floats, whole: Floats, overlap: int, seed: int, *, lost: bool = 
     value = 1.0 - value if lost else value
     error = standard_error(part, whole, overlap, seed)
     if error is None:
-        return Estimate(value, None, None, len(whole))
+        return BlockEstimate(value, None, None, len(whole))
     half = error.reach * error.size
-    return Estimate(value, value - half, value + half, len(whole))
+    return BlockEstimate(value, value - half, value + half, len(whole))

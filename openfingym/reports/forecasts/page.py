@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from openfingym.kinds.plots.plot import LinePlot, PlotCurve
-from openfingym.reports.charts import Scale, axes, shown
-from openfingym.reports.forecasts.calibration import Calibration
+from openfingym.reports.charts import Scale, shown
 from openfingym.reports.forecasts.columns import Forecaster
-from openfingym.reports.forecasts.estimates import Estimate
-from openfingym.reports.forecasts.report import ForecastReport, Row, Track
-from openfingym.reports.forecasts.standings import Pair, Standing
-from openfingym.reports.page import document, kind_notice, macro
-from openfingym.reports.plots import drawing
+from openfingym.reports.forecasts.drawings import diagrams, skill_by_week
+from openfingym.reports.forecasts.estimates import BlockEstimate
+from openfingym.reports.forecasts.report import ForecasterRow, ForecastReport, Track
+from openfingym.reports.forecasts.standings import ForecasterPair, ForecasterStanding
+from openfingym.reports.page import document, kind_notice
 from openfingym.version import __version__
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
-TEMPLATE = "forecasts/figures.html.jinja"
-MOST_DRAWN = 8
-"""Forecasters that are drawn by week and in reliability diagrams: the best."""
-LARGEST_DOT = 14.0
-"""Radius in pixels of the dot of a bin that holds all forecasts."""
 KINDS = {"real": "Real questions.", "simulated": "SIMULATED questions: their truths are made up, not observed."}
 TITLES = {
     "events": ("Probabilities of events", "Loss: Brier score, 0 to 1; 0.25 is always saying one half."),
@@ -41,7 +29,7 @@ TINTS = (0.02, 0.1, 0.25, 0.5)
 """Sizes of a skill from which a cell is tinted more strongly."""
 
 
-class Branch(NamedTuple):
+class LeaderboardRow(NamedTuple):
     """A forecaster on the leaderboard; positions are percents from the left."""
 
     rank: str
@@ -51,17 +39,6 @@ class Branch(NamedTuple):
     low: str
     high: str
     dot: str
-    said: str
-
-
-class Dot(NamedTuple):
-    """A bin of a reliability diagram; positions are percents."""
-
-    x: str
-    y: str
-    low: str
-    high: str
-    radius: str
     said: str
 
 
@@ -94,12 +71,10 @@ def labels(track: Track) -> dict[Forecaster, str]:
 
 
 def _facts(report: ForecastReport) -> dict[str, str]:
-    backed = "" if report.receipts is None else f"{report.receipts:,} of {report.forecasts:,} forecasts have one"
     return {
         "Forecasts": f"{report.forecasts:,}" + (f", {report.attempts:,} of them repeated" if report.attempts else ""),
         "Questions": f"{report.questions:,}, scored",
         "Forecasters": f"{report.forecasters:,}",
-        "Receipts": backed,
         "Only": "; ".join(f"{name} {' or '.join(wanted)}" for name, wanted in report.where.items()),
         "OpenFinGym": __version__,
     }
@@ -122,8 +97,8 @@ def _track(track: Track) -> dict[str, object]:
         "groups": [_board(group, names) for group in track.groups],
         "unranked": track.unranked,
         "figures": _figures(track, ranked, names),
-        "reliability": _diagrams(ranked, names),
-        "weeks": _weeks(track, order, names),
+        "reliability": diagrams(ranked, names),
+        "weeks": skill_by_week(track, order, names),
         "slices": [table for dimension in DIMENSIONS if (table := _slices(track, dimension, order, names)) is not None],
         "pairs": [_pair(pair, names) for pair in track.pairs],
         "entered": sorted(entered.items()),
@@ -137,7 +112,7 @@ def blocks_text(track: Track) -> str:
     return f"{count} round{'s' * (count != 1)} or week{'s' * (count != 1)}"
 
 
-def _board(group: Sequence[Standing], names: Mapping[Forecaster, str]) -> dict[str, object]:
+def _board(group: Sequence[ForecasterStanding], names: Mapping[Forecaster, str]) -> dict[str, object]:
     ends = [
         end for one in group for end in (one.adjusted.value, one.adjusted.low, one.adjusted.high) if end is not None
     ]
@@ -152,7 +127,7 @@ def _board(group: Sequence[Standing], names: Mapping[Forecaster, str]) -> dict[s
         low, high, value = one.adjusted.low, one.adjusted.high, one.adjusted.value or 0.0
         asked = f"{one.asked:,} questions asked, {one.adjusted.blocks} rounds or weeks"
         branches.append(
-            Branch(
+            LeaderboardRow(
                 rank,
                 names[one.forecaster],
                 f"{value:.4f}",
@@ -167,10 +142,10 @@ def _board(group: Sequence[Standing], names: Mapping[Forecaster, str]) -> dict[s
     return {"branches": branches, "ruler": [(across(tick), shown(tick, "", step)) for tick in ticks]}
 
 
-def _figures(track: Track, rows: Sequence[Row], names: Mapping[Forecaster, str]) -> dict[str, object]:
+def _figures(track: Track, rows: Sequence[ForecasterRow], names: Mapping[Forecaster, str]) -> dict[str, object]:
     """The figures of each forecaster, without the columns that have none."""
     asked = {one.forecaster: one.asked for group in track.groups for one in group}
-    columns: list[tuple[str, Callable[[Row], tuple[str, str]]]] = [
+    columns: list[tuple[str, Callable[[ForecasterRow], tuple[str, str]]]] = [
         ("mean loss", lambda row: _estimated(row.loss, "{:.4f}")),
         ("skill", lambda row: _estimated(row.skill, "{:+.3f}")),
         ("skill against the market", lambda row: _estimated(row.market_skill, "{:+.3f}")),
@@ -189,7 +164,7 @@ def _figures(track: Track, rows: Sequence[Row], names: Mapping[Forecaster, str])
     }
 
 
-def _estimated(found: Estimate, form: str) -> tuple[str, str]:
+def _estimated(found: BlockEstimate, form: str) -> tuple[str, str]:
     if found.value is None:
         return "", ""
     ends = "" if found.low is None or found.high is None else f"{form.format(found.low)} to {form.format(found.high)}"
@@ -200,74 +175,16 @@ def _plain(value: float | None, form: str, under: str = "") -> tuple[str, str]:
     return ("", "") if value is None else (form.format(value), under)
 
 
-def _calibration_error(row: Row) -> tuple[str, str]:
+def _calibration_error(row: ForecasterRow) -> tuple[str, str]:
     found = row.calibration
     return ("", "") if found is None else (f"{found.ece:.3f}", f"{found.by_chance:.3f} by chance")
 
 
-def _coverage(row: Row) -> tuple[str, str]:
+def _coverage(row: ForecasterRow) -> tuple[str, str]:
     found = row.interval
     if found is None:
         return "", ""
     return f"{found.coverage:.1%}", f"of {found.nominal:.0%}, width {found.width:.3g}"
-
-
-def _diagrams(rows: Sequence[Row], names: Mapping[Forecaster, str]) -> list[Markup]:
-    return [
-        _diagram(names[row.forecaster], row.calibration, number)
-        for number, row in enumerate([one for one in rows if one.calibration is not None][:MOST_DRAWN])
-        if row.calibration is not None
-    ]
-
-
-def _diagram(name: str, found: Calibration, number: int) -> Markup:
-    total = sum(one.count for one in found.bins if one is not None)
-    scale = Scale(0.0, 1.0)
-    dots = [
-        Dot(
-            f"{100.0 * one.forecast:.2f}%",
-            f"{scale.percent(one.frequency):.2f}%",
-            f"{scale.percent(one.low):.2f}%",
-            f"{scale.percent(one.high):.2f}%",
-            f"{max(2.0, LARGEST_DOT * math.sqrt(one.count / total)):.1f}",
-            f"{one.count:,.0f} forecasts of {one.forecast:.0%} on average: {one.frequency:.0%} happened "
-            f"({one.low:.0%} to {one.high:.0%})",
-        )
-        for one in found.bins
-        if one is not None
-    ]
-    spoken = f"Reliability of {name}. " + "; ".join(dot.said for dot in dots)
-    ticks = [(25.0 * part, f"{25 * part}%") for part in range(5)]
-    note = f"{total:,.0f} forecasts, ECE {found.ece:.3f} ({found.by_chance:.3f} by chance)"
-    return macro(
-        TEMPLATE,
-        "reliability",
-        title=name,
-        note=note,
-        tone=f"s{number}",
-        axes=axes(scale, "%", ticks, spoken),
-        dots=dots,
-    )
-
-
-def _weeks(track: Track, order: Sequence[Forecaster], names: Mapping[Forecaster, str]) -> Markup | None:
-    """Skill by week of the best; None of a single week."""
-    found = {
-        (one.forecaster, one.value): one.figures.skill
-        for one in track.slices
-        if one.dimension == "week" and one.value[:4].isdigit() and one.figures.skill is not None
-    }
-    weeks = sorted({week for _, week in found})
-    if len(weeks) < 2:
-        return None
-    days = np.array([date.fromisocalendar(int(week[:4]), int(week[6:]), 1) for week in weeks], dtype="datetime64[ns]")
-    curves = tuple(
-        PlotCurve(names[who], np.array([found.get((who, week)) for week in weeks], dtype=np.float64), number)
-        for number, who in enumerate(order[:MOST_DRAWN])
-    )
-    return drawing(
-        LinePlot("Skill by week of the deadline", days, curves, note="1 less the loss over the naive one's.")
-    )
 
 
 def _slices(
@@ -302,7 +219,7 @@ def _slices(
     }
 
 
-def _pair(pair: Pair, names: Mapping[Forecaster, str]) -> tuple[str, ...]:
+def _pair(pair: ForecasterPair, names: Mapping[Forecaster, str]) -> tuple[str, ...]:
     swapped = pair.difference > 0.0
     better, worse = (pair.b, pair.a) if swapped else (pair.a, pair.b)
     ends = ""

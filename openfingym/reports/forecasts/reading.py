@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.errors import StoreError, UsageError
-from openfingym.reports.forecasts.columns import Coded, Forecaster, Forecasts, Questions
+from openfingym.reports.forecasts.columns import Coded, Forecaster, Forecasts, ScoredQuestions
 
 if TYPE_CHECKING:
     import sqlite3
@@ -155,14 +155,14 @@ def _matrix(rows: Iterable[tuple[float, ...]], columns: int) -> Floats:
     return np.fromiter(itertools.chain.from_iterable(rows), dtype=np.float64).reshape(-1, columns)
 
 
-def _questions(columns: Sequence[Sequence[Any]]) -> Questions:
+def _questions(columns: Sequence[Sequence[Any]]) -> ScoredQuestions:
     simulated, deadline, evaluation, value, level, category, market, name, form = columns
     deadline_ns, evaluation_ns = (np.array(moments, dtype=np.int64) for moments in (deadline, evaluation))
     horizon = np.searchsorted([hours * _HOUR_NS for hours, _ in HORIZONS], evaluation_ns - deadline_ns)
     # The first of January 1970 was a Thursday.
     monday = (deadline_ns // _DAY_NS + 3) // 7 * 7 - 3
     weeks, week = np.unique(monday, return_inverse=True)
-    return Questions(
+    return ScoredQuestions(
         Coded.of(form),
         Coded.of(category),
         Coded.of(market),
@@ -183,7 +183,7 @@ def _week(day: int) -> str:
 
 
 def _forecasts(
-    questions: Questions,
+    questions: ScoredQuestions,
     ids: Sequence[int],
     last: int,
     forecasters: Sequence[tuple[Any, ...]],

@@ -13,10 +13,10 @@ import numpy as np
 from openfingym.reports.forecasts.calibration import Calibration, calibrations
 from openfingym.reports.forecasts.columns import Forecaster, Forecasts
 from openfingym.reports.forecasts.difficulty import components, normal_equations
-from openfingym.reports.forecasts.estimates import NOTHING, Estimate, ratio
+from openfingym.reports.forecasts.estimates import NOTHING, BlockEstimate, ratio
 from openfingym.reports.forecasts.figures import Figures, Slice, figures_of, slices_of
 from openfingym.reports.forecasts.reading import TRACKS, Where, attempt_weights, read_forecasts
-from openfingym.reports.forecasts.standings import Pair, Standing, pairs_of, standings_of
+from openfingym.reports.forecasts.standings import ForecasterPair, ForecasterStanding, pairs_of, standings_of
 from openfingym.reports.forecasts.sums import SMALLEST, Sums, blocks_of, sums_of
 from openfingym.reports.statistics import FEWEST_UNITS
 from openfingym.version import __version__
@@ -46,18 +46,18 @@ class IntervalFigures:
 
 
 @dataclass(frozen=True)
-class Row:
+class ForecasterRow:
     """One forecaster in a track."""
 
     forecaster: Forecaster
     entries: int
     """Names in this track under its principal; the best of many is good by chance."""
     figures: Figures
-    loss: Estimate
+    loss: BlockEstimate
     """The figures again, with intervals of those who are ranked."""
-    skill: Estimate
-    market_skill: Estimate
-    price_weight: Estimate
+    skill: BlockEstimate
+    market_skill: BlockEstimate
+    price_weight: BlockEstimate
     """Weight b of the forecast p in the best mixture m + b (p - m) with the price m that the market showed, by least
     squares. 0: it adds nothing to the price; an interval above 0: it knows something that the price does not."""
     calibration: Calibration | None
@@ -78,11 +78,11 @@ class Track:
     """Rounds, and weeks of questions of none, in order of time."""
     overlap: int
     """Neighbouring blocks that are drawn together, since a typical question is open so long."""
-    rows: tuple[Row, ...]
+    rows: tuple[ForecasterRow, ...]
     """By mean loss."""
-    groups: tuple[tuple[Standing, ...], ...]
+    groups: tuple[tuple[ForecasterStanding, ...], ...]
     """Ranks of the forecasters that common questions connect; those of different groups cannot be compared."""
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ForecasterPair, ...]
     unranked: int
     """Forecasters who answered less than those who are ranked."""
     slices: tuple[Slice, ...]
@@ -99,8 +99,6 @@ class ForecastReport:
     forecasters: int
     attempts: int
     """Forecasts beyond one of a question and forecaster, which count together as one."""
-    receipts: int | None
-    """Forecasts that a receipt backs; None where nobody counted them."""
     where: dict[str, list[str]]
     seed: int
 
@@ -120,16 +118,13 @@ class ForecastReport:
         return render(self)
 
 
-def forecast_report(
-    ledger: Path, *, where: Where | None = None, receipts: int | None = None, seed: int = 0
-) -> ForecastReport:
+def forecast_report(ledger: Path, *, where: Where | None = None, seed: int = 0) -> ForecastReport:
     """Report on the scored forecasts of a ledger.
 
     Args:
         ledger: a verifier's state folder, or its ``ledger.db``; it is only read.
         where: which forecasts, by ``category``, ``market``, ``round``, ``provider``, ``form``, ``clock``, ``agent``,
             ``version`` or ``principal``: a name or several, in which ``*`` and ``?`` stand for anything.
-        receipts: how many of them a receipt backs, which is shown.
         seed: seed of the bootstrap; the same ledger and seed give the same report.
 
     Raises:
@@ -157,7 +152,6 @@ def forecast_report(
         len(np.unique(found.question)),
         len(np.unique(found.forecaster)),
         round(found.count - float(found.weight.sum())),
-        receipts,
         {name: [one] if isinstance(one, str) else list(one) for name, one in (where or {}).items()},
         seed,
     )
@@ -203,7 +197,7 @@ def _track(kind: str, name: str, found: Forecasts, attended: NDArray[np.bool_], 
         figures = whole[place]
         assert figures is not None
         rows.append(
-            Row(
+            ForecasterRow(
                 who_is,
                 entries[who_is.principal],
                 figures,
@@ -228,14 +222,14 @@ def _track(kind: str, name: str, found: Forecasts, attended: NDArray[np.bool_], 
     )
 
 
-def _point(value: float | None) -> Estimate:
+def _point(value: float | None) -> BlockEstimate:
     """A figure without an interval."""
-    return NOTHING if value is None else Estimate(value, None, None, 0)
+    return NOTHING if value is None else BlockEstimate(value, None, None, 0)
 
 
 def _estimates(
     sums: Sums, place: int, blocks: int, overlap: int, seed: int
-) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+) -> tuple[BlockEstimate, BlockEstimate, BlockEstimate, BlockEstimate]:
     """Mean loss, skill, skill against the market and weight beside its price of one forecaster, with intervals."""
     mine = sums.forecaster == place
     block = sums.codes("block")[mine]

@@ -13,7 +13,7 @@ import numpy as np
 from openfingym.errors import UsageError
 from openfingym.metrics.significance import diebold_mariano
 from openfingym.reports.forecasts.difficulty import Normal, adjusted, drawn
-from openfingym.reports.forecasts.estimates import Estimate, design, standard_error
+from openfingym.reports.forecasts.estimates import BlockEstimate, design, standard_error
 from openfingym.reports.statistics import FEWEST_UNITS, holm
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Verdict = Literal["better", "worse", "no difference", "too few"]
 
 
 @dataclass(frozen=True)
-class Pair:
+class ForecasterPair:
     """Forecaster ``a`` against ``b``, on the questions that both were asked."""
 
     a: Forecaster
@@ -54,7 +54,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ForecasterStanding:
     """A forecaster's place among those that it is connected with by common questions."""
 
     forecaster: Forecaster
@@ -62,7 +62,7 @@ class Standing:
     """Place of the first of those it is tied with; None of too few blocks."""
     tied: bool
     """Whether others have the same rank."""
-    adjusted: Estimate
+    adjusted: BlockEstimate
     """What it would lose on all of their questions."""
     asked: int
     """Questions that it answered, and those that it left out in rounds it took part in."""
@@ -70,7 +70,7 @@ class Standing:
 
 def pairs_of(
     names: Sequence[Forecaster], equations: Normal, overlap: int, seed: int, level: float = SIGNIFICANT
-) -> list[Pair]:
+) -> list[ForecasterPair]:
     """Compare every two forecasters that were asked a common question.
 
     The series of a pair is, for each block, its part in the mean difference of losses: T times the sum over the block's
@@ -78,7 +78,7 @@ def pairs_of(
 
     Args:
         names: the forecasters of the equations.
-        equations: of one component.
+        equations: the normal equations of one component.
         overlap: blocks within which questions overlap, the horizon of the test.
         seed: seed of the bootstrap.
         level: adjusted p-values below it decide.
@@ -101,7 +101,7 @@ def pairs_of(
         if adjusted_p is not None:
             verdict = "no difference" if adjusted_p >= level else "better" if difference < 0.0 else "worse"
         pairs.append(
-            Pair(
+            ForecasterPair(
                 names[a],
                 names[b],
                 round(float(whole.sum())),
@@ -137,8 +137,8 @@ def _test(part: Floats, whole: Floats, overlap: int) -> tuple[float, float] | No
 
 
 def standings_of(
-    names: Sequence[Forecaster], equations: Normal, pairs: Sequence[Pair], overlap: int, seed: int
-) -> list[Standing]:
+    names: Sequence[Forecaster], equations: Normal, pairs: Sequence[ForecasterPair], overlap: int, seed: int
+) -> list[ForecasterStanding]:
     """The order of forecasters of one component, by their adjusted losses.
 
     Whoever cannot be told from the first of a rank has that rank too; the first who can begins the next, which counts
@@ -163,7 +163,7 @@ def standings_of(
                 ranks[place] = ranks[leader]
     shared = list(ranks.values())
     found = [
-        Standing(
+        ForecasterStanding(
             names[place],
             ranks.get(place),
             shared.count(ranks[place]) > 1 if place in ranks else False,
@@ -175,19 +175,21 @@ def standings_of(
     return sorted(found, key=lambda one: one.rank is None)
 
 
-def _intervals(equations: Normal, losses: Floats, blocks: NDArray[np.intp], overlap: int, seed: int) -> list[Estimate]:
+def _intervals(
+    equations: Normal, losses: Floats, blocks: NDArray[np.intp], overlap: int, seed: int
+) -> list[BlockEstimate]:
     """Adjusted losses with the intervals of fits to replicates."""
     resampling = design(len(equations.loss), overlap, seed)
     if resampling is None:
-        return [Estimate(float(loss), None, None, int(n)) for loss, n in zip(losses, blocks, strict=True)]
+        return [BlockEstimate(float(loss), None, None, int(n)) for loss, n in zip(losses, blocks, strict=True)]
     found, counts = resampling
     replicates = adjusted(drawn(equations, counts))
     estimates = []
     for loss, values, n in zip(losses, replicates.T, blocks, strict=True):
         known = values[np.isfinite(values)]
         if n < FEWEST_UNITS or len(known) < (1.0 - REFUSED_SHARE) * len(values):
-            estimates.append(Estimate(float(loss), None, None, int(n)))
+            estimates.append(BlockEstimate(float(loss), None, None, int(n)))
         else:
             half = found.reach * found.scale * float(known.std(ddof=1))
-            estimates.append(Estimate(float(loss), float(loss) - half, float(loss) + half, int(n)))
+            estimates.append(BlockEstimate(float(loss), float(loss) - half, float(loss) + half, int(n)))
     return estimates

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.reports.forecasts.columns import Coded, Forecasts, Questions
+    from openfingym.reports.forecasts.columns import Coded, Forecasts, ScoredQuestions
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.integer[Any]]
@@ -28,7 +28,7 @@ DIMENSIONS = ("category", "market", "horizon", "week")
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class QuestionBlocks:
     """The blocks that questions are in, in order of time."""
 
     names: tuple[str, ...]
@@ -76,7 +76,7 @@ class Sums:
         return column
 
 
-def blocks_of(questions: Questions) -> Blocks:
+def blocks_of(questions: ScoredQuestions) -> QuestionBlocks:
     """The blocks of questions."""
     in_round = np.array([bool(name) for name in questions.round.names], dtype=np.bool_)[questions.round.codes]
     found = np.where(in_round, questions.round.codes, len(questions.round.names) + questions.week.codes)
@@ -89,10 +89,10 @@ def blocks_of(questions: Questions) -> Blocks:
     reached = np.searchsorted(begin[order], questions.evaluation_ns) - codes
     overlap = max(1, int(np.median(reached))) if len(codes) else 1
     rounds = np.where(kept < len(questions.round.names), kept, -1)[order]
-    return Blocks(tuple(names[kept[one]] for one in order), codes, rounds, overlap)
+    return QuestionBlocks(tuple(names[kept[one]] for one in order), codes, rounds, overlap)
 
 
-def sums_of(found: Forecasts, blocks: Blocks) -> Sums:
+def sums_of(found: Forecasts, blocks: QuestionBlocks) -> Sums:
     """Add up forecasts."""
     asked = found.questions
     coded = (asked.category, asked.market, asked.horizon, asked.week)
@@ -146,7 +146,7 @@ def is_event(found: Forecasts) -> NDArray[np.bool_]:
     return np.asarray(probability[form.codes[found.question]] if len(form.names) else np.zeros(found.count, np.bool_))
 
 
-def _strata(coded: list[Coded | Blocks], questions: int) -> tuple[Places, Places]:
+def _strata(coded: list[Coded | QuestionBlocks], questions: int) -> tuple[Places, Places]:
     """The combinations of codes that there are, and which each question has."""
     key = np.zeros(questions, dtype=np.int64)
     for one in coded:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.rounds.desk import Desk
+from openfingym.rounds.ledger import LedgerClient
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 
@@ -19,9 +19,9 @@ def verifier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVerif
 
 
 @pytest.fixture
-def desk(verifier: EmbeddedVerifier) -> Iterator[Desk]:
+def ledger(verifier: EmbeddedVerifier) -> Iterator[LedgerClient]:
     with VerifierClient(uds=verifier.uds, admin_token=verifier.admin_token) as client:
-        yield Desk(client)
+        yield LedgerClient(client)
 
 
 @pytest.fixture(autouse=True)

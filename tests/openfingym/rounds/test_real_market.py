@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from openfingym.rounds.book import Book
-from openfingym.rounds.desk import Desk
+from openfingym.rounds.ledger import LedgerClient
 from openfingym.rounds.tick import tick
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
@@ -83,7 +83,7 @@ def test_what_is_asked_is_above_the_price_that_the_venue_shows(
         EmbeddedVerifier.start([], tmp_path / "state") as verifier,
         VerifierClient(uds=verifier.uds, admin_token=verifier.admin_token) as client,
     ):
-        found = tick(book, Desk(client), None)
+        found = tick(book, LedgerClient(client), None)
         asked = {row["question"]["form"]: row["question"] for row in client.questions.list()}
         made = {
             (one["agent"], one["question"].rpartition("-")[2]): one["answer"] for one in client.questions.forecasts()

@@ -22,8 +22,8 @@ from openfingym.errors import UsageError
 from openfingym.questions import moment_ns
 from openfingym.receipts.checkpoint import unsigned
 from openfingym.rounds.book import Book
-from openfingym.rounds.desk import Desk
 from openfingym.rounds.generator import round_name
+from openfingym.rounds.ledger import LedgerClient
 from openfingym.rounds.status import status
 from openfingym.rounds.tick import CHECKPOINT, CLOSED, MISSED, REPORT, Ticked, tick
 from openfingym_verifier.embedded import EmbeddedVerifier
@@ -50,31 +50,31 @@ def begin(folder: Path, *, sources: str | None = None, timezone: str = "Asia/Sin
     return Book.begin(path, time.time_ns())
 
 
-def ticked(book: Book, desk: Desk, now: int | str | None = None) -> Ticked:
+def ticked(book: Book, ledger: LedgerClient, now: int | str | None = None) -> Ticked:
     moment = moment_ns(now) if isinstance(now, str) else now
-    return tick(book, desk, lambda times, at: book.write(times.week, REPORT, {"at": at}), moment)
+    return tick(book, ledger, lambda times, at: book.write(times.week, REPORT, {"at": at}), moment)
 
 
-def asked(book: Book, desk: Desk, until_ns: int) -> set[str]:
+def asked(book: Book, ledger: LedgerClient, until_ns: int) -> set[str]:
     """Weeks that have questions."""
     weeks = [one.week for one in book.series.schedule.rounds(book.series.zone, book.since_ns, until_ns)]
-    return {week for week in weeks if desk.questions(round_name(book.series.name, week))}
+    return {week for week in weeks if ledger.questions(round_name(book.series.name, week))}
 
 
 def deeds(found: Ticked) -> list[tuple[str, str]]:
     return [(one.what, one.week) for one in found.deeds]
 
 
-def test_a_round_from_its_generation_to_its_report(tmp_path: Path, desk: Desk) -> None:
+def test_a_round_from_its_generation_to_its_report(tmp_path: Path, ledger: LedgerClient) -> None:
     book = begin(tmp_path)
 
-    assert ticked(book, desk, "2026-10-28T23:59:59Z").deeds == []
-    assert deeds(ticked(book, desk, "2026-10-29T00:00:00Z")) == [("generated", "2026-W44"), ("entered", "2026-W44")]
-    assert deeds(ticked(book, desk, "2026-11-01T15:58:59Z")) == []
-    assert deeds(ticked(book, desk, "2026-11-01T15:59:00Z")) == [("closed", "2026-W44")]
-    assert deeds(ticked(book, desk, "2026-11-02T01:00:00Z")) == [("resolved", "")]
-    assert deeds(ticked(book, desk, "2026-11-02T04:00:00Z")) == [("published", "2026-W44")]
-    [question] = desk.questions(f"{book.series.name}/2026-W44")
+    assert ticked(book, ledger, "2026-10-28T23:59:59Z").deeds == []
+    assert deeds(ticked(book, ledger, "2026-10-29T00:00:00Z")) == [("generated", "2026-W44"), ("entered", "2026-W44")]
+    assert deeds(ticked(book, ledger, "2026-11-01T15:58:59Z")) == []
+    assert deeds(ticked(book, ledger, "2026-11-01T15:59:00Z")) == [("closed", "2026-W44")]
+    assert deeds(ticked(book, ledger, "2026-11-02T01:00:00Z")) == [("resolved", "")]
+    assert deeds(ticked(book, ledger, "2026-11-02T04:00:00Z")) == [("published", "2026-W44")]
+    [question] = ledger.questions(f"{book.series.name}/2026-W44")
     assert question.state == "scored"
     assert question.forecasts == 2
     closed = json.loads((book.folder / "2026-W44" / CLOSED).read_text())
@@ -82,36 +82,36 @@ def test_a_round_from_its_generation_to_its_report(tmp_path: Path, desk: Desk) -
     assert unsigned((book.folder / "2026-W44" / CHECKPOINT).read_text()).size > 3
 
 
-def test_a_tick_that_is_repeated_does_nothing(tmp_path: Path, desk: Desk) -> None:
+def test_a_tick_that_is_repeated_does_nothing(tmp_path: Path, ledger: LedgerClient) -> None:
     book = begin(tmp_path)
-    first = ticked(book, desk, "2026-11-19T12:00:00Z")
+    first = ticked(book, ledger, "2026-11-19T12:00:00Z")
 
     assert [week for what, week in deeds(first) if what == "generated"] == [f"2026-W{week}" for week in range(44, 48)]
-    assert ticked(book, desk, "2026-11-19T12:00:00Z").deeds == []
-    assert ticked(book, desk).deeds == []
+    assert ticked(book, ledger, "2026-11-19T12:00:00Z").deeds == []
+    assert ticked(book, ledger).deeds == []
     with pytest.raises(UsageError, match="stands at 2026-11-19T12:00:00Z already, and never goes back"):
-        ticked(book, desk, "2026-11-19T11:59:59Z")
+        ticked(book, ledger, "2026-11-19T11:59:59Z")
 
 
-def test_a_lost_folder_is_written_anew_from_the_ledger(tmp_path: Path, desk: Desk) -> None:
+def test_a_lost_folder_is_written_anew_from_the_ledger(tmp_path: Path, ledger: LedgerClient) -> None:
     book = begin(tmp_path)
-    ticked(book, desk, "2026-11-06T00:00:00Z")
+    ticked(book, ledger, "2026-11-06T00:00:00Z")
     for path in book.folder.glob("2026-W*/*"):
         path.unlink()
 
-    again = deeds(ticked(book, desk))
+    again = deeds(ticked(book, ledger))
 
     assert again == [("closed", "2026-W44"), ("entered", "2026-W45"), ("published", "2026-W44")]
-    assert [one.forecasts for one in desk.questions(f"{book.series.name}/2026-W45")] == [2]
+    assert [one.forecasts for one in ledger.questions(f"{book.series.name}/2026-W45")] == [2]
 
 
-def test_a_round_whose_deadline_has_passed_is_missed(tmp_path: Path, desk: Desk) -> None:
+def test_a_round_whose_deadline_has_passed_is_missed(tmp_path: Path, ledger: LedgerClient) -> None:
     book = begin(tmp_path)
-    ticked(book, desk, "2026-10-29T00:00:00Z")
+    ticked(book, ledger, "2026-10-29T00:00:00Z")
     # As the real clock, which waits for no tick.
-    desk.advance(book.series.clock_name, moment_ns("2026-11-13T00:00:00Z"))
+    ledger.advance(book.series.clock_name, moment_ns("2026-11-13T00:00:00Z"))
 
-    found = ticked(book, desk)
+    found = ticked(book, ledger)
 
     assert deeds(found)[:4] == [
         ("closed", "2026-W44"),
@@ -119,10 +119,10 @@ def test_a_round_whose_deadline_has_passed_is_missed(tmp_path: Path, desk: Desk)
         ("generated", "2026-W46"),
         ("entered", "2026-W46"),
     ]
-    assert asked(book, desk, found.now_ns) == {"2026-W44", "2026-W46"}
-    [late] = desk.questions(f"{book.series.name}/2026-W46")
+    assert asked(book, ledger, found.now_ns) == {"2026-W44", "2026-W46"}
+    [late] = ledger.questions(f"{book.series.name}/2026-W46")
     assert late.question.generated_ns == found.now_ns  # and not when it should have been
-    assert [one.state for one in status(book, desk).rounds] == ["settled", "missed", "open"]
+    assert [one.state for one in status(book, ledger).rounds] == ["settled", "missed", "open"]
 
 
 @settings(
@@ -132,24 +132,26 @@ def test_a_round_whose_deadline_has_passed_is_missed(tmp_path: Path, desk: Desk)
     zone=st.sampled_from(["Asia/Singapore", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia"]),
     steps=st.lists(st.tuples(st.integers(0, 24 * 12), st.booleans()), min_size=1, max_size=6),
 )
-def test_whatever_ticks_came_when(tmp_path: Path, desk: Desk, zone: str, steps: list[tuple[int, bool]]) -> None:
+def test_whatever_ticks_came_when(
+    tmp_path: Path, ledger: LedgerClient, zone: str, steps: list[tuple[int, bool]]
+) -> None:
     """Each step lets some hours pass, in which the clock runs without ticks, or is moved by one."""
     book = begin(tmp_path, timezone=zone)
-    now = desk.advance(book.series.clock_name, book.since_ns)
+    now = ledger.advance(book.series.clock_name, book.since_ns)
     covered: list[tuple[int, int]] = []
     for hours, moved in steps:
         before, now = now, now + hours * HOUR
         if moved:
-            ticked(book, desk, now)
+            ticked(book, ledger, now)
         else:
-            desk.advance(book.series.clock_name, now)
-            ticked(book, desk)
+            ledger.advance(book.series.clock_name, now)
+            ticked(book, ledger)
         covered.append((before if moved else now, now))
 
     for one in book.series.schedule.rounds(ZoneInfo(zone), book.since_ns, now):
         # Generated if and only if a tick came between generation and deadline; moving ticks come all the time.
         generated = any(first < one.deadline_ns and one.generated_ns <= last for first, last in covered)
-        questions = desk.questions(round_name(book.series.name, one.week))
+        questions = ledger.questions(round_name(book.series.name, one.week))
         assert len(questions) == generated
         assert book.has(one.week, MISSED) == (not generated and now >= one.deadline_ns)
         for found in questions:
@@ -158,11 +160,11 @@ def test_whatever_ticks_came_when(tmp_path: Path, desk: Desk, zone: str, steps: 
             assert found.forecasts == 2
 
 
-def test_two_ticks_at_once_do_everything_once(tmp_path: Path, desk: Desk) -> None:
+def test_two_ticks_at_once_do_everything_once(tmp_path: Path, ledger: LedgerClient) -> None:
     book = begin(tmp_path)
     found: list[Ticked] = []
     threads = [
-        threading.Thread(target=lambda: found.append(ticked(Book(book.folder), desk, "2026-11-12T12:00:00Z")))
+        threading.Thread(target=lambda: found.append(ticked(Book(book.folder), ledger, "2026-11-12T12:00:00Z")))
         for _ in range(3)
     ]
     for thread in threads:
@@ -179,7 +181,7 @@ import itertools, os, signal, sys
 from pathlib import Path
 from openfingym.files import whole
 from openfingym.rounds.book import Book
-from openfingym.rounds.desk import Desk
+from openfingym.rounds.ledger import LedgerClient
 from openfingym.rounds.tick import tick
 from openfingym.verifiers.client import VerifierClient
 
@@ -201,14 +203,15 @@ VerifierClient.checkpoint = killing(VerifierClient.checkpoint)
 Book.write = killing(Book.write)
 book = Book(Path(sys.argv[1]))
 with VerifierClient(uds=Path(sys.argv[2]), admin_token=sys.stdin.readline().strip()) as client:
-    tick(book, Desk(client), lambda times, at: book.write(times.week, "report.json", {"at": at}), int(sys.argv[3]))
+    publish = lambda times, at: book.write(times.week, "report.json", {"at": at})
+    tick(book, LedgerClient(client), publish, int(sys.argv[3]))
 """
 
 
-def test_a_tick_may_be_killed_anywhere(tmp_path: Path, desk: Desk, verifier: EmbeddedVerifier) -> None:
+def test_a_tick_may_be_killed_anywhere(tmp_path: Path, ledger: LedgerClient, verifier: EmbeddedVerifier) -> None:
     target = moment_ns("2026-11-09T05:00:00Z")
     whole = begin(tmp_path)
-    ticked(whole, desk, target)
+    ticked(whole, ledger, target)
     wanted = sorted(path.relative_to(whole.folder).as_posix() for path in whole.folder.glob("2026-W*/*"))
 
     killed = 0
@@ -226,9 +229,9 @@ def test_a_tick_may_be_killed_anywhere(tmp_path: Path, desk: Desk, verifier: Emb
     assert killed >= 3
     assert sorted(path.relative_to(book.folder).as_posix() for path in book.folder.glob("2026-W*/*")) == wanted
     for week in ("2026-W44", "2026-W45"):
-        [one] = desk.questions(f"{book.series.name}/{week}")
+        [one] = ledger.questions(f"{book.series.name}/{week}")
         assert (one.state, one.forecasts) == ("scored", 2)
-    assert ticked(book, desk).deeds == []
+    assert ticked(book, ledger).deeds == []
 
 
 TWO = """
@@ -261,36 +264,38 @@ GENERATOR = Away()
 """
 
 
-def test_a_source_that_is_away_is_asked_again_and_holds_nobody_up(tmp_path: Path, desk: Desk) -> None:
+def test_a_source_that_is_away_is_asked_again_and_holds_nobody_up(tmp_path: Path, ledger: LedgerClient) -> None:
     (tmp_path / "away.py").write_text(AWAY)
     book = begin(tmp_path, sources=TWO)
 
-    found = ticked(book, desk, "2026-10-29T00:00:00Z")
+    found = ticked(book, ledger, "2026-10-29T00:00:00Z")
     assert [fault.reason for fault in found.faults] == ["away: the service is away"]
     assert [one.detail for one in found.deeds if one.what == "generated"] == ["1 questions (simulated 1)"]
-    assert status(book, desk).rounds[0].due == ("generate away",)
+    assert status(book, ledger).rounds[0].due == ("generate away",)
 
     (tmp_path / "back").touch()
-    found = ticked(book, desk, "2026-10-30T00:00:00Z")
+    found = ticked(book, ledger, "2026-10-30T00:00:00Z")
     assert not found.faults
     assert [one.detail for one in found.deeds if one.what == "generated"] == ["1 questions (away 1)"]
 
 
-def test_a_question_without_a_truth_is_void_when_the_series_has_waited_enough(tmp_path: Path, desk: Desk) -> None:
+def test_a_question_without_a_truth_is_void_when_the_series_has_waited_enough(
+    tmp_path: Path, ledger: LedgerClient
+) -> None:
     (tmp_path / "away.py").write_text(AWAY)
     (tmp_path / "back").touch()
     book = begin(tmp_path, sources=TWO, more="void_after_days = 6\n")
-    ticked(book, desk, "2026-11-08T00:59:59Z")
-    assert {one.state for one in desk.questions(f"{book.series.name}/2026-W44")} == {"scored", "resolvable"}
+    ticked(book, ledger, "2026-11-08T00:59:59Z")
+    assert {one.state for one in ledger.questions(f"{book.series.name}/2026-W44")} == {"scored", "resolvable"}
 
-    found = ticked(book, desk, "2026-11-08T01:00:00Z")
+    found = ticked(book, ledger, "2026-11-08T01:00:00Z")
 
     assert deeds(found)[0] == ("voided", "2026-W44")
-    assert {one.state for one in desk.questions(f"{book.series.name}/2026-W44")} == {"scored", "void"}
-    assert ticked(book, desk).deeds == []
+    assert {one.state for one in ledger.questions(f"{book.series.name}/2026-W44")} == {"scored", "void"}
+    assert ticked(book, ledger).deeds == []
 
 
-def test_the_real_clock_is_nobodys_to_move(tmp_path: Path, desk: Desk) -> None:
+def test_the_real_clock_is_nobodys_to_move(tmp_path: Path, ledger: LedgerClient) -> None:
     """A round of last hour, which is late but not too late, and one of last week, which is."""
     (tmp_path / "away.py").write_text(AWAY)
     (tmp_path / "back").touch()
@@ -307,28 +312,28 @@ def test_the_real_clock_is_nobodys_to_move(tmp_path: Path, desk: Desk) -> None:
     book = Book.begin(path, time.time_ns())
 
     with pytest.raises(UsageError, match="hourly goes by the real clock, which nobody moves"):
-        ticked(book, desk, "2030-01-01T00:00:00Z")
-    found = ticked(book, desk)
+        ticked(book, ledger, "2030-01-01T00:00:00Z")
+    found = ticked(book, ledger)
 
     assert [one.what for one in found.deeds] == ["missed", "generated", "entered"]
     assert abs(found.now_ns - time.time_ns()) < HOUR
-    [one] = desk.questions(f"hourly/{found.deeds[1].week}")
+    [one] = ledger.questions(f"hourly/{found.deeds[1].week}")
     assert one.question.generated_ns == found.now_ns > moment_ns(times["generate"])
     assert one.question.deadline_ns == moment_ns(times["deadline"])
     assert one.forecasts == 1  # naive: no market shows anything
-    assert [one.state for one in status(book, desk).rounds] == ["missed", "open"]
-    assert ticked(book, desk).deeds == []
+    assert [one.state for one in status(book, ledger).rounds] == ["missed", "open"]
+    assert ticked(book, ledger).deeds == []
 
 
-def test_a_changed_definition_keeps_the_rounds_there_were(tmp_path: Path, desk: Desk) -> None:
+def test_a_changed_definition_keeps_the_rounds_there_were(tmp_path: Path, ledger: LedgerClient) -> None:
     book = begin(tmp_path)
-    ticked(book, desk, "2026-10-29T00:00:00Z")
+    ticked(book, ledger, "2026-10-29T00:00:00Z")
     path = tmp_path / f"{book.series.name}.toml"
     path.write_text(path.read_text().replace("Thursday 08:00", "Wednesday 08:00"))
     changed = Book.begin(path, time.time_ns())
 
     # This week's round was generated by the old time, and is not generated again by the new one.
-    found = ticked(changed, desk, "2026-11-04T00:00:00Z")
+    found = ticked(changed, ledger, "2026-11-04T00:00:00Z")
     assert [week for what, week in deeds(found) if what == "generated"] == ["2026-W45"]
     path.write_text(path.read_text().replace('clock = "simulated"', 'clock = "real"'))
     with pytest.raises(UsageError, match="makes up its truths"):
@@ -336,28 +341,32 @@ def test_a_changed_definition_keeps_the_rounds_there_were(tmp_path: Path, desk: 
 
 
 @pytest.mark.parametrize("deadline", ["Friday 23:59", "Wednesday 23:59"])
-def test_a_round_is_closed_at_the_deadline_that_its_questions_have(tmp_path: Path, desk: Desk, deadline: str) -> None:
+def test_a_round_is_closed_at_the_deadline_that_its_questions_have(
+    tmp_path: Path, ledger: LedgerClient, deadline: str
+) -> None:
     book = begin(tmp_path)
-    ticked(book, desk, "2026-10-29T00:00:00Z")
+    ticked(book, ledger, "2026-10-29T00:00:00Z")
     path = tmp_path / f"{book.series.name}.toml"
     path.write_text(path.read_text().replace("Sunday 23:59", deadline))
     changed = Book.begin(path, time.time_ns())
 
     # A checkpoint before the last forecast would prove nothing of it.
-    assert "closed" not in [what for what, _ in deeds(ticked(changed, desk, "2026-11-01T15:58:59Z"))]
-    [one] = desk.questions(round_name(book.series.name, "2026-W44"))
-    desk.forecast(one.question.id, {"probability": 0.9}, agent="last", version="")
-    found = ticked(changed, desk, "2026-11-01T15:59:00Z")
+    assert "closed" not in [what for what, _ in deeds(ticked(changed, ledger, "2026-11-01T15:58:59Z"))]
+    [one] = ledger.questions(round_name(book.series.name, "2026-W44"))
+    ledger.forecast(one.question.id, {"probability": 0.9}, agent="last", version="")
+    found = ticked(changed, ledger, "2026-11-01T15:59:00Z")
     assert (deeds(found), found.faults) == ([("closed", "2026-W44")], [])
     closed = json.loads((changed.folder / "2026-W44" / CLOSED).read_text())
     assert (closed["deadline"], closed["forecasts"]) == ("2026-11-01T15:59:00Z", 3)
-    assert [one.state for one in status(changed, desk).rounds] == ["closed"]
+    assert [one.state for one in status(changed, ledger).rounds] == ["closed"]
 
 
-def test_a_market_that_closes_early_stops_no_round(tmp_path: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_market_that_closes_early_stops_no_round(
+    tmp_path: Path, ledger: LedgerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     book = begin(tmp_path)
-    monkeypatch.setattr(Desk, "shown", lambda *_: {"closed": True})
-    found = ticked(book, desk, "2026-10-29T00:00:00Z")
+    monkeypatch.setattr(LedgerClient, "shown", lambda *_: {"closed": True})
+    found = ticked(book, ledger, "2026-10-29T00:00:00Z")
     assert (deeds(found), found.faults) == ([("generated", "2026-W44")], [])
-    [one] = desk.questions(round_name(book.series.name, "2026-W44"))
+    [one] = ledger.questions(round_name(book.series.name, "2026-W44"))
     assert one.forecasts == 0

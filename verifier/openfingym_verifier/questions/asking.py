@@ -13,7 +13,7 @@ from openfingym.digests import canonical_json
 from openfingym.errors import DataError, OpenFinGymError
 from openfingym.questions import ProviderAnswer, Question
 from openfingym.questions.scoring import check_truth
-from openfingym_verifier.questions.events import Resolution
+from openfingym_verifier.questions.resolution_events import Resolution
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Due:
+class DueQuestion:
     """A question whose provider is to be asked."""
 
     row: int
@@ -42,10 +42,12 @@ class Due:
     """Whether its provider says which print of a figure its truth is, so that there may be a later one."""
 
 
-Found = tuple[Due, ProviderAnswer | OpenFinGymError]
+DueAnswer = tuple[DueQuestion, ProviderAnswer | OpenFinGymError]
 
 
-async def ask(providers: Providers, threads: Executor, name: str, due: Sequence[Due], now_ns: int) -> list[Found]:
+async def ask(
+    providers: Providers, threads: Executor, name: str, due: Sequence[DueQuestion], now_ns: int
+) -> list[DueAnswer]:
     """What a provider says of questions; of each an error where it could not be asked, or said what cannot be."""
 
     def answers() -> object:

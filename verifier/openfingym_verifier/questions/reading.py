@@ -21,7 +21,7 @@ MOST = 1000
 
 
 @dataclass(frozen=True)
-class Known:
+class LedgerQuestion:
     """A question as the ledger knows it, without what changes."""
 
     row: int
@@ -29,13 +29,13 @@ class Known:
     simulated: bool
 
 
-def known(connection: sqlite3.Connection, name: str) -> Known | None:
+def known(connection: sqlite3.Connection, name: str) -> LedgerQuestion | None:
     """A question by its id; None where there is none."""
     row = connection.execute("SELECT id, content, simulated FROM questions WHERE name = ?", (name,)).fetchone()
     return (
         None
         if row is None
-        else Known(row["id"], Question.from_dict(json.loads(row["content"])), bool(row["simulated"]))
+        else LedgerQuestion(row["id"], Question.from_dict(json.loads(row["content"])), bool(row["simulated"]))
     )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from openfingym.questions import Provider, Question
     from openfingym_verifier.questions.clocks import Clocks
     from openfingym_verifier.questions.providers import Providers
-    from openfingym_verifier.questions.reading import Known
+    from openfingym_verifier.questions.reading import LedgerQuestion
     from openfingym_verifier.writer import Writer
 
 FRESH_S = 5.0
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 class _Look:
     """One look at a market."""
 
-    known: Known
+    known: LedgerQuestion
     """A question about it."""
     clock_ns: int
     """The time by that question's clock."""
@@ -72,10 +72,10 @@ class References:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="reference")
         self._looks: dict[object, _Look] = {}
         self._waiting: dict[str, list[_Look]] = {}
-        self._late: dict[asyncio.Future[str | None], list[tuple[Known, int]]] = {}
+        self._late: dict[asyncio.Future[str | None], list[tuple[LedgerQuestion, int]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def capture(self, known: Known, now_ns: int) -> tuple[str | None, asyncio.Future[str | None] | None]:
+    async def capture(self, known: LedgerQuestion, now_ns: int) -> tuple[str | None, asyncio.Future[str | None] | None]:
         """What the market shows, as JSON, or None; and what is left to wait for, for :meth:`add_later`.
 
         Raises:
@@ -88,7 +88,7 @@ class References:
             return None, look.shown
         return look.shown.result(), None
 
-    def add_later(self, shown: asyncio.Future[str | None], known: Known, forecast: int) -> None:
+    def add_later(self, shown: asyncio.Future[str | None], known: LedgerQuestion, forecast: int) -> None:
         """Add to a forecast what the market showed, once the provider has answered."""
         if shown in self._late:
             self._late[shown].append((known, forecast))
@@ -105,7 +105,7 @@ class References:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _look(self, known: Known, now_ns: int) -> _Look:
+    def _look(self, known: LedgerQuestion, now_ns: int) -> _Look:
         about, now_s = _about(known), time.monotonic()
         look = self._looks.get(about)
         if look is not None and _holds(look, known, now_ns, now_s):
@@ -168,7 +168,7 @@ class References:
             await self._writer.submit(Referenced(name, forecasts, text, at_ns).apply)
 
 
-def _about(known: Known) -> object:
+def _about(known: LedgerQuestion) -> object:
     """What a look serves: one question, or all that ask a real market the same."""
     one = known.question
     if known.simulated:
@@ -176,7 +176,7 @@ def _about(known: Known) -> object:
     return one.provider, one.form, one.evaluation_ns, one.outcomes, tuple(sorted(one.query.items()))
 
 
-def _holds(look: _Look, known: Known, now_ns: int, now_s: float) -> bool:
+def _holds(look: _Look, known: LedgerQuestion, now_ns: int, now_s: float) -> bool:
     if not look.shown.done():
         return True
     if look.shown.exception() is None and look.shown.result() is None:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 from openfingym.errors import OpenFinGymError
 from openfingym.questions import Question
 from openfingym.questions.question import REAL_CLOCK
-from openfingym_verifier.questions.asking import LONGEST_REASON, Due, ask, plain, resolution
-from openfingym_verifier.questions.events import Postponed, Resolvable, Resolved, Revised
+from openfingym_verifier.questions.asking import LONGEST_REASON, DueQuestion, ask, plain, resolution
+from openfingym_verifier.questions.resolution_events import Postponed, Resolvable, Resolved, Revised
 from openfingym_verifier.questions.schema import NEVER
 from openfingym_verifier.questions.unscored import next_scores
 from openfingym_verifier.threads import in_threads
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from openfingym.questions import ProviderAnswer
     from openfingym_verifier.ledger import Ledger
-    from openfingym_verifier.questions.asking import Found
+    from openfingym_verifier.questions.asking import DueAnswer
     from openfingym_verifier.questions.clocks import Clocks
-    from openfingym_verifier.questions.events import Resolution
     from openfingym_verifier.questions.providers import Providers
+    from openfingym_verifier.questions.resolution_events import Resolution
     from openfingym_verifier.writer import Transaction
 
 VOID_AFTER_S = 14 * 86_400.0
@@ -181,13 +181,13 @@ class Resolver:
             rows = connection.execute(query, {"clock": clock, "now": now_ns, "all": everything})
             return sorted(row["id"] for row in rows)
 
-    def _load(self, rows: Sequence[int]) -> list[Due]:
+    def _load(self, rows: Sequence[int]) -> list[DueQuestion]:
         among = "id IN (SELECT value FROM json_each(?))"
         restated = "EXISTS (SELECT 1 FROM resolutions WHERE question = questions.id AND vintage != '')"
         query = f"SELECT id, content, state, attempts, {restated} AS restated FROM questions WHERE {among} ORDER BY id"  # noqa: S608  # constants
         with self._ledger.read() as connection:
             return [
-                Due(
+                DueQuestion(
                     row["id"],
                     Question.from_dict(json.loads(row["content"])),
                     row["state"],
@@ -197,11 +197,11 @@ class Resolver:
                 for row in connection.execute(query, (json.dumps(rows),))
             ]
 
-    async def _resolve(self, done: Pass, batch: Sequence[Due], now_ns: int, void_after_ns: int) -> None:
+    async def _resolve(self, done: Pass, batch: Sequence[DueQuestion], now_ns: int, void_after_ns: int) -> None:
         at_ns = self._clocks.real()
         new = [Resolvable(one.row, one.question.id, at_ns) for one in batch if one.state == "pending"]
         await self.write([one.apply for one in new])
-        by_provider: dict[str, list[Due]] = {}
+        by_provider: dict[str, list[DueQuestion]] = {}
         for one in batch:
             if one.state != "resolved":
                 by_provider.setdefault(one.question.provider, []).append(one)
@@ -210,7 +210,7 @@ class Resolver:
             await self._record(done, found, now_ns, void_after_ns)
         await self.score(done, [one.row for one in batch])
 
-    async def _record(self, done: Pass, found: Sequence[Found], now_ns: int, void_after_ns: int) -> None:
+    async def _record(self, done: Pass, found: Sequence[DueAnswer], now_ns: int, void_after_ns: int) -> None:
         at_ns = self._clocks.real()
         events = [self._event(one, answer, now_ns, at_ns, void_after_ns) for one, answer in found]
         written = await self.write([event.apply for _, event in events])
@@ -226,7 +226,7 @@ class Resolver:
         await self.tell(void)
 
     def _event(
-        self, one: Due, answer: ProviderAnswer | OpenFinGymError, now_ns: int, at_ns: int, void_after_ns: int
+        self, one: DueQuestion, answer: ProviderAnswer | OpenFinGymError, now_ns: int, at_ns: int, void_after_ns: int
     ) -> tuple[str, Resolved | Revised | Postponed]:
         """What becomes of a question: its name among the numbers of a pass, and the event."""
         name, question = one.question.id, one.question
@@ -248,7 +248,7 @@ class Resolver:
         again = recheck(question, now_ns, restated=bool(first.vintage))
         return kind, Resolved(one.row, name, first, again, reason, later)
 
-    def _revised(self, one: Due, answer: ProviderAnswer | OpenFinGymError, now_ns: int, at_ns: int) -> Revised:
+    def _revised(self, one: DueQuestion, answer: ProviderAnswer | OpenFinGymError, now_ns: int, at_ns: int) -> Revised:
         found: list[Resolution] = []
         if not isinstance(answer, OpenFinGymError) and answer.status != "waiting":
             prints = (answer, *answer.later)
@@ -257,7 +257,7 @@ class Resolver:
         return Revised(one.row, one.question.id, found, recheck(one.question, now_ns, restated=restated))
 
 
-def _later(one: Due, now_ns: int) -> int:
+def _later(one: DueQuestion, now_ns: int) -> int:
     """When a question is asked about again, by its clock."""
     if one.question.clock != REAL_CLOCK:
         return now_ns  # only its operator moves it

@@ -17,9 +17,9 @@ from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions import reading
 from openfingym_verifier.questions.clocks import Clocks
 from openfingym_verifier.questions.events import (
-    Forecast,
+    Acknowledgement,
+    ForecastReceived,
     QuestionAsked,
-    Receipt,
     TruthRecorded,
     forecast_digest,
     refusal_of,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from openfingym.questions import Answer
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.principals import Caller
-    from openfingym_verifier.questions.reading import Known
+    from openfingym_verifier.questions.reading import LedgerQuestion
     from openfingym_verifier.writer import Transaction
 
 RATE = Rate(per_second=2.0, burst=5000)
@@ -59,7 +59,7 @@ class QuestionService:
         """Read the simulated clocks.
 
         Args:
-            ledger: the verifier's ledger.
+            ledger: where questions and forecasts are recorded.
             threads: where the ledger is read.
             secret: key from which simulated providers make up their truths.
             void_after_s: seconds after its evaluation time that a question is void without a truth; None for two weeks.
@@ -70,7 +70,7 @@ class QuestionService:
         self.providers = Providers(ledger, secret)
         self._references = References(self.providers, self.clocks, ledger.writer)
         self.resolver = Resolver(ledger, self.clocks, self.providers, void_after_s=void_after_s)
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, LedgerQuestion] = {}
         self._forecasters: dict[tuple[str, str, str], int] = {}
         self._buckets: dict[str, Bucket] = {}
 
@@ -80,7 +80,7 @@ class QuestionService:
         self.resolver.close()
         self.providers.close()
 
-    async def ask(self, documents: Sequence[Mapping[str, Any]]) -> list[Known]:
+    async def ask(self, documents: Sequence[Mapping[str, Any]]) -> list[LedgerQuestion]:
         """Ask questions, all or none of them; those that were asked before, with the same content, stay as they are.
 
         Raises:
@@ -107,7 +107,7 @@ class QuestionService:
 
         rows = await self._ledger.writer.submit(write, size=sum(len(one.text) for one in found))
         assert isinstance(rows, list)
-        return [reading.Known(*one) for one in zip(rows, found, simulated, strict=True)]
+        return [reading.LedgerQuestion(*one) for one in zip(rows, found, simulated, strict=True)]
 
     def _check(self, questions: Sequence[Question]) -> list[bool]:
         """Whether the truth or the clock of each is made up; in a thread, since a provider's module is loaded."""
@@ -158,7 +158,7 @@ class QuestionService:
         agent: str,
         version: str,
         idempotency_key: str | None = None,
-    ) -> Receipt:
+    ) -> Acknowledgement:
         """Take a forecast; its latest before the deadline counts, of each principal, agent and version.
 
         Raises:
@@ -180,25 +180,25 @@ class QuestionService:
         receipt = await self._ledger.writer.submit(forecast.apply, overtakes=True)
         if isinstance(receipt, Problem):
             raise receipt
-        assert isinstance(receipt, Receipt)
+        assert isinstance(receipt, Acknowledgement)
         if later is not None and receipt.new:
             self._references.add_later(later, known, receipt.forecast)
         return receipt
 
     async def prepare(
         self,
-        known: Known,
+        known: LedgerQuestion,
         forecaster: tuple[str, str, str],
         answer: object,
         received_ns: int,
         *,
         idempotency_key: str | None = None,
         rollout_id: str | None = None,
-    ) -> tuple[Forecast, Any]:
+    ) -> tuple[ForecastReceived, Any]:
         """The event of a forecast, with what the market shows, and what is left to wait for of that.
 
         Args:
-            known: the question.
+            known: the question that it answers.
             forecaster: principal, agent and version.
             answer: the answer as it was sent.
             received_ns: when it came, by the question's clock.
@@ -216,7 +216,7 @@ class QuestionService:
         forecaster_id = await self._forecaster(forecaster)
         reference, later = await self._references.capture(known, received_ns)
         text, salt = read.canonical.decode(), secrets.token_hex(SALT_BYTES)
-        forecast = Forecast(
+        forecast = ForecastReceived(
             question_id=known.row,
             question=question.id,
             forecaster_id=forecaster_id,
@@ -235,8 +235,8 @@ class QuestionService:
         return forecast, later
 
     async def _acknowledged(
-        self, known: Known, forecaster: tuple[str, str, str], answer: object, key: str | None, refused: Problem
-    ) -> Receipt:
+        self, known: LedgerQuestion, forecaster: tuple[str, str, str], answer: object, key: str | None, refused: Problem
+    ) -> Acknowledgement:
         """The receipt of a forecast that a key has written already.
 
         Raises:
@@ -251,7 +251,7 @@ class QuestionService:
         text = _answer(known.question, answer).canonical.decode()
         if (found["question"], found["answer"]) != (known.row, text):
             raise Problem("idempotency-conflict", f"This key was used for forecast {found['id']} with another content.")
-        return Receipt(
+        return Acknowledgement(
             found["id"],
             found["received_ns"],
             found["digest"],
@@ -261,7 +261,7 @@ class QuestionService:
             new=False,
         )
 
-    def add_later(self, later: Any, known: Known, forecast: int) -> None:
+    def add_later(self, later: Any, known: LedgerQuestion, forecast: int) -> None:
         """Add to a forecast that is written what the market showed, once its provider has answered."""
         self._references.add_later(later, known, forecast)
 
@@ -297,7 +297,7 @@ class QuestionService:
             raise Problem("unavailable", f"{question.provider} did not answer within {SHOWN_S:g} s.") from None
         return found
 
-    async def find(self, name: str) -> Known:
+    async def find(self, name: str) -> LedgerQuestion:
         """A question by its id.
 
         Raises:
@@ -322,7 +322,7 @@ class QuestionService:
 
         return await in_threads(self._threads, look)
 
-    def _load(self, name: str) -> Known | None:
+    def _load(self, name: str) -> LedgerQuestion | None:
         with self._ledger.read() as connection:
             return reading.known(connection, name)
 

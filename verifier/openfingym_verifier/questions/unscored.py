@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from openfingym.errors import OpenFinGymError
 from openfingym.questions import Question, read_answer
 from openfingym.questions.scoring import scores
-from openfingym_verifier.questions.events import ForecastScore, ForecastsScored
+from openfingym_verifier.questions.resolution_events import ForecastScore, ForecastsScored
 
 if TYPE_CHECKING:
     import sqlite3
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass
-class Scored:
+class NextScores:
     """Some scores, and why there are none of some questions."""
 
     events: list[ForecastsScored] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Scored:
 
 def next_scores(
     ledger: Ledger, rows: Sequence[int], position: tuple[int, int, int], at_ns: int
-) -> tuple[Scored, tuple[int, int, int] | None]:
+) -> tuple[NextScores, tuple[int, int, int] | None]:
     """The next scores of these questions, and where to go on; None at their end.
 
     Args:
@@ -44,7 +44,7 @@ def next_scores(
         position: which of them, and the forecaster and the id of its forecast after which to go on; zeros at first.
         at_ns: time of the events.
     """
-    found, left = Scored(), MOST
+    found, left = NextScores(), MOST
     place, forecaster, forecast = position
     with ledger.read() as connection:
         while place < len(rows):

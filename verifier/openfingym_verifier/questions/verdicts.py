@@ -11,13 +11,13 @@ from openfingym.questions.question import utc_text
 from openfingym.questions.scoring import check_truth
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions.asking import resolution
-from openfingym_verifier.questions.events import Resolvable, Resolved, Revised
+from openfingym_verifier.questions.resolution_events import Resolvable, Resolved, Revised
 from openfingym_verifier.questions.resolving import Pass, recheck
 
 if TYPE_CHECKING:
     from openfingym.questions.provider import Truth
     from openfingym_verifier.questions.clocks import Clocks
-    from openfingym_verifier.questions.reading import Known
+    from openfingym_verifier.questions.reading import LedgerQuestion
     from openfingym_verifier.questions.resolving import Resolver
     from openfingym_verifier.writer import Transaction
 
@@ -26,14 +26,14 @@ MANUAL = "manual"
 
 
 async def decide(
-    resolver: Resolver, clocks: Clocks, known: Known, truth: object, evidence: Mapping[str, Any], reason: str
+    resolver: Resolver, clocks: Clocks, known: LedgerQuestion, truth: object, evidence: Mapping[str, Any], reason: str
 ) -> Pass:
     """Resolve one question by the operator's word; where it was resolved before, that is kept beside it.
 
     Args:
-        resolver: scores its forecasts.
+        resolver: writes the verdict, and scores the forecasts.
         clocks: tells whether its evaluation time has passed.
-        known: the question.
+        known: the question that is decided.
         truth: its truth; None where there will be none.
         evidence: what the verdict rests on.
         reason: why there will be no truth.
@@ -83,7 +83,7 @@ async def decide(
     return done
 
 
-def _truth(known: Known, truth: object) -> Truth | None:
+def _truth(known: LedgerQuestion, truth: object) -> Truth | None:
     """A truth as it was sent: a number, a list of payouts, or the name of the outcome that came."""
     question = known.question
     if truth is None:

@@ -14,7 +14,7 @@ from openfingym.market.sim.alpaca.order_wire import activity_id, asset_class, as
 from openfingym.market.sim.alpaca.orders import cancel_all, closing, listing_of, now_row
 from openfingym.market.sim.alpaca.wire import is_crypto, missing, ratio, stamp, text, unique_id, unprocessable
 from openfingym.market.sim.events import ATOMS, ListedPair
-from openfingym.market.sim.server import Answered
+from openfingym.market.sim.server import StatusAnswer
 
 LONGEST_CALENDAR = timedelta(days=3 * 366)
 
@@ -132,7 +132,7 @@ def _close_all(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
         if abs(found.quantity) >= found.listing.unit:
             body = now_row(ledger, _closing(ledger, call, found, abs(found.quantity)))
             rows.append({"symbol": found.listing.symbol.replace("/", ""), "status": 200, "body": body})
-    return Answered(207, rows)
+    return StatusAnswer(207, rows)
 
 
 def _activities(ledger: AlpacaLedger, call: AlpacaCall) -> Any:

@@ -17,7 +17,7 @@ from openfingym.market.sim.alpaca.wire import (
     unprocessable,
 )
 from openfingym.market.sim.events import ATOMS, ExchangeOrder, ListedPair, OrderKind, TimeInForce
-from openfingym.market.sim.server import Answered
+from openfingym.market.sim.server import StatusAnswer
 
 _PRICES = {
     "market": (),
@@ -290,7 +290,7 @@ def closing(ledger: AlpacaLedger, account: str, listing: ListedPair, lots: int, 
 ORDER_ROUTES = (
     AlpacaRoute("POST", "/v2/orders", _place, placing=True),
     AlpacaRoute("GET", "/v2/orders", _list),
-    AlpacaRoute("DELETE", "/v2/orders", lambda ledger, call: Answered(207, cancel_all(ledger, call.account))),
+    AlpacaRoute("DELETE", "/v2/orders", lambda ledger, call: StatusAnswer(207, cancel_all(ledger, call.account))),
     AlpacaRoute("GET", "/v2/orders:by_client_order_id", _by_client_id),
     AlpacaRoute("GET", "/v2/orders/{order}", _get),
     AlpacaRoute("PATCH", "/v2/orders/{order}", _replace, placing=True),

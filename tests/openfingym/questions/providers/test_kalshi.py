@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from openfingym.errors import DataError, UsageError, VenueError
 from openfingym.questions import moment_ns
 from openfingym.questions.providers.kalshi import Kalshi
-from openfingym.questions.web import Reply
+from openfingym.questions.web import WebReply
 from tests.openfingym.questions.providers.questions import END, ask
-from tests.openfingym.questions.providers.served import Raw, serve
+from tests.openfingym.questions.providers.served import Raw
 
 TICKER = "KXBTCD-26NOV2017-T95000"
 FINAL = {
@@ -34,19 +34,6 @@ FINAL = {
     "floor_strike": 95000,
     "cap_strike": None,
 }
-
-
-@pytest.fixture(scope="module")
-def server():
-    with serve() as found:
-        yield found
-
-
-@pytest.fixture
-def service(server):
-    server.answers.clear()
-    server.asked.clear()
-    return server
 
 
 def resolve(service, form="probability", **query):
@@ -232,7 +219,7 @@ def test_no_state_but_a_final_one_gives_a_truth(status, result, value):
         url = "http://kalshi"
 
         def get(self, path, query=None):
-            return Reply(path, json.dumps({"market": market}).encode(), END)
+            return WebReply(path, json.dumps({"market": market}).encode(), END)
 
     question = ask("kalshi", {"market": TICKER})
     found = Kalshi(Answered()).answers([question], END)[question.id]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from openfingym.digests import canonical_json
 from openfingym.errors import DataError, UsageError
 from openfingym.questions.providers.manifold import Manifold
-from openfingym.questions.web import Reply
+from openfingym.questions.web import WebReply
 from tests.openfingym.questions.providers.questions import END, ask
-from tests.openfingym.questions.providers.served import Raw, serve
+from tests.openfingym.questions.providers.served import Raw
 
 BINARY = {
     "id": "5CuA1234",
@@ -47,18 +47,6 @@ SEVERAL = {
     ],
 }
 COLOURS = {"outcomes": ("Red", "Blue", "Other")}
-
-
-@pytest.fixture(scope="module")
-def server():
-    with serve() as found:
-        yield found
-
-
-@pytest.fixture
-def service(server):
-    server.answers.clear()
-    return server
 
 
 def resolve(service, market, form="probability", *, outcomes=None, **query):
@@ -235,7 +223,7 @@ def test_no_state_but_a_final_one_gives_a_truth(resolved, resolution, probabilit
 
     class Answered:
         def get(self, path, query=None):
-            return Reply(path, json.dumps(market).encode(), END)
+            return WebReply(path, json.dumps(market).encode(), END)
 
     question = ask("manifold", {"market": "5CuA1234"})
     found = Manifold(Answered()).answers([question], END)[question.id]

@@ -18,25 +18,17 @@ from openfingym.questions.providers.price import Prices
 from openfingym.questions.trading_days import next_to_close
 from openfingym.questions.web import Web
 from tests.openfingym.questions.providers.questions import DAY, END, HOUR, ask
-from tests.openfingym.questions.providers.served import Raw, serve
+from tests.openfingym.questions.providers.served import Raw
 
 MINUTE = 60 * 10**9
 BTC = {"venue": "binance", "symbol": "BTCUSDT"}
 AAPL = {"venue": "yahoo", "symbol": "AAPL"}
 
 
-@pytest.fixture(scope="module")
-def server():
-    with serve() as found:
-        yield found
-
-
 @pytest.fixture
-def service(server):
-    server.answers.clear()
-    server.asked.clear()
-    server.now_ns = END + 3 * DAY
-    return server
+def service(service):
+    service.now_ns = END + 3 * DAY
+    return service
 
 
 @pytest.fixture
@@ -396,7 +388,7 @@ def test_a_query_that_it_does_not_know_is_refused(query, form, why):
 def test_no_bar_that_is_older_or_not_complete_gives_a_truth(offsets, trades, now, ours):
     import json
 
-    from openfingym.questions.web import Reply
+    from openfingym.questions.web import WebReply
 
     rows = [kline(END + offset * MINUTE, 100.0 + offset, trades[at]) for at, offset in enumerate(offsets)]
 
@@ -404,7 +396,7 @@ def test_no_bar_that_is_older_or_not_complete_gives_a_truth(offsets, trades, now
         url = "http://binance"
 
         def get(self, path, query=None):
-            return Reply(path, json.dumps(rows).encode(), END + now * MINUTE)
+            return WebReply(path, json.dumps(rows).encode(), END + now * MINUTE)
 
         def close(self):
             pass

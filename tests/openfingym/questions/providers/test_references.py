@@ -17,7 +17,7 @@ from openfingym.questions.providers.manifold import Manifold
 from openfingym.questions.providers.polymarket import Polymarket
 from openfingym.questions.providers.price import Prices
 from openfingym.questions.providers.release import Releases
-from openfingym.questions.web import Reply
+from openfingym.questions.web import WebReply
 from tests.openfingym.questions.providers.questions import END, ask
 
 NAMES = (
@@ -53,7 +53,7 @@ class Answered:
         self.body = json.dumps(document).encode()
 
     def get(self, path, query=None, **more):
-        return Reply(path, self.body, END)
+        return WebReply(path, self.body, END)
 
     def close(self):
         pass

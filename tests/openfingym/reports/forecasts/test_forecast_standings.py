@@ -11,7 +11,7 @@ from scipy.stats import nct, t
 
 from openfingym.reports.forecasts.columns import Forecaster
 from openfingym.reports.forecasts.difficulty import adjusted, components, drawn, normal_equations
-from openfingym.reports.forecasts.estimates import Error, ratio, standard_error
+from openfingym.reports.forecasts.estimates import StandardError, ratio, standard_error
 from openfingym.reports.forecasts.reading import read_forecasts
 from openfingym.reports.forecasts.standings import pairs_of, standings_of
 from openfingym.reports.forecasts.sums import blocks_of
@@ -186,7 +186,7 @@ def test_too_few_weeks_give_no_interval_no_test_and_no_rank(tmp_path, weeks):
 
 def test_the_detectable_effect_is_found_with_a_chance_of_four_fifths():
     freedom, reach = 19.0, t.ppf(0.975, 19.0)
-    effect = Error(0.5, freedom, reach).detectable
+    effect = StandardError(0.5, freedom, reach).detectable
     assert effect == pytest.approx(0.5 * (t.ppf(0.975, freedom) + t.ppf(0.8, freedom)))
     power = nct.sf(reach, freedom, effect / 0.5) + nct.cdf(-reach, freedom, effect / 0.5)
     assert power == pytest.approx(0.8, abs=0.01)  # of the non-central law, which the sum of quantiles approximates

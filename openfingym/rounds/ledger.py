@@ -34,7 +34,7 @@ class AskedQuestion:
 
 
 @dataclass(frozen=True)
-class Pass:
+class ResolverPass:
     """What a pass of the resolver did."""
 
     counts: Mapping[str, int]
@@ -43,8 +43,8 @@ class Pass:
     """Why something failed, by question."""
 
 
-class Desk:
-    """A verifier as rounds see it."""
+class LedgerClient:
+    """What rounds ask of the verifier that holds their ledger."""
 
     def __init__(self, client: VerifierClient) -> None:
         self._client = client
@@ -97,10 +97,10 @@ class Desk:
             if error.problem not in {"idempotency-conflict", "truth-known"}:
                 raise
 
-    def resolve(self) -> Pass:
+    def resolve(self) -> ResolverPass:
         """Have what is due resolved and scored; providers that had no truth yet are left alone for a while."""
         found = self._questions.resolve(everything=False)
-        return Pass({name: int(found[name]) for name in OUTCOMES}, dict(found["problems"]))
+        return ResolverPass({name: int(found[name]) for name in OUTCOMES}, dict(found["problems"]))
 
     def void(self, question: str, reason: str) -> None:
         """Give a question up."""
