@@ -17,31 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-SCHEMA = """
-CREATE TABLE questions (
-  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, content TEXT NOT NULL, provider TEXT NOT NULL, form TEXT NOT NULL,
-  category TEXT NOT NULL, market TEXT NOT NULL, round TEXT NOT NULL, clock TEXT NOT NULL, generated_ns INTEGER NOT NULL,
-  deadline_ns INTEGER NOT NULL, evaluation_ns INTEGER NOT NULL, simulated INTEGER NOT NULL, state TEXT NOT NULL,
-  due_ns INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '');
-CREATE TABLE forecasters (
-  id INTEGER PRIMARY KEY, principal TEXT NOT NULL, agent TEXT NOT NULL, version TEXT NOT NULL,
-  UNIQUE (principal, agent, version));
-CREATE TABLE forecasts (
-  id INTEGER PRIMARY KEY, question INTEGER NOT NULL REFERENCES questions (id),
-  forecaster INTEGER NOT NULL REFERENCES forecasters (id), rollout_id TEXT, received_ns INTEGER NOT NULL,
-  answer TEXT NOT NULL, salt TEXT NOT NULL, digest TEXT NOT NULL, idempotency_key TEXT, reference TEXT,
-  counts INTEGER NOT NULL DEFAULT 1, p REAL, loss REAL, naive_loss REAL, market_loss REAL, correct INTEGER);
-CREATE INDEX forecasts_counting ON forecasts (question, forecaster) WHERE counts = 1;
-CREATE TABLE resolutions (
-  id INTEGER PRIMARY KEY, question INTEGER NOT NULL REFERENCES questions (id), n INTEGER NOT NULL, kind TEXT NOT NULL,
-  truth TEXT, value REAL, source TEXT NOT NULL, evidence TEXT NOT NULL, vintage TEXT NOT NULL, provider_ns INTEGER,
-  fetched_ns INTEGER NOT NULL, UNIQUE (question, n));
-PRAGMA user_version = 7;
-"""
-"""The tables of a verifier's ledger that a report reads."""
+from openfingym.questions.question import DAY_NS
+from openfingym_verifier.ledger import Ledger
+
 FIRST = int(datetime(2026, 1, 4, 15, 59, tzinfo=UTC).timestamp()) * 10**9
 """Deadline of the first round, a Sunday."""
-DAY_NS = 86_400 * 10**9
+QUESTION_COLUMNS = (
+    "id, name, content, provider, form, category, market, round, clock, generated_ns, deadline_ns, evaluation_ns,"
+    " simulated, state, due_ns, attempts, reason"
+)
 CATEGORIES = ("rates", "earnings", "crypto", "policy", "commodities")
 MARKETS = ("US", "EU", "JP", "CN")
 HORIZON_DAYS = (1, 5, 14)
@@ -84,20 +68,21 @@ def write_season(
     """Write a ledger; returns the number of its forecasts.
 
     Args:
-        file: where; there must be none.
-        people: who takes part.
-        weeks: number of rounds.
+        file: ``ledger.db`` of a state folder, which must have none.
+        people: those who take part, each a forecaster.
+        weeks: number of rounds, one a week.
         questions: questions of each round: 70 % probabilities, 15 % numbers, 15 % intervals.
         seed: seed of everything that is drawn.
     """
     generator = np.random.default_rng(seed)
+    Ledger(file.parent).close()
     connection = sqlite3.connect(file)
     with connection:
-        connection.executescript(SCHEMA)
         names = [(place + 1, f"team-{place + 1}", person.name, "1.0") for place, person in enumerate(people)]
         connection.executemany("INSERT INTO forecasters VALUES (?, ?, ?, ?)", names)
         connection.executemany(
-            "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _asked(weeks, questions)
+            f"INSERT INTO questions ({QUESTION_COLUMNS}) VALUES (?{', ?' * 16})",  # noqa: S608  # a constant
+            _asked(weeks, questions),
         )
         count = 0
         for week in range(weeks):

@@ -81,8 +81,6 @@ def print_forecast_report(found: ForecastReport) -> None:
         f"{found.forecasts:,} scored forecasts{several} of {found.questions:,} questions by {found.forecasters:,} "
         "forecasters"
     )
-    if found.receipts is not None:
-        click.echo(f"{found.receipts:,} of {found.forecasts:,} have a receipt")
 
 
 COLUMNS = ("rank", "forecaster", "adjusted loss", "skill", "vs market", "price weight", "accuracy", "ECE", "answered")

@@ -236,7 +236,7 @@ def simulated_questions(name: str, branch: Branch | None = None) -> QuestionRows
     """A set of simulated questions.
 
     Args:
-        name: one of :data:`QUESTION_SETS`.
+        name: the name of one of :data:`QUESTION_SETS`.
         branch: draws the last rows anew; None for the set as it is released.
 
     Raises:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from openfingym.errors import UsageError
-from openfingym.questions.question import LONGEST_TEXT, Question, moment_ns, utc_text
+from openfingym.questions.question import DAY_NS, LONGEST_TEXT, Question, moment_ns, utc_text
 
-DAY_NS = 86_400_000_000_000
 NONE = ("", "N/A", None)
 """How a set says that there is no value."""
 

@@ -28,8 +28,6 @@ from openfingym.questions.forecastbench import BenchForecast, BenchQuestion, Ben
 from openfingym.questions.question import REAL_CLOCK, Question, moment_ns
 from openfingym.questions.scoring import check_truth
 
-RECORDED = "recorded"
-"""Name of the verifier's provider that keeps recorded truths."""
 BENCH_FORECAST = frozenset({"forecast", "source"})
 """Fields by which a forecast of a ForecastBench set is known."""
 LISTS = ("questions", "resolutions", "forecasts")

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from openfingym.errors import DataError, UsageError
 from openfingym.questions.payouts import listed
 from openfingym.questions.providers.polymarket import GAMMA
-from openfingym.questions.question import moment_ns, utc_text
+from openfingym.questions.question import DAY_NS, moment_ns, utc_text
 from openfingym.questions.web import Web, base_url
 
 if TYPE_CHECKING:
     from openfingym.questions.web import WebReply
 
 PAGE, MOST_PAGES = 100, 20
-DAY_NS = 86_400 * 10**9
 SOONEST_NS = 2 * 10**9
 """How long before its end a market must still take answers."""
 
@@ -43,8 +42,8 @@ def open_markets(count: int, now_ns: int, after_ns: int, before_ns: int) -> list
     """The markets with the most trade, of those that end within a time.
 
     Args:
-        count: how many.
-        now_ns: the time.
+        count: how many markets are wanted.
+        now_ns: the time of asking, in nanoseconds since the epoch.
         after_ns: until when answers are taken: they end later.
         before_ns: when they end at the latest.
 

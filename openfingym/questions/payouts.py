@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import canonical_json, sha256_of
 from openfingym.errors import DataError
+from openfingym.questions.question import moment_ns
 
 if TYPE_CHECKING:
     from openfingym.questions.provider import Truth
@@ -60,8 +61,8 @@ def truth_of(question: Question, labels: Sequence[str], payouts: Sequence[Decima
 
     Args:
         question: of the form ``probability``, ``probabilities`` or ``choice``.
-        labels: the market's outcomes.
-        payouts: in their order.
+        labels: the market's outcomes, by their names.
+        payouts: what each of them pays, in their order.
         outcome: which one a ``probability`` is of.
 
     Raises:
@@ -105,7 +106,7 @@ def instant_ns(value: object) -> int | None:
         return None
     if found is None or found.tzinfo is None:
         return None
-    return int(found.timestamp() * 10**6) * 1000
+    return moment_ns(found)
 
 
 def earliest_ns(*values: object) -> int | None:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from openfingym.errors import OpenFinGymError
     from openfingym.questions.question import Question
 
+RECORDED = "recorded"
+"""Name of the provider of truths that the verifier keeps to itself until their clock has come to them."""
 Truth = float | tuple[float, ...]
 """The truth of a question: of ``probability`` the payout in [0, 1] of what was asked, of ``probabilities`` and
 ``choice`` one payout for each outcome, which sum to 1; else a number in the question's unit."""

@@ -23,7 +23,7 @@ def require_query(
     """Refuse a query that is not one of a provider's.
 
     Args:
-        question: what is asked.
+        question: the question whose query is looked at.
         required: keys that there must be, each with ``str`` or ``float``.
         optional: keys that there may be.
         forms: forms that the provider can resolve; None for all.

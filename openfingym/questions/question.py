@@ -25,6 +25,7 @@ Measure = Literal["amount", "ratio", "rate", "macro"]
 TOLERANCES: Mapping[Measure, float] = MappingProxyType({"amount": 0.05, "ratio": 0.01, "rate": 0.001, "macro": 0.01})
 """Largest relative error, exclusive, of a correct forecast (FinDeepForecast, section 2.5): 5 % of amounts in millions,
 1 % of ratios and percentages, 0.1 % of interest and exchange rates, 1 % of other macroeconomic figures."""
+DAY_NS = 86_400 * 10**9
 REAL_CLOCK = "real"
 """Name of the verifier's own clock; every other is a simulated one, which only its operator moves."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,199}")

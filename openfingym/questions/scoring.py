@@ -48,7 +48,7 @@ def scores(
     or false.
 
     Args:
-        question: what was asked.
+        question: what the forecast answers.
         values: the forecast, as :attr:`openfingym.questions.Answer.values`.
         truth: what came, as a provider gives it.
         reference: what the market showed when the forecast was received; None where it showed nothing.

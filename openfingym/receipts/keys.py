@@ -97,7 +97,7 @@ class SigningKey:
 
         Args:
             name: origin of the log: no space, no plus sign.
-            seed: the secret.
+            seed: the secret, 32 bytes.
         """
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 

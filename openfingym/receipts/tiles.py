@@ -97,7 +97,7 @@ class TileTree:
 
         Args:
             fetch: gives the bytes of a tile of hashes.
-            size: number of leaves.
+            size: how many leaves the tree has.
         """
         self.size = size
         self._fetch = functools.lru_cache(maxsize=64)(fetch)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from openfingym.errors import OpenFinGymError, UsageError
-from openfingym.questions.question import Question
-from openfingym.rounds.schedule import DAY_NS, RoundTimes
+from openfingym.questions.question import DAY_NS, Question
+from openfingym.rounds.schedule import RoundTimes
 from openfingym.task.contracts import Section
 
 if TYPE_CHECKING:

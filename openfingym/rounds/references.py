@@ -22,7 +22,7 @@ def reference_answers(question: Question, shown: Mapping[str, Any] | None) -> di
     """The answers of the reference forecasters to a question, by their names.
 
     Args:
-        question: what is asked.
+        question: what the reference forecasters answer.
         shown: what the market shows; None where it shows nothing.
     """
     market = market_forecast(question, shown)

@@ -19,7 +19,6 @@ from openfingym.questions.question import moment_ns
 from openfingym.task.contracts import Section
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-DAY_NS = 86_400 * 10**9
 _SKEW_DAYS = 2
 """Days by which a local date and its moment may lie apart, with room for a zone that skips a day."""
 _WRITTEN = re.compile(r"([A-Za-z]+) (\d\d):(\d\d)")

@@ -17,10 +17,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from openfingym.errors import OpenFinGymError, UsageError, VerifierError
-from openfingym.questions.question import utc_text
+from openfingym.questions.question import DAY_NS, utc_text
 from openfingym.rounds.generator import Round, generate, round_name
 from openfingym.rounds.references import VERSION, reference_answers
-from openfingym.rounds.schedule import DAY_NS
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question

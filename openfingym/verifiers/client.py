@@ -279,7 +279,7 @@ class VerifierClient:
         """End a rollout and get its result; a repetition gets the same one.
 
         Args:
-            rollout_id: its id.
+            rollout_id: the id of the rollout.
             timeout_s: longest wait for the answer, since a live session goes on to its end; None for the client's own.
         """
         wait: dict[str, Any] = {} if timeout_s is None else {"timeout": httpx.Timeout(timeout_s, connect=5.0)}

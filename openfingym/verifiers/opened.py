@@ -36,7 +36,7 @@ def write_opened(package: BuiltPackage, out: Path) -> str:
     """Write the hidden arrays of a package for everybody to read; returns the digest that the task's commits to.
 
     Args:
-        package: the built package.
+        package: the built package, whose hidden half is here.
         out: file to write; it must not exist.
 
     Raises:

@@ -60,8 +60,8 @@ class QuestionClient:
         """Answer a question; the latest answer before its deadline counts.
 
         Args:
-            question: its id.
-            answer: see :func:`openfingym.questions.read_answer`.
+            question: the id of the question.
+            answer: the answer, as :func:`openfingym.questions.read_answer` takes it.
             agent: name of the agent that made it.
             version: version of the agent.
             idempotency_key: the same one with the same answer gives the same forecast again; None for a new one.
@@ -101,7 +101,7 @@ class QuestionClient:
         """Decide one question of the provider ``manual``, void one of any, or correct one that is resolved.
 
         Args:
-            question: its id.
+            question: the id of the question.
             truth: a number, payouts, or the name of the outcome that came; None where there will be no truth.
             evidence: what the verdict rests on, as JSON.
             reason: why there will be no truth.

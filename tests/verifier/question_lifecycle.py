@@ -17,6 +17,7 @@ from pathlib import Path
 
 from openfingym_verifier.log import verify_chain
 from openfingym_verifier.questions import reading
+from openfingym_verifier.questions.service import QuestionService
 from tests.verifier.scripted import CLOCK, HOUR, OPERATOR, START, Scripted, entries, question, resolved, service
 
 FORECASTS = {"k1": ("q", 0.2, "a"), "k2": ("q", 0.9, "a"), "k3": ("q", 0.4, "b"), "k4": ("v", 0.5, "b")}
@@ -28,8 +29,13 @@ def provider() -> Scripted:
     return Scripted({"q": resolved(1.0, provider_ns=START + 2 * HOUR)}, shows=shows)
 
 
-async def live(state: Path, acknowledged: Callable[[str], None], statement: Callable[[str], None] | None) -> None:
-    """All of it, each step as a client would repeat it."""
+async def live(
+    state: Path,
+    acknowledged: Callable[[str], None],
+    statement: Callable[[str], None] | None = None,
+    found: list[str] | None = None,
+) -> None:
+    """All of it, each step as a client would repeat it; what is wrong at the end is added to ``found``."""
     async with service(state, provider()) as own:
         if statement is not None:
             own._ledger.writer._connection.set_trace_callback(statement)
@@ -44,6 +50,8 @@ async def live(state: Path, acknowledged: Callable[[str], None], statement: Call
         await own.resolver.run()
         if statement is not None:
             own._ledger.writer._connection.set_trace_callback(None)
+        if found is not None:
+            await _look(own, found)
 
 
 def killed_at(state: Path, at: int) -> tuple[list[str], bool]:
@@ -84,8 +92,7 @@ def wrong_after(state: Path, acknowledged: list[str]) -> list[str]:
             there = dict(iter(kept))
         connection.close()
         found += [f"{key} was lost" for key in acknowledged if there.get(key) != FORECASTS[key][1]]
-    asyncio.run(live(state, lambda _key: None, None))
-    asyncio.run(_look(state, found))
+    asyncio.run(live(state, lambda _key: None, found=found))
     for event in ("question-asked", "question-resolvable", "question-resolved", "question-void", "question-scored"):
         names = [entry["question"] for entry in entries(state, event)]
         if len(names) != len(set(names)):
@@ -94,17 +101,16 @@ def wrong_after(state: Path, acknowledged: list[str]) -> list[str]:
     return found
 
 
-async def _look(state: Path, found: list[str]) -> None:
-    async with service(state, provider()) as own:
-        states = {row["question"]["id"]: row["state"] for row in await own.read(reading.questions)}
-        if states != {"q": "scored", "v": "void"}:
-            found.append(f"states are {states}")
-        rows = await own.read(reading.forecasts, principal=None)
-        losses = {(row["question"], row["agent"]): row["loss"] for row in rows if row["loss"] is not None}
-        if losses != LOSSES:
-            found.append(f"losses are {losses}")
-        if len(rows) != len(FORECASTS):
-            found.append(f"{len(rows)} forecasts")
+async def _look(own: QuestionService, found: list[str]) -> None:
+    states = {row["question"]["id"]: row["state"] for row in await own.read(reading.questions)}
+    if states != {"q": "scored", "v": "void"}:
+        found.append(f"states are {states}")
+    rows = await own.read(reading.forecasts, principal=None)
+    losses = {(row["question"], row["agent"]): row["loss"] for row in rows if row["loss"] is not None}
+    if losses != LOSSES:
+        found.append(f"losses are {losses}")
+    if len(rows) != len(FORECASTS):
+        found.append(f"{len(rows)} forecasts")
 
 
 def main(root: Path) -> None:

@@ -42,6 +42,7 @@ from openfingym.verifiers.routes import (
     TASK,
 )
 from openfingym_verifier import documents as doc
+from openfingym_verifier.access import authorization, caller_of, operators_only
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import PostRoute, read_within
 from openfingym_verifier.live import EpisodeEndpoints, LiveEndpoint
@@ -211,7 +212,7 @@ def _add_open_routes(app: FastAPI, service: Service) -> None:
 
 def _add_monitor_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
     async def monitor(request: Request) -> None:
-        tokens.require_monitor(_authorization(request))
+        tokens.require_monitor(authorization(request))
 
     bearer = HTTPBearer(scheme_name="monitor's token", auto_error=False)
     metrics_response: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **PROBLEM_RESPONSE}
@@ -230,11 +231,7 @@ def _add_monitor_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
 
 def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
     """Add the routes with which the operator reaches every rollout, and a participant those that it created."""
-
-    async def calling(request: Request) -> Caller:
-        return tokens.require_caller(_authorization(request), service.members)
-
-    the_caller = Depends(calling)
+    the_caller = caller_of(tokens, service.members)
 
     async def addressed(rollout_id: Annotated[str, Path(max_length=64)], caller: Caller = the_caller) -> Rollout:
         rollout = await service.find(rollout_id)
@@ -346,15 +343,7 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
 
 
 def _add_operator_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
-    async def admin(request: Request) -> None:
-        tokens.require_admin(_authorization(request))
-
-    bearer = HTTPBearer(scheme_name="admin token", auto_error=False)
-    common: dict[str, Any] = {
-        "tags": ["operator"],
-        "dependencies": [Depends(bearer), Depends(admin)],
-        "responses": PROBLEM_RESPONSE,
-    }
+    common = operators_only(tokens)
     members = service.members
 
     @app.get("/v1/participants", response_model=list[Participant], **common)
@@ -391,7 +380,7 @@ def _add_operator_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
 
 def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
     async def own(request: Request) -> Rollout:
-        return await service.find(tokens.require_rollout(_authorization(request), now_ns()))
+        return await service.find(tokens.require_rollout(authorization(request), now_ns()))
 
     the_rollout = Depends(own)
 
@@ -412,11 +401,6 @@ def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
 def _binary(common: dict[str, Any], media_type: str) -> dict[str, Any]:
     content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
     return {**common, "responses": {**common["responses"], 200: {"content": content}}}
-
-
-def _authorization(request: Request) -> bytes | None:
-    value = request.headers.get("authorization")
-    return None if value is None else value.encode("latin-1")
 
 
 def _participant(one: ParticipantRecord) -> dict[str, object]:

@@ -27,8 +27,8 @@ def add_receipt_routes(
     """Add the routes.
 
     Args:
-        app: the application.
-        service: the verifier.
+        app: the application that gets them.
+        service: the verifier whose log it is.
         the_caller: FastAPI dependency that gives the operator or a participant.
         the_rollout: FastAPI dependency that gives the addressed rollout, if it is the caller's to see.
         common: arguments of every route.

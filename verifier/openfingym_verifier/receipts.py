@@ -41,7 +41,7 @@ def load_signing_key(state: Path, origin: str | None = None) -> SigningKey:
     """The key that signs the checkpoints of a state directory's log, made on first use, readable by its owner only.
 
     Args:
-        state: the state directory.
+        state: the state directory, in which its file is.
         origin: name of the log; None for the one it has, or a random one.
 
     Raises:

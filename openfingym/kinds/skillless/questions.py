@@ -29,7 +29,7 @@ def skillless(
     """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`.
 
     Args:
-        contract: the contract of the task.
+        contract: what an answer to the questions is, and of which shape.
         read: reads a public array by its name.
         known: the baseline's answers to the training questions, float64[n] or [n, numbers].
         baseline: its answers to the test questions.

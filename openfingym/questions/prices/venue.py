@@ -66,8 +66,8 @@ class PriceVenue(Protocol):
         """The first price that is not older than a moment.
 
         Args:
-            query: what is asked.
-            moment_ns: the moment.
+            query: which price is meant, as the question has it.
+            moment_ns: the moment, in nanoseconds since the epoch.
             now_ns: now, by our clock. What is not over by it and by the service's clock is not final.
 
         Raises:

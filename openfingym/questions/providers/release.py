@@ -21,6 +21,7 @@ from openfingym.questions.markets import answer_together, closed_market
 from openfingym.questions.payouts import exact
 from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
+from openfingym.questions.question import DAY_NS
 from openfingym.questions.web import Web, base_url, reading
 
 if TYPE_CHECKING:
@@ -223,4 +224,4 @@ def _published(block: Block) -> list[tuple[date, float]]:
 
 
 def _midnight_ns(day: date) -> int:
-    return (day - date(1970, 1, 1)).days * 86_400 * 10**9
+    return (day - date(1970, 1, 1)).days * DAY_NS

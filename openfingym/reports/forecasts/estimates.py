@@ -85,7 +85,7 @@ def ratio(part: Floats, whole: Floats, overlap: int, seed: int, *, lost: bool = 
     """The sum of ``part`` over that of ``whole``, each float64[blocks] in order of time, and its interval.
 
     Args:
-        part: what is divided.
+        part: what is divided, such as sums of losses.
         whole: what it is divided by, at least 0; blocks where it is 0 have nothing to say.
         overlap: least number of neighbouring blocks that are drawn together.
         seed: seed of the replicates.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from openfingym.kinds.plots.plot import LinePlot, PlotCurve
-from openfingym.reports.charts import Scale, axes, shown
-from openfingym.reports.forecasts.calibration import Calibration
+from openfingym.reports.charts import Scale, shown
 from openfingym.reports.forecasts.columns import Forecaster
 from openfingym.reports.forecasts.estimates import BlockEstimate
 from openfingym.reports.forecasts.report import ForecasterRow, ForecastReport, Track
@@ -20,14 +16,6 @@ from openfingym.reports.page import document, kind_notice, macro
 from openfingym.reports.plots import drawing
 from openfingym.version import __version__
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
-TEMPLATE = "forecasts/figures.html.jinja"
-MOST_DRAWN = 8
-"""Forecasters that are drawn by week and in reliability diagrams: the best."""
-LARGEST_DOT = 14.0
-"""Radius in pixels of the dot of a bin that holds all forecasts."""
 KINDS = {"real": "Real questions.", "simulated": "SIMULATED questions: their truths are made up, not observed."}
 TITLES = {
     "events": ("Probabilities of events", "Loss: Brier score, 0 to 1; 0.25 is always saying one half."),
@@ -51,17 +39,6 @@ class LeaderboardRow(NamedTuple):
     low: str
     high: str
     dot: str
-    said: str
-
-
-class Dot(NamedTuple):
-    """A bin of a reliability diagram; positions are percents."""
-
-    x: str
-    y: str
-    low: str
-    high: str
-    radius: str
     said: str
 
 
@@ -94,12 +71,10 @@ def labels(track: Track) -> dict[Forecaster, str]:
 
 
 def _facts(report: ForecastReport) -> dict[str, str]:
-    backed = "" if report.receipts is None else f"{report.receipts:,} of {report.forecasts:,} forecasts have one"
     return {
         "Forecasts": f"{report.forecasts:,}" + (f", {report.attempts:,} of them repeated" if report.attempts else ""),
         "Questions": f"{report.questions:,}, scored",
         "Forecasters": f"{report.forecasters:,}",
-        "Receipts": backed,
         "Only": "; ".join(f"{name} {' or '.join(wanted)}" for name, wanted in report.where.items()),
         "OpenFinGym": __version__,
     }
@@ -122,8 +97,8 @@ def _track(track: Track) -> dict[str, object]:
         "groups": [_board(group, names) for group in track.groups],
         "unranked": track.unranked,
         "figures": _figures(track, ranked, names),
-        "reliability": _diagrams(ranked, names),
-        "weeks": _weeks(track, order, names),
+        "reliability": diagrams(ranked, names),
+        "weeks": skill_by_week(track, order, names),
         "slices": [table for dimension in DIMENSIONS if (table := _slices(track, dimension, order, names)) is not None],
         "pairs": [_pair(pair, names) for pair in track.pairs],
         "entered": sorted(entered.items()),

@@ -99,8 +99,6 @@ class ForecastReport:
     forecasters: int
     attempts: int
     """Forecasts beyond one of a question and forecaster, which count together as one."""
-    receipts: int | None
-    """Forecasts that a receipt backs; None where nobody counted them."""
     where: dict[str, list[str]]
     seed: int
 
@@ -120,16 +118,13 @@ class ForecastReport:
         return render(self)
 
 
-def forecast_report(
-    ledger: Path, *, where: Where | None = None, receipts: int | None = None, seed: int = 0
-) -> ForecastReport:
+def forecast_report(ledger: Path, *, where: Where | None = None, seed: int = 0) -> ForecastReport:
     """Report on the scored forecasts of a ledger.
 
     Args:
         ledger: a verifier's state folder, or its ``ledger.db``; it is only read.
         where: which forecasts, by ``category``, ``market``, ``round``, ``provider``, ``form``, ``clock``, ``agent``,
             ``version`` or ``principal``: a name or several, in which ``*`` and ``?`` stand for anything.
-        receipts: how many of them a receipt backs, which is shown.
         seed: seed of the bootstrap; the same ledger and seed give the same report.
 
     Raises:
@@ -157,7 +152,6 @@ def forecast_report(
         len(np.unique(found.question)),
         len(np.unique(found.forecaster)),
         round(found.count - float(found.weight.sum())),
-        receipts,
         {name: [one] if isinstance(one, str) else list(one) for name, one in (where or {}).items()},
         seed,
     )

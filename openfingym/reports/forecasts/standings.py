@@ -78,7 +78,7 @@ def pairs_of(
 
     Args:
         names: the forecasters of the equations.
-        equations: of one component.
+        equations: the normal equations of one component.
         overlap: blocks within which questions overlap, the horizon of the test.
         seed: seed of the bootstrap.
         level: adjusted p-values below it decide.

@@ -13,7 +13,7 @@ from openfingym.digests import canonical_json
 from openfingym.errors import DataError, OpenFinGymError
 from openfingym.questions import ProviderAnswer, Question
 from openfingym.questions.scoring import check_truth
-from openfingym_verifier.questions.events import Resolution
+from openfingym_verifier.questions.resolution_events import Resolution
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:

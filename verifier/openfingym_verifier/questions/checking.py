@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from openfingym.digests import sha256_of_text
 from openfingym.errors import OpenFinGymError, VerifierError
 from openfingym.questions import Question, read_answer
-from openfingym_verifier.questions.events import Resolution, forecast_digest
+from openfingym_verifier.questions.events import forecast_digest
+from openfingym_verifier.questions.resolution_events import Resolution
 
 if TYPE_CHECKING:
     import sqlite3

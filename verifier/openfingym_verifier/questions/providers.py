@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from openfingym.questions.provider import RECORDED
 from openfingym.questions.providers import find_provider
-from openfingym_verifier.questions.recorded import RECORDED, RecordedTruths
+from openfingym_verifier.questions.recorded import RecordedTruths
 
 if TYPE_CHECKING:
     from openfingym.questions import Provider

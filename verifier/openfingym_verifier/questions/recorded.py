@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from openfingym.digests import canonical_json
 from openfingym.errors import OpenFinGymError, UsageError
 from openfingym.questions import ProviderAnswer
+from openfingym.questions.provider import RECORDED
 from openfingym.questions.question import REAL_CLOCK, utc_text
 from openfingym.questions.scoring import check_truth
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from openfingym.questions import Question
     from openfingym_verifier.ledger import Ledger
 
-RECORDED = "recorded"
-"""Name of the provider."""
 LONGEST_RECORD = 16 * 1024
 """Bytes of a recorded truth with its source and reference."""
 

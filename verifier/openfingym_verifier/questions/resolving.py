@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.questions.asking import DueAnswer
     from openfingym_verifier.questions.clocks import Clocks
-    from openfingym_verifier.questions.events import Resolution
     from openfingym_verifier.questions.providers import Providers
+    from openfingym_verifier.questions.resolution_events import Resolution
     from openfingym_verifier.writer import Transaction
 
 VOID_AFTER_S = 14 * 86_400.0

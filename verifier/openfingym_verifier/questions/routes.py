@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import Depends, FastAPI, Header, Path, Query, Request
+from fastapi import Depends, FastAPI, Header, Path, Query
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,7 @@ from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym.questions import moment_ns, utc_text
 from openfingym.receipts.receipt import Opened
 from openfingym.verifiers.routes import CLOCKS, FORECASTS, LEDGER, QUESTIONS, RECORDINGS, REFERENCES, RESOLUTIONS
+from openfingym_verifier.access import caller_of, operators_only
 from openfingym_verifier.openapi import PROBLEM_RESPONSE
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem
@@ -96,10 +97,7 @@ def add_question_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
 
 
 def _add_callers_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
-    async def calling(request: Request) -> Caller:
-        return tokens.require_caller(_authorization(request), service.members)
-
-    the_caller = Depends(calling)
+    the_caller = caller_of(tokens, service.members)
     bearer = HTTPBearer(scheme_name="admin token or participant's key", auto_error=False)
     common: dict[str, Any] = {"tags": ["questions"], "dependencies": [Depends(bearer)], "responses": PROBLEM_RESPONSE}
     own = service.questions
@@ -197,15 +195,7 @@ def _add_callers_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
 
 
 def _add_operators_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
-    async def admin(request: Request) -> None:
-        tokens.require_admin(_authorization(request))
-
-    bearer = HTTPBearer(scheme_name="admin token", auto_error=False)
-    common: dict[str, Any] = {
-        "tags": ["operator"],
-        "dependencies": [Depends(bearer), Depends(admin)],
-        "responses": PROBLEM_RESPONSE,
-    }
+    common = operators_only(tokens)
     own = service.questions
 
     @app.post(QUESTIONS, status_code=201, **common)
@@ -248,8 +238,3 @@ def _add_operators_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -
         """How many questions and forecasts there are in each state, and what is due."""
         found: dict[str, Any] = await own.read(reading.status, own.clocks.real())
         return found
-
-
-def _authorization(request: Request) -> bytes | None:
-    value = request.headers.get("authorization")
-    return None if value is None else value.encode("latin-1")

@@ -59,7 +59,7 @@ class QuestionService:
         """Read the simulated clocks.
 
         Args:
-            ledger: the verifier's ledger.
+            ledger: where questions and forecasts are recorded.
             threads: where the ledger is read.
             secret: key from which simulated providers make up their truths.
             void_after_s: seconds after its evaluation time that a question is void without a truth; None for two weeks.
@@ -198,7 +198,7 @@ class QuestionService:
         """The event of a forecast, with what the market shows, and what is left to wait for of that.
 
         Args:
-            known: the question.
+            known: the question that it answers.
             forecaster: principal, agent and version.
             answer: the answer as it was sent.
             received_ns: when it came, by the question's clock.

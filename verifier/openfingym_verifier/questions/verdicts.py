@@ -11,7 +11,7 @@ from openfingym.questions.question import utc_text
 from openfingym.questions.scoring import check_truth
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions.asking import resolution
-from openfingym_verifier.questions.events import Resolvable, Resolved, Revised
+from openfingym_verifier.questions.resolution_events import Resolvable, Resolved, Revised
 from openfingym_verifier.questions.resolving import Pass, recheck
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ async def decide(
     """Resolve one question by the operator's word; where it was resolved before, that is kept beside it.
 
     Args:
-        resolver: scores its forecasts.
+        resolver: writes the verdict, and scores the forecasts.
         clocks: tells whether its evaluation time has passed.
-        known: the question.
+        known: the question that is decided.
         truth: its truth; None where there will be none.
         evidence: what the verdict rests on.
         reason: why there will be no truth.

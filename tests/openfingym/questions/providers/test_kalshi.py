@@ -13,7 +13,7 @@ from openfingym.questions import moment_ns
 from openfingym.questions.providers.kalshi import Kalshi
 from openfingym.questions.web import WebReply
 from tests.openfingym.questions.providers.questions import END, ask
-from tests.openfingym.questions.providers.served import Raw, serve
+from tests.openfingym.questions.providers.served import Raw
 
 TICKER = "KXBTCD-26NOV2017-T95000"
 FINAL = {
@@ -34,19 +34,6 @@ FINAL = {
     "floor_strike": 95000,
     "cap_strike": None,
 }
-
-
-@pytest.fixture(scope="module")
-def server():
-    with serve() as found:
-        yield found
-
-
-@pytest.fixture
-def service(server):
-    server.answers.clear()
-    server.asked.clear()
-    return server
 
 
 def resolve(service, form="probability", **query):

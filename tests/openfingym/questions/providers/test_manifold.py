@@ -14,7 +14,7 @@ from openfingym.errors import DataError, UsageError
 from openfingym.questions.providers.manifold import Manifold
 from openfingym.questions.web import WebReply
 from tests.openfingym.questions.providers.questions import END, ask
-from tests.openfingym.questions.providers.served import Raw, serve
+from tests.openfingym.questions.providers.served import Raw
 
 BINARY = {
     "id": "5CuA1234",
@@ -47,18 +47,6 @@ SEVERAL = {
     ],
 }
 COLOURS = {"outcomes": ("Red", "Blue", "Other")}
-
-
-@pytest.fixture(scope="module")
-def server():
-    with serve() as found:
-        yield found
-
-
-@pytest.fixture
-def service(server):
-    server.answers.clear()
-    return server
 
 
 def resolve(service, market, form="probability", *, outcomes=None, **query):

@@ -12,7 +12,7 @@ from openfingym.errors import DataError, OpenFinGymError, UsageError, VenueError
 from openfingym.questions import moment_ns
 from openfingym.questions.providers.polymarket import Polymarket
 from tests.openfingym.questions.providers.questions import END, ask
-from tests.openfingym.questions.providers.served import Raw, serve
+from tests.openfingym.questions.providers.served import Raw
 
 CONDITION = "0x" + "9f" * 32
 RESOLVED_NO = {
@@ -55,19 +55,6 @@ WINNER = {
         {"token_id": "8923", "outcome": "No", "price": 1, "winner": True},
     ],
 }
-
-
-@pytest.fixture(scope="module")
-def server():
-    with serve() as found:
-        yield found
-
-
-@pytest.fixture
-def service(server):
-    server.answers.clear()
-    server.asked.clear()
-    return server
 
 
 def show(service, resolutions=(RESOLUTION,), winner=WINNER, **changes):

@@ -18,25 +18,17 @@ from openfingym.questions.providers.price import Prices
 from openfingym.questions.trading_days import next_to_close
 from openfingym.questions.web import Web
 from tests.openfingym.questions.providers.questions import DAY, END, HOUR, ask
-from tests.openfingym.questions.providers.served import Raw, serve
+from tests.openfingym.questions.providers.served import Raw
 
 MINUTE = 60 * 10**9
 BTC = {"venue": "binance", "symbol": "BTCUSDT"}
 AAPL = {"venue": "yahoo", "symbol": "AAPL"}
 
 
-@pytest.fixture(scope="module")
-def server():
-    with serve() as found:
-        yield found
-
-
 @pytest.fixture
-def service(server):
-    server.answers.clear()
-    server.asked.clear()
-    server.now_ns = END + 3 * DAY
-    return server
+def service(service):
+    service.now_ns = END + 3 * DAY
+    return service
 
 
 @pytest.fixture

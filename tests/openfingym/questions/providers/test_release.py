@@ -8,26 +8,13 @@ from openfingym.errors import DataError, UsageError, VenueError
 from openfingym.questions import moment_ns
 from openfingym.questions.providers.release import Releases
 from tests.openfingym.questions.providers.questions import END, ask
-from tests.openfingym.questions.providers.served import Raw, serve
+from tests.openfingym.questions.providers.served import Raw
 
 GDP = {"source": "fred", "series": "GDP", "period": "2026-07-01"}
 TEN = {"source": "treasury", "series": "10y", "period": "2026-11-20"}
 API = "/fred/series/observations"
 GRAPH = "/graph/fredgraph.csv"
 CURVES = "/resource-center/data-chart-center/interest-rates/daily-treasury-rates.csv/2026/all"
-
-
-@pytest.fixture(scope="module")
-def server():
-    with serve() as found:
-        yield found
-
-
-@pytest.fixture
-def service(server):
-    server.answers.clear()
-    server.asked.clear()
-    return server
 
 
 def releases(service, key=None):

@@ -6,20 +6,7 @@ import pytest
 
 from openfingym.errors import DataError, VenueError
 from openfingym.questions.web import LARGEST, NotThereError, Web
-from tests.openfingym.questions.providers.served import Raw, serve
-
-
-@pytest.fixture(scope="module")
-def server():
-    with serve() as found:
-        yield found
-
-
-@pytest.fixture
-def service(server):
-    server.answers.clear()
-    server.asked.clear()
-    return server
+from tests.openfingym.questions.providers.served import Raw
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openfingym.reports.forecasts import ForecastReport, forecast_report
-from scripts.simulated_season import DAY_NS, FIRST, SCHEMA
+from openfingym_verifier.ledger import Ledger
+from scripts.simulated_season import DAY_NS, FIRST, QUESTION_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -33,18 +34,17 @@ class Said:
 
 def ledger(folder: Path, forecasts: Iterable[Said]) -> Path:
     """Write a ledger; returns its folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+    Ledger(folder).close()
     connection = sqlite3.connect(folder / "ledger.db")
     with connection:
-        connection.executescript(SCHEMA)
         questions: dict[str, int] = {}
         people: dict[tuple[str, str, str], int] = {}
-        for one in forecasts:
+        for attempt, one in enumerate(forecasts):
             if one.question not in questions:
                 number = questions[one.question] = len(questions) + 1
                 deadline = FIRST + 7 * one.week * DAY_NS
                 connection.execute(
-                    "INSERT INTO questions VALUES"
+                    f"INSERT INTO questions ({QUESTION_COLUMNS}) VALUES"
                     " (?, ?, '{}', 'manual', 'probability', ?, 'US', ?, 'real', ?, ?, ?, ?, ?, 0, 0, '')",
                     (
                         *(number, one.question, one.category, one.round),
@@ -67,10 +67,17 @@ def ledger(folder: Path, forecasts: Iterable[Said]) -> Path:
                 people[who] = len(people) + 1
                 connection.execute("INSERT INTO forecasters VALUES (?, ?, ?, ?)", (people[who], *who))
             connection.execute(
-                "INSERT INTO forecasts (question, forecaster, received_ns, answer, salt, digest, counts, p, loss,"
-                " naive_loss, market_loss, correct) VALUES (?, ?, 0, ?, '', '', ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO forecasts (question, forecaster, rollout_id, received_ns, answer, salt, digest, counts, p,"
+                " loss, naive_loss, market_loss, correct) VALUES (?, ?, ?, 0, ?, '', '', ?, ?, ?, ?, ?, ?)",
                 (
-                    *(questions[one.question], people[who], json.dumps({"probability": one.p}), one.counts, one.p),
+                    *(
+                        questions[one.question],
+                        people[who],
+                        str(attempt),
+                        json.dumps({"probability": one.p}),
+                        one.counts,
+                        one.p,
+                    ),
                     *((one.p - one.y) ** 2, (0.5 - one.y) ** 2),
                     None if one.market is None else (one.market - one.y) ** 2,
                     None if one.y not in {0.0, 1.0} else int((one.p > 0.5) == (one.y > 0.5)),
