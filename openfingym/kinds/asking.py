@@ -15,6 +15,7 @@ import numpy as np
 from openfingym.errors import UsageError
 from openfingym.kinds.questions_contract import COVERAGE, QuestionsContract, questions_contract
 from openfingym.questions import Question, read_answer
+from openfingym.questions.provider import RECORDED
 from openfingym.questions.question import REAL_CLOCK
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 Clock = Literal["simulated", "real"]
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
-RECORDED = "recorded"
-"""Provider of truths that the verifier keeps to itself until their clock has come to them."""
 SECOND = 1_000_000_000
 MOST_NAMED = 1000
 """Questions that an order may name."""

@@ -25,6 +25,7 @@ from openfingym.errors import OpenFinGymError, SubmissionError, UsageError
 from openfingym.files.strange import parse_json
 from openfingym.questions.answer import read_answer
 from openfingym.questions.forecastbench import BenchForecast, BenchQuestion, BenchResolution, resolved_questions
+from openfingym.questions.provider import RECORDED
 from openfingym.questions.question import REAL_CLOCK, Question, moment_ns
 from openfingym.questions.scoring import check_truth
 

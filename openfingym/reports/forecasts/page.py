@@ -9,11 +9,11 @@ import numpy as np
 
 from openfingym.reports.charts import Scale, shown
 from openfingym.reports.forecasts.columns import Forecaster
+from openfingym.reports.forecasts.drawings import diagrams, skill_by_week
 from openfingym.reports.forecasts.estimates import BlockEstimate
 from openfingym.reports.forecasts.report import ForecasterRow, ForecastReport, Track
 from openfingym.reports.forecasts.standings import ForecasterPair, ForecasterStanding
-from openfingym.reports.page import document, kind_notice, macro
-from openfingym.reports.plots import drawing
+from openfingym.reports.page import document, kind_notice
 from openfingym.version import __version__
 
 KINDS = {"real": "Real questions.", "simulated": "SIMULATED questions: their truths are made up, not observed."}
@@ -185,64 +185,6 @@ def _coverage(row: ForecasterRow) -> tuple[str, str]:
     if found is None:
         return "", ""
     return f"{found.coverage:.1%}", f"of {found.nominal:.0%}, width {found.width:.3g}"
-
-
-def _diagrams(rows: Sequence[ForecasterRow], names: Mapping[Forecaster, str]) -> list[Markup]:
-    return [
-        _diagram(names[row.forecaster], row.calibration, number)
-        for number, row in enumerate([one for one in rows if one.calibration is not None][:MOST_DRAWN])
-        if row.calibration is not None
-    ]
-
-
-def _diagram(name: str, found: Calibration, number: int) -> Markup:
-    total = sum(one.count for one in found.bins if one is not None)
-    scale = Scale(0.0, 1.0)
-    dots = [
-        Dot(
-            f"{100.0 * one.forecast:.2f}%",
-            f"{scale.percent(one.frequency):.2f}%",
-            f"{scale.percent(one.low):.2f}%",
-            f"{scale.percent(one.high):.2f}%",
-            f"{max(2.0, LARGEST_DOT * math.sqrt(one.count / total)):.1f}",
-            f"{one.count:,.0f} forecasts of {one.forecast:.0%} on average: {one.frequency:.0%} happened "
-            f"({one.low:.0%} to {one.high:.0%})",
-        )
-        for one in found.bins
-        if one is not None
-    ]
-    spoken = f"Reliability of {name}. " + "; ".join(dot.said for dot in dots)
-    ticks = [(25.0 * part, f"{25 * part}%") for part in range(5)]
-    note = f"{total:,.0f} forecasts, ECE {found.ece:.3f} ({found.by_chance:.3f} by chance)"
-    return macro(
-        TEMPLATE,
-        "reliability",
-        title=name,
-        note=note,
-        tone=f"s{number}",
-        axes=axes(scale, "%", ticks, spoken),
-        dots=dots,
-    )
-
-
-def _weeks(track: Track, order: Sequence[Forecaster], names: Mapping[Forecaster, str]) -> Markup | None:
-    """Skill by week of the best; None of a single week."""
-    found = {
-        (one.forecaster, one.value): one.figures.skill
-        for one in track.slices
-        if one.dimension == "week" and one.value[:4].isdigit() and one.figures.skill is not None
-    }
-    weeks = sorted({week for _, week in found})
-    if len(weeks) < 2:
-        return None
-    days = np.array([date.fromisocalendar(int(week[:4]), int(week[6:]), 1) for week in weeks], dtype="datetime64[ns]")
-    curves = tuple(
-        PlotCurve(names[who], np.array([found.get((who, week)) for week in weeks], dtype=np.float64), number)
-        for number, who in enumerate(order[:MOST_DRAWN])
-    )
-    return drawing(
-        LinePlot("Skill by week of the deadline", days, curves, note="1 less the loss over the naive one's.")
-    )
 
 
 def _slices(

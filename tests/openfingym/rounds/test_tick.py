@@ -203,7 +203,8 @@ VerifierClient.checkpoint = killing(VerifierClient.checkpoint)
 Book.write = killing(Book.write)
 book = Book(Path(sys.argv[1]))
 with VerifierClient(uds=Path(sys.argv[2]), admin_token=sys.stdin.readline().strip()) as client:
-    tick(book, LedgerClient(client), lambda times, at: book.write(times.week, "report.json", {"at": at}), int(sys.argv[3]))
+    publish = lambda times, at: book.write(times.week, "report.json", {"at": at})
+    tick(book, LedgerClient(client), publish, int(sys.argv[3]))
 """
 
 

@@ -17,7 +17,7 @@ from openfingym.errors import OpenFinGymError
 from openfingym.questions import Question
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.questions.asking import LONGEST_REASON, DueQuestion, ask, plain, resolution
-from openfingym_verifier.questions.events import Postponed, Resolvable, Resolved, Revised
+from openfingym_verifier.questions.resolution_events import Postponed, Resolvable, Resolved, Revised
 from openfingym_verifier.questions.schema import NEVER
 from openfingym_verifier.questions.unscored import next_scores
 from openfingym_verifier.threads import in_threads
