@@ -7,7 +7,7 @@ from __future__ import annotations
 
 FAMILIES = ("forecasting", "generation", "trading", "fraud")
 """Those of :data:`openfingym.task.contracts.Family`."""
-KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading", "live")
+KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading", "live", "questions")
 """Those of :data:`openfingym.task.known_kinds.OWN`."""
 AGENTS = (
     "naive",
@@ -20,6 +20,9 @@ AGENTS = (
     "historical",
     "har",
     "nelson-siegel",
+    "market-implied",
+    "logistic",
+    "ewma",
     "bootstrap",
     "copula",
     "garch-sim",
@@ -47,6 +50,8 @@ STATES = ("scored", "rejected", "deferred", "void", "error")
 """Those of :data:`openfingym.results.State`."""
 BACKENDS = ("auto", "docker", "sandbox", "inline")
 """Those of :data:`openfingym.machine.BackendName`."""
+CLOCKS = ("simulated", "real")
+"""Those of :data:`openfingym.kinds.asking.Clock`."""
 REPORTED_BY = ("agent", "model", "backend")
 """Those of :data:`openfingym.reports.cells.Field`."""
 FILLS = ("none", "forward", "interpolate", "drop")

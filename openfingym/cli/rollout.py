@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openfingym.cli.choices import BACKENDS
+from openfingym.cli.choices import BACKENDS, CLOCKS
 from openfingym.cli.completion import complete_agent, complete_task
 from openfingym.cli.model_options import ModelOptions, model_options, patience_option
 from openfingym.cli.notices import noticing
@@ -93,6 +93,13 @@ INTERRUPTED = 130
 )
 @real_option
 @fresh_option
+@click.option(
+    "--clock",
+    type=click.Choice(CLOCKS),
+    help="Ask what has not happened yet, of tasks about such: simulated questions, which are resolved at once, or "
+    "those of the real market, whose results are deferred until `openfingym ledger resolve` and `openfingym ledger "
+    "sync`. Rollouts of one task that begin together on the real clock are asked the same.",
+)
 @quiet_option
 @json_option("an object")
 @click.pass_context
@@ -119,6 +126,7 @@ def rollout(
     log: tuple[str, ...],
     real: bool,
     fresh: bool,
+    clock: str | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -151,6 +159,7 @@ def rollout(
         "patience_s": patience,
         "real": real,
         "fresh": fresh,
+        "clock": clock,
     }
     plan = _plan(file, changes, agents)
     load_loggers(log)  # what is missing is said now, of a dry run too

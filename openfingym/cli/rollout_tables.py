@@ -50,6 +50,7 @@ class _Ended:
     scored: int
     rejected: int
     error: int
+    deferred: int
     median_skill: float | None
     """Of what was scored."""
     skill: tuple[_Skill, ...]
@@ -95,7 +96,9 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
         counts = {"out": str(out), "rollouts": len(results), "finished_before": resumed, "unrun": unrun}
         print_json({**counts, "wall_s": round(wall_s, 1), "groups": [asdict(group) for group in groups]})
         return
-    columns = ["agent", "model", "tasks", "runs", "scored", "rejected", "errors", "skill", "cost"]
+    late = any(group.deferred for group in groups)
+    more = ["deferred"] if late else []
+    columns = ["agent", "model", "tasks", "runs", "scored", "rejected", "errors", *more, "skill", "cost"]
     rows = [
         (
             g.agent,
@@ -105,6 +108,7 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
             g.scored,
             g.rejected,
             g.error,
+            *([g.deferred] if late else []),
             "\n".join(_skill_text(one, named=len(g.skill) > 1) for one in g.skill) or "-",
             _money(g.cost_usd),
         )
@@ -125,6 +129,11 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
         click.echo(
             f"{len(errors) - again} were told something of hidden data first: another try would be a second one; "
             "--again makes new attempts"
+        )
+    if waiting := sum(result.state == "deferred" for result in results):
+        click.echo(
+            f"{waiting} deferred, until what they were asked is resolved: "
+            f"openfingym ledger resolve && openfingym ledger sync {out}"
         )
     ran = len(results) - resumed
     before = f", {resumed} finished before" if resumed else ""
@@ -239,6 +248,7 @@ def _ended(results: Sequence[RolloutResult]) -> _Ended:
         scored=states["scored"],
         rejected=states["rejected"],
         error=states["error"],
+        deferred=states["deferred"],
         median_skill=median(skills) if skills else None,
         skill=tuple(_skills(results)),
         cost_usd=_cost(results),

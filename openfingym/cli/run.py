@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import signal
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from openfingym.cli.choices import BACKENDS
+from openfingym.cli.choices import BACKENDS, CLOCKS
 from openfingym.cli.completion import complete_agent, complete_task
 from openfingym.cli.model_options import ModelOptions, model_options, patience_option
 from openfingym.cli.notices import noticing
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from openfingym.agents import Agent
     from openfingym.agents.llm.session import Listener
     from openfingym.packages.package import BuiltPackage
+    from openfingym.questions import Question
     from openfingym.results import RolloutResult
+    from openfingym.task import Task
 
 
 @click.command()
@@ -84,10 +87,18 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--clock",
-    type=click.Choice(("simulated", "real")),
+    type=click.Choice(CLOCKS),
     help="Ask questions whose outcome is not known yet, of a task about such: simulated ones, which are resolved "
     "before the command ends, or those of the real market, whose result is deferred until `openfingym ledger resolve` "
     "settles it. Both stay in the ledger of this machine. Without it the package's own stored questions are asked.",
+)
+@click.option(
+    "--questions",
+    "questions_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --clock real, of a task without a market of its own such as event-forecast: ask these questions, one "
+    "JSON object a line as `openfingym ledger import` reads them. Without it, the ledger's open questions are asked.",
 )
 @quiet_option
 @json_option("a list of results, also of one")
@@ -111,6 +122,7 @@ def run(
     venue: Literal["simulated", "real"],
     tape: Path | None,
     clock: Literal["simulated", "real"] | None,
+    questions_file: Path | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -142,6 +154,7 @@ def run(
         raise UsageError(
             "--clock is for tasks about what has not happened yet, such as polymarket-forecast; leave it out"
         )
+    given = [] if questions_file is None else _given(questions_file, clock, tasks)
     for task in tasks:
         suited(resolved, task)
     # Being terminated cleans up as Ctrl-C does.
@@ -170,6 +183,8 @@ def run(
             results = []
             for package in launcher.packages if fresh else ():
                 require_renewal(package)
+            for package in launcher.packages if given else ():
+                launcher.client_for(package).questions.ask(given)
             for package in launcher.packages:
                 show(f"{package.manifest.name}: running {resolved.name}")
                 listener = _listener(show, package, resolved)
@@ -184,7 +199,7 @@ def run(
                     listener=listener,
                     fresh=fresh,
                     session=asked if is_live(package.task.spec.contract) else None,
-                    questions=None if clock is None else QuestionsOrder(clock),
+                    questions=None if clock is None else QuestionsOrder(clock, tuple(one.id for one in given)),
                 )
                 results.append(result)
     if as_json:
@@ -192,6 +207,18 @@ def run(
     else:
         print_results(results)
     ctx.exit(exit_status(results))
+
+
+def _given(path: Path, clock: str | None, tasks: Sequence[Task]) -> list[Question]:
+    """The questions of --questions."""
+    from openfingym.kinds.asking_real import takes_questions
+    from openfingym.questions.history import read_questions
+
+    if clock != "real":
+        raise UsageError("--questions goes with --clock real: what is asked there is resolved by its provider")
+    if own := [task.name for task in tasks if not takes_questions(task.spec.contract)]:
+        raise UsageError(f"{own[0]} asks about its own market; --questions is for tasks such as event-forecast")
+    return read_questions(path, time.time_ns())
 
 
 POLICIES = {

@@ -26,7 +26,7 @@ from openfingym.files.strange import parse_json
 from openfingym.questions.answer import read_answer
 from openfingym.questions.forecastbench import BenchForecast, BenchQuestion, BenchResolution, resolved_questions
 from openfingym.questions.provider import RECORDED
-from openfingym.questions.question import Question, moment_ns
+from openfingym.questions.question import REAL_CLOCK, Question, moment_ns
 from openfingym.questions.scoring import check_truth
 
 BENCH_FORECAST = frozenset({"forecast", "source"})
@@ -83,6 +83,41 @@ def read_history(paths: Sequence[Path], *, clock: str, agent: str = "") -> PastS
                 said = f"has no {error}" if isinstance(error, KeyError) else str(error)
                 raise UsageError(f"{where}: {said}") from None
     return reader.finish()
+
+
+def read_questions(path: Path, now_ns: int) -> list[Question]:
+    """Questions that are to be asked now, by the real clock: lines as in a history, without truths.
+
+    Args:
+        path: the file.
+        now_ns: the time.
+
+    Raises:
+        UsageError: a line is no such question, it has a truth, or its deadline has passed; with the line.
+    """
+    found: dict[str, Question] = {}
+    for where, document in _objects(path):
+        try:
+            if "form" not in document or document.get("clock", REAL_CLOCK) != REAL_CLOCK:
+                raise UsageError("no question by the real clock; expected one with a form and a provider")
+            if known := [name for name in (*OWN_TRUTH, "answer") if name in document]:
+                raise UsageError(f"has {known[0]!r}; a question is asked before anybody knows, see `ledger import`")
+            one = Question.from_dict(_with_times(document))
+            if one.deadline_ns <= now_ns:
+                raise UsageError(f"the deadline of {one.id} has passed; expected one in the future")
+            if found.setdefault(one.id, one) is not one:
+                raise UsageError(f"a question before has the id {one.id}")
+        except (OpenFinGymError, TypeError, ValueError) as error:
+            raise UsageError(f"{where}: {error}") from None
+    if not found:
+        raise UsageError(f"{path}: there is no question in it")
+    return list(found.values())
+
+
+def _with_times(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A question of this library, with its times as nanoseconds."""
+    rest = {TIMES.get(name, name): value for name, value in document.items() if name not in OWN_TRUTH}
+    return rest | {name: _time(rest[name]) for name in TIMES.values() if name in rest}
 
 
 def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -151,9 +186,7 @@ class _Reader:
             )
 
     def _own(self, document: dict[str, Any]) -> None:
-        rest = {TIMES.get(name, name): value for name, value in document.items() if name not in OWN_TRUTH}
-        rest |= {name: _time(rest[name]) for name in TIMES.values() if name in rest}
-        question = Question.from_dict({"provider": RECORDED, **rest, "clock": self._clock})
+        question = Question.from_dict({"provider": RECORDED, **_with_times(document), "clock": self._clock})
         self._keep(question)
         if question.provider == RECORDED:
             available = _time(document["available"]) if "available" in document else question.evaluation_ns

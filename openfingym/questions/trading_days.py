@@ -38,6 +38,34 @@ def next_to_close(calendar: str, moment_ns: int, *, after: bool = False) -> Trad
     raise UsageError(f"the calendar {calendar} has no trading day after {month}; ask about an earlier time")
 
 
+def last_to_close(calendar: str, moment_ns: int) -> TradingDay:
+    """The last trading day whose close is at or before a moment.
+
+    Raises:
+        UsageError: there is no such calendar, or it does not reach so far.
+    """
+    month = datetime.fromtimestamp(moment_ns // 10**9, UTC).date().replace(day=1)
+    past = [found for found in _around(calendar, month) if found.closes_ns <= moment_ns]
+    if not past:
+        raise UsageError(f"the calendar {calendar} has no trading day before {month}; ask about a later time")
+    return past[-1]
+
+
+def days_to_come(calendar: str, moment_ns: int, count: int) -> tuple[TradingDay, ...]:
+    """The next trading days whose sessions have not begun at a moment, in order.
+
+    Raises:
+        UsageError: there is no such calendar, or it does not reach so far.
+    """
+    found: list[TradingDay] = []
+    while len(found) < count:
+        one = next_to_close(calendar, moment_ns, after=True)
+        if found or one.opens_ns > moment_ns:
+            found.append(one)
+        moment_ns = one.closes_ns
+    return tuple(found)
+
+
 @functools.lru_cache(maxsize=64)
 def _around(calendar: str, month: date) -> tuple[TradingDay, ...]:
     from exchange_calendars import get_calendar

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import threading
 from collections import Counter
@@ -14,18 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from openfingym.errors import RuntimeFailureError, VerifierError
+from openfingym.kinds.asking import QuestionsOrder
 from openfingym.models.meter import Allowance
 from openfingym.results import RolloutResult
 from openfingym.rollouts.launcher import Launcher, default_session
 from openfingym.rollouts.settings import RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec, agent_digest
 from openfingym.verifiers import VerifierAddress
+from openfingym.verifiers.local import start_on
 
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
 
 
 WATCH_S = 1.0
+logger = logging.getLogger(__name__)
 
 
 class Runner(Protocol):
@@ -104,7 +108,8 @@ class LocalRollouts:
         """
         self._settings = settings or RolloutSettings()
         # What has data of its own starts its workspace when the data is known.
-        talkers = [spec for spec in self._settings.upcoming if spec.agent.acts is not None and not spec.fresh]
+        known = [spec for spec in self._settings.upcoming if not spec.fresh and spec.clock is None]
+        talkers = [spec for spec in known if spec.agent.acts is not None]
         self._upcoming = Counter(map(_workspace_key, talkers))
         self._examples = {_workspace_key(spec): spec for spec in talkers}
         self._packages = {package.manifest.name: package for package in packages}
@@ -142,6 +147,7 @@ class LocalRollouts:
                     cancel=cancel,
                     fresh=spec.fresh,
                     session=default_session(package),
+                    questions=None if spec.clock is None else QuestionsOrder(spec.clock),
                 )
             except CancelledError:
                 # By the watch over the verifier, or by a caller who does not look at the result any more.
@@ -190,7 +196,10 @@ class LocalRollouts:
             if verifiers is None:
                 from openfingym_verifier.embedded import EmbeddedVerifier
 
-                embedded = stack.enter_context(EmbeddedVerifier.start(list(self._packages.values())))
+                packages, state = list(self._packages.values()), self._settings.state
+                embedded = stack.enter_context(
+                    EmbeddedVerifier.start(packages) if state is None else start_on(state, packages, logger.warning)
+                )
                 uds = embedded.uds
                 verifiers = dict.fromkeys(self._packages, VerifierAddress(str(uds), embedded.admin_token))
             launcher = stack.enter_context(

@@ -13,6 +13,8 @@ from pydantic import Field, field_validator, model_validator
 from openfingym import catalog
 from openfingym.agents import BUILTIN, Agent, read_program, require_model, resolve, suited, with_sampling
 from openfingym.errors import TaskError, UsageError
+from openfingym.kinds import is_deferred
+from openfingym.kinds.asking import Clock
 from openfingym.machine import BackendName
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
@@ -130,6 +132,9 @@ class Plan(Section):
     """Use pulled real data where a task's own is simulated."""
     fresh: bool = False
     """Hidden data of its own for every rollout, where its task can have any; each result says which it had."""
+    clock: Clock | None = None
+    """Ask what has not happened yet, of tasks about such, by a simulated clock or the real one; rollouts of one task
+    that begin together on the real one are asked the same."""
     backend: BackendName = "auto"
     concurrency: PositiveInt | None = None
     """Rollouts at once on each machine; by default one a core."""
@@ -246,13 +251,16 @@ def select(plan: Plan, *, program: Path | None = None) -> Selection:
         UsageError: a pattern matches nothing, an agent is unknown or fits none of the tasks.
         TaskError: a task package is malformed.
     """
+    tasks = _choose(plan.tasks, real=plan.real)
     agents = [with_sampling(_agent(given, program), **plan.sampling.model_dump()) for given in plan.agents]
     names = [agent.name for agent in agents]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"agent {', '.join(twice)}: given more than once; give each program a name of its own")
     _check_models(plan, agents)
+    if plan.clock is not None:
+        _check_deferred([task for task, _ in tasks], agents)
     pairs, skipped = [], {agent.name: list[str]() for agent in agents}
-    for task, named in _choose(plan.tasks, real=plan.real):
+    for task, named in tasks:
         for agent in agents:
             try:
                 pairs.append((task, suited(agent, task)))
@@ -289,6 +297,7 @@ def expand(plan: Plan, selection: Selection, digests: Mapping[str, str]) -> list
             seed,
             attempt,
             plan.fresh,
+            plan.clock,
         )
         for attempt in range(plan.attempts)
         for seed in plan.seeds
@@ -361,6 +370,17 @@ def _check_models(plan: Plan, agents: Sequence[Agent]) -> None:
     for model in plan.model_specs:
         if plan.limits.cost_usd is not None or plan.budget.cost_usd is not None:
             prices.require(model.name)
+
+
+def _check_deferred(tasks: Sequence[Task], agents: Sequence[Agent]) -> None:
+    known = [task.name for task in tasks if not is_deferred(task.spec.contract)]
+    if known:
+        raise UsageError(
+            f"clock is for tasks about what has not happened yet, and {', '.join(known[:5])} "
+            f"{'is none' if len(known) == 1 else 'are none'}; leave it out, or name such tasks alone"
+        )
+    if any(agent.kind == "oracle" for agent in agents):
+        raise UsageError("the oracle does not know what has not happened yet; leave it out, or the clock")
 
 
 def _choose(patterns: Iterable[str], *, real: bool) -> list[tuple[Task, bool]]:

@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from openfingym import store
 from openfingym.errors import UsageError
 from openfingym.kinds import is_heavy
 from openfingym.machine import cores
@@ -89,6 +90,8 @@ def run(
         for spec in plan.model_specs:
             spec.require_access()
     verifiers = find_verifiers(verifier, selection.tasks)
+    if plan.clock is not None and ray and verifiers is None:
+        raise UsageError("with Ray every node would have a ledger of its own; with a clock, say --verifier LOCATION")
     with RunFolder.open(Path(out)) as folder:
         work = prepare(
             plan,
@@ -109,6 +112,7 @@ def run(
             settings = RolloutSettings(
                 backend=plan.backend,
                 verifiers=verifiers,
+                state=None if plan.clock is None else store.ledger_folder(),
                 models=ModelAccess({spec.name: spec for spec in plan.model_specs}, PriceTable.load(plan.prices)),
                 upcoming=tuple(work.missing),
                 places=plan.concurrency or cores(),

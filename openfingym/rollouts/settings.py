@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.prices import PriceTable
@@ -39,6 +40,8 @@ class RolloutSettings:
     verifiers: Mapping[str, VerifierAddress] | None = None
     """Running verifiers, by the names of their tasks, as every machine of the run can reach them; None to start one on
     each machine, whose process holds the labels of all tasks of the run."""
+    state: Path | None = None
+    """Folder of the ledger of a verifier that is started here, which stays; None for one that goes with it."""
     models: ModelAccess = ModelAccess()
     upcoming: tuple[RolloutSpec, ...] = ()
     """Rollouts that will come, so that their workspaces can be started before they do."""

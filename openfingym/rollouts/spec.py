@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from openfingym.agents import Agent
 from openfingym.digests import sha256_of_json
 from openfingym.errors import UsageError
+from openfingym.kinds.asking import Clock
 from openfingym.models.meter import Allowance
 
 NAME_DIGITS = 16
@@ -35,6 +36,8 @@ class RolloutSpec:
     """Counts repetitions of the same, from 0."""
     fresh: bool = False
     """Whether it has hidden data of its own, where its task can have any."""
+    clock: Clock | None = None
+    """By whose time it is asked what has not happened yet; None for its task's own rows."""
 
     @cached_property
     def inputs(self) -> dict[str, object]:
@@ -55,6 +58,7 @@ class RolloutSpec:
             "attempt": self.attempt,
             # Named only where it is asked for, as the limit "useless" is, so that runs of before keep their names.
             **({"fresh": True} if self.fresh else {}),
+            **({"clock": self.clock} if self.clock is not None else {}),
         }
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,17 @@ ASKED = 7
 """Private questions of the small task."""
 
 
-def quick_markets(root: Path) -> BuiltPackage:
-    """``polymarket-forecast`` with few questions, which take answers for six seconds."""
-    folder = root / "quick-markets"
-    text = (ROOT / "tasks" / "polymarket-forecast" / "task.toml").read_text()
-    text = text.replace("polymarket-forecast", "quick-markets")
-    for name, value in {"window_s": 6, "public": 0.195, "private": 0.005}.items():
-        text, count = re.subn(rf"^{name} = .*$", f"{name} = {value}", text, flags=re.MULTILINE)
-        assert count == 1
+QUICK = {"window_s": 6, "public": 0.195, "private": 0.005}
+"""What makes a task have few questions, which take answers for six seconds."""
+
+
+def quick_task(root: Path, base: str, name: str, changes: Mapping[str, object] | None = None) -> BuiltPackage:
+    """A task of questions with few of them; with other values in its file."""
+    folder = root / name
+    text = (ROOT / "tasks" / base / "task.toml").read_text().replace(base, name)
+    for key, value in {**QUICK, **(changes or {})}.items():
+        text, count = re.subn(rf"^{key} = .*$", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
+        assert count == 1, key
     folder.mkdir()
     (folder / "task.toml").write_text(text)
     (folder / "instruction.md").write_text("# Quick\n")
@@ -40,6 +43,11 @@ def quick_markets(root: Path) -> BuiltPackage:
     write_package(Task.read(folder), package.public, package.truth)
     assert package.manifest.n_private == ASKED
     return package
+
+
+def quick_markets(root: Path) -> BuiltPackage:
+    """``polymarket-forecast`` with few questions, which take answers for six seconds."""
+    return quick_task(root, "polymarket-forecast", "quick-markets")
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse
 from starlette.routing import Route
 
+from openfingym.errors import UsageError
 from openfingym.kinds.asking import QuestionsOrder
 from openfingym.market.session.terms import SessionOrder
 from openfingym.verifiers.answers import (
@@ -261,7 +262,7 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
             ttl_s=body.ttl_s,
             fresh=body.fresh,
             session=None if body.session is None else SessionOrder(**body.session.model_dump()),
-            questions=None if body.questions is None else QuestionsOrder(**body.questions.model_dump()),
+            questions=None if body.questions is None else _questions_order(body.questions),
             caller=caller,
         )
         row = rollout.row
@@ -451,3 +452,10 @@ def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
         "media_types": (JSON,) if task.sequential else MEDIA_TYPES,
     }
     return {name: own[name] if name in own else task.told[name] for name in doc.TaskContract.model_fields}
+
+
+def _questions_order(asked: doc.NewRolloutQuestions) -> QuestionsOrder:
+    try:
+        return QuestionsOrder(asked.clock, tuple(asked.names))
+    except UsageError as error:
+        raise Problem("malformed-request", str(error)) from None

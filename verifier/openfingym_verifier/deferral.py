@@ -8,49 +8,36 @@ beside it, once, whoever resolved it and after however many restarts.
 from __future__ import annotations
 
 import asyncio
-import io
-import json
 import logging
 import secrets
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.errors import OpenFinGymError, SubmissionError, UsageError
-from openfingym.kinds import kind_named, score_with_replicates
-from openfingym.kinds.asking import (
-    FEWEST,
-    Asked,
-    QuestionsOrder,
-    ask_real,
-    ask_simulated,
-    can_ask,
-    clock_of,
-    document_of,
-    numbers_of,
-    target_of,
-)
-from openfingym.kinds.questions import questions_contract
-from openfingym.questions import Question, utc_text
+from openfingym.errors import OpenFinGymError, UsageError
+from openfingym.kinds.asking import QuestionsOrder, clock_of, document_of
 from openfingym.questions.question import REAL_CLOCK
+from openfingym_verifier import deferred_rows as rows
+from openfingym_verifier.deferred_asking import Asker
 from openfingym_verifier.events import Settled
-from openfingym_verifier.finalize import final_result, judge
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions.events import Acknowledgement, ClockAdvanced, QuestionAsked, TruthRecorded
-from openfingym_verifier.questions.reading import LedgerQuestion
 from openfingym_verifier.questions.recorded import record
+from openfingym_verifier.settling import deferred_result, settled_result
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from openfingym.kinds import Array, Fold
+    from openfingym.kinds import Array
+    from openfingym_verifier.deferred_rows import Kept
     from openfingym_verifier.ledger import Ledger, RolloutRow
     from openfingym_verifier.questions.events import ForecastReceived
+    from openfingym_verifier.questions.reading import LedgerQuestion
     from openfingym_verifier.questions.service import QuestionService
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.rollout_table import RolloutTable
@@ -60,23 +47,6 @@ if TYPE_CHECKING:
 
 SALT_BYTES = 16
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """What the ledger holds of a deferred rollout's questions, in the order of its private rows."""
-
-    questions: tuple[LedgerQuestion, ...]
-    states: tuple[str, ...]
-    truths: tuple[Any, ...]
-    """None where there is none."""
-    answers: tuple[Any, ...]
-    """The answers that count, as JSON values; None where there is none."""
-
-    @property
-    def over(self) -> bool:
-        """Whether every question is scored or void."""
-        return all(state in {"scored", "void"} for state in self.states)
 
 
 @dataclass(frozen=True)
@@ -101,22 +71,9 @@ class Deferrals:
         self._tapes = tapes
         self._rollouts = rollouts
         self._threads = threads
+        self.asker = Asker(ledger, questions.providers)
         tapes.asked = self.asked
         questions.resolver.settled = self._resolved
-
-    def require(self, order: QuestionsOrder, task: HiddenTask) -> None:
-        """Return if a task can be asked questions so.
-
-        Raises:
-            Problem: ``malformed-request``, with the reason.
-        """
-        if not task.deferred:
-            raise Problem("malformed-request", f"{task.name} asks nothing that is resolved later; leave questions out.")
-        if order.clock == REAL_CLOCK and not can_ask(task.spec.contract):
-            raise Problem(
-                "malformed-request",
-                f"{task.name} is about no market that can be asked; ask with a simulated clock, or in rounds.",
-            )
 
     async def ask(self, row: RolloutRow, task: HiddenTask) -> Callable[[Transaction], None]:
         """Ask the questions of a rollout; returns the operation that writes them, behind that of the rollout.
@@ -130,13 +87,13 @@ class Deferrals:
         """
         order, now_ns = order_of(row), self._questions.clocks.real()
         try:
-            asked = await in_threads(self._threads, self._asked_of, order, row, task, now_ns)
+            asked = await in_threads(self._threads, self.asker.ask, order, row, task, now_ns)
         except UsageError as error:
             raise Problem("malformed-request", str(error)) from None
         except OpenFinGymError as error:
             raise Problem("unavailable", f"No questions could be asked: {error}", retry_after_s=60.0) from error
         simulated = order.clock != REAL_CLOCK
-        content = _packed({**asked.data, "shown": asked.shown})
+        content = rows.packed({**asked.data, "shown": asked.shown})
 
         def write(transaction: Transaction) -> None:
             if simulated:
@@ -171,7 +128,7 @@ class Deferrals:
         """The task as a rollout is asked it: its own questions in the place of the private rows, without outcomes."""
         from openfingym_verifier.truth import load_task
 
-        stored = self._data(rollout)
+        stored = self._shown_to(rollout)
         first = task.manifest.n_public
 
         def whole(name: str) -> Array:
@@ -184,7 +141,8 @@ class Deferrals:
         return load_task(task.package, hidden, data, f"{task.name}/{rollout}", task.spec)
 
     async def forecasts(self, rollout: Rollout, values: NDArray[np.float64], first: int) -> list[Answered]:
-        """What a submission answers to the rollout's questions, with the events by which it becomes forecasts.
+        """What a submission answers to those of the rollout's questions whose deadline has not passed, with the events
+        by which it becomes forecasts.
 
         Args:
             rollout: the rollout.
@@ -192,16 +150,22 @@ class Deferrals:
             first: row of the first private question.
 
         Raises:
-            Problem: ``deadline-passed``, or an answer is none.
+            Problem: ``deadline-passed``: that of all of them; or an answer is none.
         """
-        kept, shown = await self._kept(rollout.id), (await in_threads(self._threads, self._data, rollout.id))["shown"]
+        kept = await self._kept(rollout.id)
+        shown = (await in_threads(self._threads, self._shown_to, rollout.id))["shown"]
         who = (rollout.row.principal, rollout.row.agent or "unnamed", rollout.row.task_digest[:16])
-        rows = np.atleast_2d(values[first:].reshape(len(kept.questions), -1))
+        count = len(kept.questions)
+        numbers = values[first : first + count].reshape(count, -1)  # rows behind the questions are unused
+        # One time for all of them: a submission comes before a deadline or after it, whatever takes long here.
+        now_ns = self._questions.clocks.now(kept.questions[0].question.clock)
+        in_time = [place for place, known in enumerate(kept.questions) if now_ns < known.question.deadline_ns]
+        if not in_time:
+            raise Problem("deadline-passed", f"The deadline of {kept.questions[-1].question.id} has passed.")
 
         async def one(place: int) -> Answered | None:
             known = kept.questions[place]
-            now_ns = self._questions.clocks.now(known.question.clock)
-            answer = document_of(known.question, rows[place], float(shown[place]))
+            answer = document_of(known.question, numbers[place], float(shown[place]))
             try:
                 made = await self._questions.prepare(known, who, answer, now_ns, rollout_id=rollout.id)
                 return Answered(known, *made)
@@ -210,7 +174,7 @@ class Deferrals:
                     return None  # of a market that closed early, what was said before it did counts
                 raise
 
-        found = await asyncio.gather(*map(one, range(len(rows))))
+        found = await asyncio.gather(*map(one, in_time))
         return [answered for answered in found if answered is not None]
 
     def written(self, answered: Sequence[Answered], receipts: Sequence[Acknowledgement | Problem]) -> None:
@@ -221,9 +185,7 @@ class Deferrals:
 
     def result(self, rollout: Rollout, now_ns: int, kept: Kept) -> dict[str, object]:
         """The deferred result of a rollout with a submission, without ``log_head``."""
-        order = order_of(rollout.row)
-        reason = f"its {len(kept.questions)} questions are resolved from {self._first(kept)} to {self._last(kept)}"
-        return final_result(rollout, ("deferred", reason), None, [], now_ns, questions=_said(order, kept))
+        return deferred_result(rollout, order_of(rollout.row), kept, now_ns)
 
     async def of(self, rollout: Rollout) -> Kept:
         """What the ledger holds of a rollout's questions."""
@@ -272,58 +234,13 @@ class Deferrals:
             self._tapes.forget(rollout_id)
 
     def _final(self, rollout: Rollout, task: HiddenTask, kept: Kept) -> dict[str, object]:
-        """The final result: the score on what was resolved, or that too little was."""
-        now_ns, order, shown = self._questions.clocks.real(), order_of(rollout.row), self._data(rollout.id)["shown"]
-        places = [
-            place for place, state in enumerate(kept.states) if state == "scored" and kept.answers[place] is not None
-        ]
-        said = _said(order, kept)
-        if len(places) < max(2, FEWEST * len(kept.states)):
-            reason = f"{len(places)} of {len(kept.states)} questions have a truth, expected half of them at least"
-            return final_result(rollout, ("void", reason), None, [], now_ns, questions=said)
-        asked = [kept.questions[place].question for place in places]
-        prices = [float(shown[place]) for place in places]
-        targets = np.array([target_of(*one) for one in zip(asked, _of(kept.truths, places), prices, strict=True)])
-        answers = [numbers_of(*one) for one in zip(asked, _of(kept.answers, places), prices, strict=True)]
-        values = np.array(answers).reshape(len(places), *task.shape[1:])
-        try:
-            score, baseline = scores_on(task, np.array(places), targets, values)
-            outcome: Any = judge(task, score, baseline)
-        except SubmissionError as error:
-            return final_result(rollout, str(error), None, [], now_ns, questions=said)
-        return final_result(rollout, outcome, baseline, [], now_ns, questions=said)
-
-    def _asked_of(self, order: QuestionsOrder, row: RolloutRow, task: HiddenTask, now_ns: int) -> Asked:
-        contract, first = task.spec.contract, task.manifest.n_public
-        if order.clock == REAL_CLOCK:
-            provider = self._questions.providers.get(questions_contract(contract).provider)
-            names = list(task.told["channels"])
-            asked = ask_real(contract, provider, names, task.manifest.n_private, row.id, now_ns)
-            for one in asked.questions:
-                provider.check(one)
-            return asked
-
-        def read(name: str) -> Array:
-            return np.asarray(task.data[name] if name in task.data else task.package.array(name))
-
-        return ask_simulated(contract, read, task.hidden["targets"], first, row.id, now_ns)
+        shown = self._shown_to(rollout.id)["shown"]
+        return settled_result(rollout, order_of(rollout.row), task, kept, shown, self._questions.clocks.real())
 
     async def _kept(self, rollout_id: str) -> Kept:
         def look() -> Kept:
-            query = (
-                "SELECT questions.id, questions.content, simulated, state, truth, forecasts.answer"
-                " FROM rollout_questions JOIN questions ON questions.id = rollout_questions.question"
-                " LEFT JOIN resolutions ON resolutions.question = questions.id AND n = 1"
-                " LEFT JOIN forecasts ON forecasts.question = questions.id AND counts = 1"
-                " AND forecasts.rollout_id = rollout_questions.rollout_id"
-                " WHERE rollout_questions.rollout_id = ? ORDER BY row"
-            )
             with self._ledger.read() as connection:
-                rows = connection.execute(query, (rollout_id,)).fetchall()
-            known = [LedgerQuestion(row[0], Question.from_dict(json.loads(row[1])), bool(row[2])) for row in rows]
-            parsed = [[None if text is None else json.loads(text) for text in (row[4], row[5])] for row in rows]
-            states, truths = tuple(row[3] for row in rows), tuple(one[0] for one in parsed)
-            return Kept(tuple(known), states, truths, tuple(one[1] for one in parsed))
+                return rows.kept_of(connection, rollout_id)
 
         return await in_threads(self._threads, look)
 
@@ -331,34 +248,13 @@ class Deferrals:
         kept = await self._kept(rollout_id)
         return kept.questions[0].question.generated_ns
 
-    def _data(self, rollout_id: str) -> dict[str, Array]:
+    def _shown_to(self, rollout_id: str) -> dict[str, Array]:
         with self._ledger.read() as connection:
-            (content,) = connection.execute(
-                "SELECT content FROM rollout_data WHERE rollout_id = ?", (rollout_id,)
-            ).fetchone()
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            return dict(arrays)
+            return rows.shown_to(connection, rollout_id)
 
     def _unsettled(self, questions: list[int] | None) -> list[str]:
-        """Rollouts with a deferred result none of whose questions is open; of some questions, or of all."""
-        query = (
-            "SELECT DISTINCT rollouts.id FROM rollouts JOIN rollout_questions ON rollout_id = rollouts.id"
-            " WHERE rollouts.questions IS NOT NULL AND settled IS NULL AND json_extract(result, '$.state') = 'deferred'"
-            " AND (:some IS NULL OR question IN (SELECT value FROM json_each(:some))) AND NOT EXISTS (SELECT 1 FROM"
-            " rollout_questions AS other JOIN questions ON questions.id = other.question"
-            " WHERE other.rollout_id = rollouts.id AND state NOT IN ('scored', 'void'))"
-        )
         with self._ledger.read() as connection:
-            some = None if questions is None else json.dumps(questions)
-            return [row[0] for row in connection.execute(query, {"some": some})]
-
-    @staticmethod
-    def _first(kept: Kept) -> str:
-        return utc_text(min(one.question.evaluation_ns for one in kept.questions) // 10**9 * 10**9)
-
-    @staticmethod
-    def _last(kept: Kept) -> str:
-        return utc_text(max(one.question.evaluation_ns for one in kept.questions) // 10**9 * 10**9)
+            return rows.unsettled(connection, questions)
 
 
 def order_of(row: RolloutRow) -> QuestionsOrder:
@@ -367,61 +263,7 @@ def order_of(row: RolloutRow) -> QuestionsOrder:
     return QuestionsOrder(**row.questions)  # type: ignore[arg-type]  # as QuestionsOrder.to_dict wrote it
 
 
-def scores_on(
-    task: HiddenTask, places: NDArray[np.int64], targets: NDArray[np.float64], values: NDArray[np.float64]
-) -> tuple[Any, Any]:
-    """Scores of an answer and of the baseline on some of the private rows.
-
-    Args:
-        task: the task as the rollout was asked it.
-        places: which rows, counted from the first private one.
-        targets: their outcomes.
-        values: the answers to them.
-    """
-    contract, scoring, kind = task.spec.contract, task.spec.scoring, kind_named(task.spec.contract)
-    first, counts = task.manifest.n_public, (task.manifest.n_public, task.manifest.n_private)
-    hidden = {"targets": np.array(task.hidden["targets"])}
-    hidden["targets"][first + places] = targets
-
-    def read(name: str) -> Array:
-        return np.asarray(task.data[name] if name in task.data else task.package.array(name))
-
-    whole = kind.folds(task.spec, read, hidden, counts, task.grader.private.truth.seed)[1]
-    fold, reference = kind.resampled(contract, whole, task.grader.baseline[whole.rows], places)
-    design = kind.resampling(contract, fold)
-    found = [score_with_replicates(contract, scoring, _all(fold), one, design) for one in (values, reference)]
-    return found[0], found[1]
-
-
-def _all(fold: Fold) -> Fold:
-    return replace(fold, rows=slice(None))
-
-
-def _said(order: QuestionsOrder, kept: Kept) -> dict[str, object]:
-    """What a result says of its questions."""
-    counts = {name: sum(state == name for state in kept.states) for name in ("scored", "void")}
-    return {
-        "clock": order.clock,
-        "simulated": order.clock != REAL_CLOCK,
-        "asked": len(kept.states),
-        **counts,
-        "open": len(kept.states) - sum(counts.values()),
-        "deadline": utc_text(min(one.question.deadline_ns for one in kept.questions)),
-        "resolved_from": utc_text(max(one.question.evaluation_ns for one in kept.questions)),
-    }
-
-
-def _of(values: Sequence[Any], places: Sequence[int]) -> list[Any]:
-    return [values[place] for place in places]
-
-
 def _done(found: object) -> object:
     if isinstance(found, Problem):
         raise found  # what was written of the others is rolled back
     return found
-
-
-def _packed(arrays: Mapping[str, Array]) -> bytes:
-    stream = io.BytesIO()
-    np.savez_compressed(stream, allow_pickle=False, **arrays)
-    return stream.getvalue()

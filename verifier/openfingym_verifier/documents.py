@@ -30,6 +30,7 @@ class NewRolloutQuestions(_Document):
     """Which questions a rollout is asked; see :class:`openfingym.kinds.asking.QuestionsOrder`."""
 
     clock: Literal["simulated", "real"] = "simulated"
+    names: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=1000)] = []
 
 
 class NewRollout(_Document):

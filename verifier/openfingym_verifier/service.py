@@ -25,7 +25,7 @@ from openfingym.packages.tapes import choose
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.deferral import Deferrals
+from openfingym_verifier.deferral import Deferrals, order_of
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.episode_service import EpisodeService
 from openfingym_verifier.events import Created
@@ -230,7 +230,7 @@ class Service:
             raise Problem(
                 "forbidden", "Questions of a rollout are the operator's to ask; take part with POST /v1/forecasts."
             )
-        self.deferrals.require(order, task)
+        self.deferrals.asker.require(order, task)
 
     async def _begin(self, row: RolloutRow, task: HiddenTask, *, fresh: bool) -> tuple[RolloutRow, HiddenTask]:
         """Choose a rollout's tape, draw it, and write the rollout; returns its row, and its task on that tape."""
@@ -249,13 +249,14 @@ class Service:
                 await self.ledger.writer.submit(Created(row).apply)
                 return row, drawn
             self.tapes.forget(row.id)  # what was drawn has the outcomes
-            asked = await self.deferrals.ask(row, drawn)
+            async with self.deferrals.asker.turn(order_of(row), row):
+                asked = await self.deferrals.ask(row, drawn)
 
-            def write(transaction: Transaction) -> None:
-                Created(row).apply(transaction)
-                asked(transaction)
+                def write(transaction: Transaction) -> None:
+                    Created(row).apply(transaction)
+                    asked(transaction)
 
-            await self.ledger.writer.submit(write, size=HEAVY_BYTES + 1)
+                await self.ledger.writer.submit(write, size=HEAVY_BYTES + 1)
         await self.deferrals.ready(row)
         return row, await self.tapes.drawn(row, task)
 

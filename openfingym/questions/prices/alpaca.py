@@ -10,13 +10,16 @@ from openfingym.errors import DataError, UsageError
 from openfingym.market.feeds.reading import rfc3339
 from openfingym.market.keys import Keys
 from openfingym.questions.payouts import exact
+from openfingym.questions.prices.held import Held
 from openfingym.questions.prices.venue import (
     MINUTE_NS,
     SETTLES_NS,
     FinalPrice,
     NotYet,
+    PastSeason,
     calendar_of,
     interval_of,
+    latest,
     require_calendar,
 )
 from openfingym.questions.question import utc_text
@@ -28,6 +31,12 @@ if TYPE_CHECKING:
 
 DATA = "https://data.alpaca.markets"
 STEPS = {"1m": 60, "1d": 86400}
+FRAMES = {60: "1Min", 3600: "1Hour", 86_400: "1Day"}
+"""Names of bars by their seconds."""
+LATE = 3
+"""Bars more than are needed that are asked for: the newest are not complete."""
+SHOWN_S = 5.0
+"""How long the newest price serves further questions."""
 _NAMES = {"1m": "1Min", "1d": "1Day"}
 _RULES = {
     "1m": "close of the first minute of regular hours that ends later and has trades",
@@ -49,6 +58,7 @@ class AlpacaPrices:
         self.keys: Mapping[str, type] = {"interval": str, "calendar": str, "feed": str}
         self._given = web
         self._own: Web | None = None
+        self._shown: Held[Mapping[str, Any] | None] = Held()
 
     def check(self, question: Question) -> None:
         """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
@@ -108,6 +118,9 @@ class AlpacaPrices:
 
     def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
         """The last trade's price, with its time."""
+        return self._shown.get(tuple(sorted(query.items())), SHOWN_S, lambda: self._last_trade(query))
+
+    def _last_trade(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
         symbol = str(query["symbol"])
         asked = {"symbols": symbol}
         if not _is_coin(symbol):
@@ -119,6 +132,39 @@ class AlpacaPrices:
             return None
         price = float(exact(trade.get("p"), "the price", 0, None))
         return {"price": price, "at_ns": rfc3339(str(trade["t"])), "source": reply.url}
+
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
+        """The closes of the latest bars, and the last trade's price."""
+        symbol, coin = str(query["symbol"]), _is_coin(str(query["symbol"]))
+        if bar_s not in FRAMES:
+            raise UsageError(f"alpaca has bars of {', '.join(map(str, FRAMES))} s here; found {bar_s}")
+        days = 10 + 4 * count * bar_s // 86_400 + (0 if coin else count * bar_s // 10_000)
+        asked: dict[str, str | int] = {
+            "symbols": symbol,
+            "timeframe": FRAMES[bar_s],
+            "start": utc_text((now_ns // 10**9 - days * 86_400) * 10**9),
+            "limit": count + LATE,
+            "sort": "desc",
+        }
+        if not coin:
+            asked |= {"adjustment": "split", "feed": str(query.get("feed", "iex"))}
+        reply = self._web().get(f"{_path(symbol)}/bars", asked)
+        now_ns, closes = min(reply.at_ns, now_ns), []
+        for bar in reversed(_of(reply.object().get("bars"), symbol, reply.url, list)):
+            opens = rfc3339(str(bar["t"]))
+            ends = opens + bar_s * 10**9
+            if not coin and bar_s == 86_400:
+                ends = next_to_close(calendar_of(query), opens).closes_ns + SETTLES_NS
+            if bar.get("n") and ends <= now_ns:
+                closes.append(float(exact(bar.get("c"), "a close", 0, None)))
+        shown = self.now(query)
+        if shown is None:
+            raise DataError(f"{reply.url}: it shows no price of {symbol}")
+        return PastSeason(latest(closes, count, reply.url), shown)
+
+    def hours(self, query: Mapping[str, str | float]) -> str | None:
+        """The exchange's; None of a coin."""
+        return None if _is_coin(str(query["symbol"])) else calendar_of(query)
 
     def close(self) -> None:
         """Let go of connections."""

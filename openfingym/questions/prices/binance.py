@@ -6,19 +6,23 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from openfingym.data.sources.binance_rest import BinanceRest, read_page
 from openfingym.data.sources.klines import COLUMNS, STEP_S, block
 from openfingym.errors import DataError, UsageError
 from openfingym.market.feeds import binance as feed
 from openfingym.questions.payouts import exact
 from openfingym.questions.prices.live import Watched
-from openfingym.questions.prices.venue import FinalPrice, NotYet, interval_of
+from openfingym.questions.prices.venue import FinalPrice, NotYet, PastSeason, interval_of, latest
 from openfingym.questions.web import Web, base_url, require_same
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question
 
 _SYMBOL = re.compile(r"[A-Z0-9]{2,30}")
+LATE = 3
+"""Bars that the newest complete one may lie behind, before prices are too old to ask about."""
 _BARS = 60
 """Bars that are looked at for one in which something was traded."""
 
@@ -95,6 +99,32 @@ class BinancePrices:
         require_same(found.get("symbol"), symbol, reply.url)
         price = float(exact(found.get("price"), "the price", 0, None))
         return {"price": price, "at_ns": reply.at_ns, "source": reply.url} if price > 0 else None
+
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
+        """The closes of the latest bars, and the last price; from now on the symbol is followed, as more questions
+        about it come.
+        """
+        symbol = str(query["symbol"])
+        self._watched.expect(symbol)
+        names = {seconds: name for name, seconds in STEP_S.items()}
+        if bar_s not in names:
+            raise UsageError(f"binance has no bars of {bar_s} s; expected one of {', '.join(map(str, names))}")
+        reply = self._web.get("/api/v3/klines", {"symbol": symbol, "interval": names[bar_s], "limit": count + LATE})
+        rows = read_page(reply.body, symbol)
+        times, _, values = block(rows, f"binance {symbol}") if len(rows) else (np.empty(0, "datetime64[ns]"), (), rows)
+        ends = times.astype(np.int64) + bar_s * 10**9
+        now_ns = min(reply.at_ns, now_ns)
+        if not len(ends) or now_ns - int(ends[ends <= now_ns].max(initial=0)) > LATE * bar_s * 10**9:
+            raise DataError(f"{reply.url}: it shows no complete bar of the last {LATE * bar_s} s")
+        closes = values[ends <= now_ns, COLUMNS.index("close")].tolist()
+        shown = self.now(query)
+        if shown is None:
+            raise DataError(f"{self._web.url}: it shows no price of {symbol}")
+        return PastSeason(latest(closes, count, reply.url), shown)
+
+    def hours(self, query: Mapping[str, str | float]) -> str | None:  # noqa: ARG002
+        """None: coins are traded always."""
+        return None
 
     def close(self) -> None:
         """Let go of connections, and of what is followed."""

@@ -45,13 +45,17 @@ class Watched:
         with self._lock:
             buffer = self._buffers.get(symbol)
             if buffer is None and self._is_often(symbol):
-                self._buffers[symbol] = None
-                # Beside the question, which is answered without it.
-                threading.Thread(target=self._follow, args=(symbol,), name=f"follow {symbol}", daemon=True).start()
+                self._begin(symbol)
         if buffer is None:
             return None
         value, age, stale = buffer.latest(symbol)
         return None if value is None or stale else (value, time.time_ns() - age)
+
+    def expect(self, symbol: str) -> None:
+        """Follow a symbol that will be asked for often, unless too many are followed."""
+        with self._lock:
+            if self._may_follow(symbol, time.monotonic()):
+                self._begin(symbol)
 
     def close(self) -> None:
         """Follow no more."""
@@ -65,9 +69,16 @@ class Watched:
         now = time.monotonic()
         times = self._asked.setdefault(symbol, deque(maxlen=self._often))
         times.append(now)
-        often = len(times) == self._often and now - times[0] <= WITHIN_S
+        return len(times) == self._often and now - times[0] <= WITHIN_S and self._may_follow(symbol, now)
+
+    def _may_follow(self, symbol: str, now: float) -> bool:
         free = symbol not in self._buffers and len(self._buffers) < MOST
-        return often and free and self._open is not None and now >= self._not_before.get(symbol, now)
+        return free and self._open is not None and now >= self._not_before.get(symbol, now)
+
+    def _begin(self, symbol: str) -> None:
+        self._buffers[symbol] = None
+        # Beside the question, which is answered without it.
+        threading.Thread(target=self._follow, args=(symbol,), name=f"follow {symbol}", daemon=True).start()
 
     def _follow(self, symbol: str) -> None:
         own = contextlib.ExitStack()

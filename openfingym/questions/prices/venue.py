@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from openfingym.errors import UsageError
+from openfingym.errors import DataError, UsageError
 from openfingym.questions.trading_days import next_to_close
 
 if TYPE_CHECKING:
@@ -36,6 +36,17 @@ class NotYet:
 
     reason: str
     source: str
+
+
+@dataclass(frozen=True)
+class PastSeason:
+    """What a market shows of something now: its newest price, and what it closed at before."""
+
+    closes: tuple[float, ...]
+    """Of the latest bars that are complete, the oldest first, with later splits undone; dividends are not added."""
+    reference: Mapping[str, Any]
+    """As :meth:`PriceVenue.now` gives it."""
+    currency: str = "USD"
 
 
 class PriceVenue(Protocol):
@@ -70,6 +81,23 @@ class PriceVenue(Protocol):
             OpenFinGymError: it cannot be asked, or answers something else.
         """
 
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
+        """The newest price, and the closes of the latest bars, however many, in one request or two.
+
+        Args:
+            query: what is asked.
+            bar_s: seconds of a bar; of what trades in sessions, a day's is a session.
+            count: number of bars.
+            now_ns: now, by our clock. What is not over by it and by the service's clock is no complete bar.
+
+        Raises:
+            UsageError: it has no such bars.
+            OpenFinGymError: it cannot be asked, answers something else, or has not so many.
+        """
+
+    def hours(self, query: Mapping[str, str | float]) -> str | None:
+        """Code of the exchange by whose hours it is traded; None where it is traded always."""
+
     def close(self) -> None:
         """Let go of connections."""
 
@@ -89,6 +117,17 @@ def require_calendar(question: Question) -> None:
         next_to_close(calendar_of(question.query), question.evaluation_ns)
     except UsageError as error:
         raise UsageError(f"question {question.id}: {error}") from None
+
+
+def latest(found: Sequence[float], count: int, what: str) -> tuple[float, ...]:
+    """The last closes of a list.
+
+    Raises:
+        DataError: it has fewer.
+    """
+    if len(found) < count:
+        raise DataError(f"{what}: {len(found)} complete bars until now, expected {count}")
+    return tuple(found[-count:])
 
 
 def interval_of(query: Mapping[str, str | float], default: str, known: Mapping[str, int]) -> tuple[str, int]:

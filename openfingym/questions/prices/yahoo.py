@@ -17,8 +17,17 @@ from openfingym.data.sources.wire import NotPublishedError
 from openfingym.data.sources.yahoo import Yahoo, read_chart
 from openfingym.errors import DataError, UsageError
 from openfingym.questions.payouts import exact, instant_ns
-from openfingym.questions.prices.venue import SETTLES_NS, FinalPrice, NotYet, calendar_of, require_calendar
-from openfingym.questions.trading_days import next_to_close
+from openfingym.questions.prices.held import Held
+from openfingym.questions.prices.venue import (
+    SETTLES_NS,
+    FinalPrice,
+    NotYet,
+    PastSeason,
+    calendar_of,
+    latest,
+    require_calendar,
+)
+from openfingym.questions.trading_days import last_to_close, next_to_close
 from openfingym.questions.web import Web, WebReply, base_url, require_same
 
 if TYPE_CHECKING:
@@ -26,7 +35,10 @@ if TYPE_CHECKING:
 
 _SYMBOL = re.compile(r"[A-Z0-9^][A-Z0-9.=^-]{0,19}")
 HELD_S = 20.0
-"""How long an answer serves further questions."""
+"""How long an answer about the past serves further questions."""
+SHOWN_S = 5.0
+"""How long the newest price does: many questions about a symbol come at once, and Yahoo takes few requests."""
+DAY_S = 86_400
 AROUND = timedelta(days=60)
 """How much of the time before a day is asked for with it."""
 
@@ -39,8 +51,9 @@ class YahooPrices:
     """
 
     def __init__(self, web: Web | None = None) -> None:
-        self.keys: Mapping[str, type] = {"calendar": str}
+        self.keys: Mapping[str, type] = {"calendar": str, "split_basis": str}
         self._web = web or Web(base_url("YAHOO", Yahoo.base_url), per_second=2.0)
+        self._shown: Held[Mapping[str, Any] | None] = Held()
         self._held: dict[str, tuple[float, date, WebReply]] = {}
 
     def check(self, question: Question) -> None:
@@ -51,30 +64,34 @@ class YahooPrices:
                 "as Yahoo writes it, such as AAPL or ^GSPC"
             )
         require_calendar(question)
+        _split_basis(question.query, f"question {question.id}")
 
     def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
-        """The close of the session, with later splits undone."""
+        """The close of the session, with later splits undone; with ``split_basis`` of the shares as they were then."""
         symbol, session = str(query["symbol"]), next_to_close(calendar_of(query), moment_ns)
-        reply, meta = self._history(symbol, session.day)
+        basis = _split_basis(query, symbol) or session.day
+        reply, meta = self._history(symbol, min(session.day, basis))
         if min(reply.at_ns, now_ns) < session.closes_ns + SETTLES_NS:
             return NotYet(f"the session of {session.day} has not closed, or its close has not settled", reply.url)
         try:
             chart = read_chart(reply.body, symbol, "1d", start=session.day, end=session.day)
         except NotPublishedError as error:
             return NotYet(str(error), reply.url)
-        times, columns, values = chart.block
+        _, columns, values = chart.block
         close = float(values[0, columns.index("close")])
         if math.isnan(close):
             return NotYet(f"there is no close of {session.day}", reply.url)
-        factor = float(split_factors(np.asarray(times), chart.actions)[0])
+        days = np.array([min(session.day, basis)], dtype="datetime64[D]")
+        factor = float(split_factors(days, chart.actions)[0])
         shown = {
             "symbol": symbol,
             "rule": "close of the first session that ends then or later",
             "session": session.day.isoformat(),
             "close": close,
             "later_splits": factor,
+            "split_basis": min(session.day, basis).isoformat(),
             "currency": chart.currency,
-            "adjustment": "as paid on the day: splits since are undone, dividends are not added",
+            "adjustment": "as paid for a share of that day: splits since are undone, dividends are not added",
             "exchange": str(meta.get("exchangeName"))[:40],
         }
         return FinalPrice(close * factor, session.opens_ns, session.closes_ns, reply.url, shown)
@@ -82,15 +99,36 @@ class YahooPrices:
     def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
         """The last price of the regular market, with its time."""
         symbol = str(query["symbol"])
-        reply, meta = self._chart(symbol, {"range": "1d"})
-        at_ns = instant_ns(meta.get("regularMarketTime"))
-        if meta.get("regularMarketPrice") is None or at_ns is None:
-            return None
-        return {
-            "price": float(exact(meta["regularMarketPrice"], "regularMarketPrice", 0, None)),
-            "at_ns": at_ns,
-            "source": reply.url,
-        }
+
+        def ask() -> Mapping[str, Any] | None:
+            return _newest(*self._chart(symbol, {"range": "1d"}))
+
+        return self._shown.get(symbol, SHOWN_S, ask)
+
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
+        """The closes of the latest sessions that have settled, and the last price, from one answer."""
+        symbol, calendar = str(query["symbol"]), calendar_of(query)
+        if bar_s != DAY_S:
+            raise UsageError(f"yahoo has closes of sessions here; expected bar_s = {DAY_S}, found {bar_s}")
+        since = datetime.fromtimestamp(now_ns // 10**9, UTC) - timedelta(days=2 * count) - AROUND
+        until = now_ns // 10**9 + DAY_S
+        period: dict[str, str | int] = {"period1": int(since.timestamp()), "period2": until, "events": "div,splits"}
+        reply, meta = self._chart(symbol, period)
+        last = last_to_close(calendar, min(reply.at_ns, now_ns) - SETTLES_NS).day
+        chart = read_chart(reply.body, symbol, "1d", end=last)
+        times, columns, values = chart.block
+        if np.asarray(times)[-1].astype("datetime64[D]") != np.datetime64(last, "D"):
+            raise DataError(f"{reply.url}: it shows no close of {last} yet; try again later")
+        closes = values[:, columns.index("close")]
+        shown = _newest(reply, meta)
+        if shown is None:
+            raise DataError(f"{reply.url}: it shows no price of {symbol}")
+        self._shown.get(symbol, SHOWN_S, lambda: shown)
+        return PastSeason(latest(closes[~np.isnan(closes)].tolist(), count, reply.url), shown, chart.currency)
+
+    def hours(self, query: Mapping[str, str | float]) -> str | None:
+        """The exchange's."""
+        return calendar_of(query)
 
     def close(self) -> None:
         """Let go of connections."""
@@ -114,6 +152,25 @@ class YahooPrices:
         path = f"/v8/finance/chart/{quote(symbol, safe='')}"
         reply = self._web.get(path, {**period, "interval": "1d", "includePrePost": "false"})
         return reply, _meta(reply, symbol)
+
+
+def _newest(reply: WebReply, meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    at_ns = instant_ns(meta.get("regularMarketTime"))
+    if meta.get("regularMarketPrice") is None or at_ns is None:
+        return None
+    price = float(exact(meta["regularMarketPrice"], "regularMarketPrice", 0, None))
+    return {"price": price, "at_ns": at_ns, "source": reply.url}
+
+
+def _split_basis(query: Mapping[str, str | float], where: str) -> date | None:
+    """The day of whose shares a price is."""
+    found = query.get("split_basis")
+    if found is None:
+        return None
+    try:
+        return date.fromisoformat(str(found))
+    except ValueError:
+        raise UsageError(f"{where}: split_basis is {str(found)[:40]!r}; expected a day such as 2026-11-20") from None
 
 
 def _meta(reply: WebReply, symbol: str) -> Mapping[str, Any]:

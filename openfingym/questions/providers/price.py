@@ -13,7 +13,7 @@ from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.questions.markets import answer_together
 from openfingym.questions.prices.alpaca import AlpacaPrices
 from openfingym.questions.prices.binance import BinancePrices
-from openfingym.questions.prices.venue import FinalPrice, NotYet, PriceVenue
+from openfingym.questions.prices.venue import FinalPrice, NotYet, PastSeason, PriceVenue
 from openfingym.questions.prices.yahoo import YahooPrices
 from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
@@ -62,6 +62,18 @@ class Prices:
     ) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
         """The prices at the evaluation times; each is asked for once, however many questions are about it."""
         return answer_together(questions, _about, lambda question: self._price(question, now_ns), _answer)
+
+    @reading()
+    def history(self, question: Question, bar_s: int, count: int, now_ns: int) -> PastSeason:
+        """The newest price of what a question is about, and the closes of so many bars before it; see
+        :meth:`openfingym.questions.prices.venue.PriceVenue.history`.
+        """
+        self.check(question)
+        return self.venues[str(question.query["venue"])].history(question.query, bar_s, count, now_ns)
+
+    def hours(self, query: Mapping[str, str | float]) -> str | None:
+        """Code of the exchange by whose hours something is traded; None where it is traded always."""
+        return self.venues[str(query["venue"])].hours(query)
 
     def close(self) -> None:
         """Let go of connections."""

@@ -7,6 +7,7 @@ from typing import get_args
 from openfingym.agents import BUILTIN
 from openfingym.cli import choices
 from openfingym.data.dataset import Measure
+from openfingym.kinds.asking import Clock
 from openfingym.machine import BackendName
 from openfingym.reports.cells import Field
 from openfingym.results import State
@@ -22,6 +23,7 @@ def test_choices_are_those_of_the_library() -> None:
         "STATES": get_args(State),
         "AGENTS": tuple(BUILTIN),
         "BACKENDS": get_args(BackendName),
+        "CLOCKS": get_args(Clock),
         "REPORTED_BY": get_args(Field),
         "FILLS": get_args(Fill),
         "MEASURES": get_args(Measure),

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from openfingym.digests import canonical_json
 from openfingym.errors import UsageError
 from openfingym.questions import moment_ns
-from openfingym.questions.history import read_history
+from openfingym.questions.history import read_history, read_questions
 
 DUE = "2024-07-21"
 SERIES = {
@@ -196,3 +196,30 @@ def test_a_season_is_replayed_from_its_files_and_once(season: list[Path], tmp_pa
     shown = run("show", f"{DUE}/manifold/m1/2024-07-28")
     assert [one["kind"] for one in shown["resolutions"]] == ["resolved", "correction"]
     assert run("verify")["entries"] == run("status")["log_entries"]
+
+
+ASKED = {
+    "id": "rain", "text": "Will it rain?", "form": "probability", "provider": "manual",
+    "generated": "2026-11-23T08:00:00Z", "deadline": "2026-11-26T00:00:00Z", "evaluation": "2026-11-27T00:00:00Z",
+}  # fmt: skip
+
+
+def test_questions_that_are_asked_now_are_read_with_their_own_providers(write):
+    now = moment_ns("2026-11-24T00:00:00Z")
+    price = {"id": "btc", "provider": "price", "query": {"venue": "binance", "symbol": "BTCUSDT", "above": 9.0}}
+    found = read_questions(write("asked.jsonl", [ASKED, {**ASKED, **price}]), now)
+    assert [(one.id, one.provider) for one in found] == [("rain", "manual"), ("btc", "price")]
+    assert {one.clock for one in found} == {"real"}
+    for change, said in (
+        ({"deadline": "2026-11-24T00:00:00Z"}, "deadline of rain has passed"),
+        ({"deadline": "2026-11-26T00:00:00"}, "no time zone"),
+        ({"truth": 1.0}, "has 'truth'"),
+        ({"clock": "mine"}, "no question by the real clock"),
+        ({"form": "maybe"}, "its form is 'maybe'"),
+        ({"deadline_ns": None}, "no time"),
+    ):
+        with pytest.raises(UsageError, match=said) as caught:
+            read_questions(write("bad.jsonl", [ASKED, {**ASKED, "id": "rain", **change}]), now)
+        assert "bad.jsonl:2" in str(caught.value)
+    with pytest.raises(UsageError, match="has the id rain"):
+        read_questions(write("twice.jsonl", [ASKED, ASKED]), now)

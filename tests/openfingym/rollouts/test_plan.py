@@ -203,3 +203,20 @@ def test_a_model_for_each_agent_that_asks_one_and_for_no_other() -> None:
     ]
     with pytest.raises(UsageError, match="needs a model"):
         select(Plan.make({"tasks": ["fx-forecast"], "agents": ["oneshot"]}))
+
+
+def test_a_clock_is_for_tasks_about_what_has_not_happened_yet_and_for_agents_that_do_not_know_it() -> None:
+    asked = Plan.make({"tasks": ["event-forecast"], "agents": ["naive"], "clock": "real"})
+    plain = Plan.make({"tasks": ["event-forecast"], "agents": ["naive"]})
+    found = [expand(plan, select(plan), {"event-forecast": "d"})[0] for plan in (asked, plain)]
+    assert [one.clock for one in found] == ["real", None]
+    assert found[0].identity != found[1].identity
+    assert "clock" not in found[1].inputs
+    for tasks, agents, said in (
+        (["event-forecast", "treasury-forecast"], ["naive"], "treasury-forecast is none"),
+        (["event-forecast"], ["naive", "oracle"], "oracle does not know"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            select(Plan.make({"tasks": tasks, "agents": agents, "clock": "real"}))
+    with pytest.raises(UsageError, match="clock"):
+        Plan.make({"tasks": ["event-forecast"], "agents": ["naive"], "clock": "mine"})

@@ -177,6 +177,7 @@ def show(service, *rows, **more):
 @pytest.fixture(autouse=True)
 def _nothing_is_held(monkeypatch):
     monkeypatch.setattr("openfingym.questions.prices.yahoo.HELD_S", 0.0)
+    monkeypatch.setattr("openfingym.questions.prices.yahoo.SHOWN_S", 0.0)
 
 
 def test_one_answer_serves_questions_about_many_days(service, prices, monkeypatch):

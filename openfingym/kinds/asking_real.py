@@ -1,0 +1,184 @@
+"""Questions about a real market as it is now, or those that somebody asks; nobody knows their truths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from openfingym.errors import DataError, UsageError
+from openfingym.kinds.asking import SECOND, Asked, data_of, question_for
+from openfingym.kinds.questions_contract import QuestionsContract, questions_contract
+from openfingym.questions.question import REAL_CLOCK, utc_text
+from openfingym.questions.trading_days import days_to_come, last_to_close
+
+if TYPE_CHECKING:
+    from openfingym.questions import Question
+    from openfingym.questions.provider import Provider
+    from openfingym.questions.providers.price import Prices
+    from openfingym.task.contracts import Contract
+
+GENERIC = "manual"
+"""Provider of a task that has no market of its own, and is asked the questions that the ledger has."""
+ASKABLE = ("polymarket", "price")
+"""Providers whose markets are asked about when a rollout begins."""
+FEWEST_GIVEN = 2
+"""Questions of a generic task's rollout: of one alone there is no score."""
+DAY_S = 86_400
+UNUSED = "Nothing is asked in this row, and nothing that is answered in it counts."
+
+
+def can_ask(contract: Contract) -> bool:
+    """Whether there is a real market that a task asks about when a rollout is created."""
+    return questions_contract(contract).provider in ASKABLE
+
+
+def takes_questions(contract: Contract) -> bool:
+    """Whether a task is asked what the ledger has, of its form."""
+    return questions_contract(contract).provider == GENERIC
+
+
+def ask_real(
+    contract: Contract, provider: Provider, names: Sequence[str], count: int, rollout: str, now_ns: int
+) -> Asked:
+    """Questions about a real market as it is now.
+
+    Args:
+        contract: the contract of the task.
+        provider: who will know their truths.
+        names: names of what is shown of a question, in order.
+        count: number of questions.
+        rollout: id of the rollout.
+        now_ns: the time.
+
+    Raises:
+        UsageError: the task has no market that could be asked about.
+        DataError: the market has not so many questions, or says what cannot be.
+        VenueError: it cannot be asked.
+    """
+    own = questions_contract(contract)
+    if own.provider == "polymarket":
+        return _ask_markets(own, names, count, rollout, now_ns)
+    if own.provider == "price":
+        return _ask_prices(own, cast("Prices", provider), count, rollout, now_ns)
+    raise UsageError("this task is about no market; ask the questions that the ledger has")
+
+
+def ask_given(questions: Sequence[Question], names: Sequence[str], count: int, now_ns: int) -> Asked:
+    """Questions that somebody asks, without anything known of them but their words and times.
+
+    What is named and not known is shown as 0, the mean of what training shows; ``days`` is known. A submission has as
+    many rows as ever: those behind the questions are unused, and their text says so.
+
+    Args:
+        questions: what is asked, at most ``count``.
+        names: names of what is shown of a question, in order.
+        count: number of rows.
+        now_ns: the time.
+    """
+    inputs = np.zeros((count, len(names)))
+    if "days" in names:
+        ends = np.array([one.evaluation_ns for one in questions], dtype=np.float64)
+        inputs[: len(questions), names.index("days")] = (ends - now_ns) / (DAY_S * SECOND)
+    data = data_of(inputs[: len(questions)], questions)
+    unused = count - len(questions)
+    times, texts = data["test_times"], [*map(str, data["test_texts"]), *[UNUSED] * unused]
+    return Asked(
+        tuple(questions),
+        {
+            "test_inputs": inputs,
+            "test_times": np.concatenate([times, np.repeat(times[-1:], unused, axis=0)]),
+            "test_texts": np.array(texts),
+        },
+        np.ones(len(questions)),
+    )
+
+
+def _ask_markets(contract: QuestionsContract, names: Sequence[str], count: int, rollout: str, now_ns: int) -> Asked:
+    """Questions about the prediction markets with the most trade."""
+    from openfingym.questions.open_markets import open_markets
+
+    deadline = now_ns + contract.window_s * SECOND
+    found = open_markets(count, now_ns, deadline, now_ns + contract.longest_s * SECOND)
+    questions = tuple(
+        question_for(
+            contract,
+            f"{rollout}/{row}",
+            one.text,
+            (now_ns, deadline, one.ends_ns),
+            contract.provider,
+            {"market": one.market, "outcome": one.outcome},
+            REAL_CLOCK,
+            rules=one.rules,
+        )
+        for row, one in enumerate(found)
+    )
+    inputs = np.array([[one.known[name] for name in names] for one in found])
+    return Asked(questions, data_of(inputs, questions), np.ones(count))
+
+
+def _ask_prices(contract: QuestionsContract, provider: Prices, count: int, rollout: str, now_ns: int) -> Asked:
+    """Questions about the prices of the contract's symbols, so many bars ahead, with the returns of the bars before."""
+    from openfingym.data.questions import SHOWN
+
+    deadline = now_ns + contract.window_s * SECOND
+    known: dict[str, list[float]] = {}
+    queries: dict[str, dict[str, str | float]] = {}
+    units: dict[str, str] = {}
+    for symbol in contract.markets:
+        query: dict[str, str | float] = {"venue": contract.venue, "symbol": symbol}
+        moments = (now_ns, deadline, deadline + SECOND)
+        one = question_for(contract, f"{rollout}/{symbol}", symbol, moments, contract.provider, query, REAL_CLOCK)
+        found = provider.history(one, contract.bar_s, SHOWN + 1, now_ns)
+        closes = np.array(found.closes)
+        price = float(found.reference["price"])
+        if not (np.isfinite(closes).all() and closes.min() > 0.0 and 0.0 < price < float("inf")):
+            raise DataError(f"{contract.venue} shows prices of {symbol} that are none")
+        known[symbol] = [price, *np.log(closes[1:] / closes[:-1])[::-1]]
+        queries[symbol], units[symbol] = query, found.currency
+    questions, rows = [], []
+    for row in range(count):
+        symbol = contract.markets[row % len(contract.markets)]
+        ahead = contract.horizons[(row // len(contract.markets)) % len(contract.horizons)]
+        price, *returns = known[symbol]
+        end, when, more, rules = _end(contract, provider, queries[symbol], ahead, now_ns)
+        questions.append(
+            question_for(
+                contract,
+                f"{rollout}/{row}",
+                f"{symbol} at {contract.venue}: how far will its price have moved {when}?",
+                (now_ns, deadline, end),
+                contract.provider,
+                {**queries[symbol], **more},
+                REAL_CLOCK,
+                rules=rules,
+                unit=units[symbol],
+            )
+        )
+        rows.append([price, float(ahead), *returns])
+    inputs = np.array(rows)
+    return Asked(tuple(questions), data_of(inputs, questions), inputs[:, 0])
+
+
+def _end(
+    contract: QuestionsContract, provider: Prices, query: dict[str, str | float], ahead: int, now_ns: int
+) -> tuple[int, str, dict[str, str | float], str]:
+    """When a question about a price is resolved; in words; what its query says besides; and its rules."""
+    exchange = provider.hours(query)
+    if exchange is None or contract.bar_s != DAY_S:
+        # A bar that is shorter than the provider's own minute is resolved by a bar of its kind.
+        more: dict[str, str | float] = {"interval": "1s"} if contract.bar_s < 60 else {}
+        return now_ns + ahead * contract.bar_s * SECOND, f"in {ahead * contract.bar_s} s", more, ""
+    # Of the sessions that have not begun: at least so many whole sessions lie between the price shown and the answer,
+    # on a half day, over a holiday or a change of the clock as well.
+    days = days_to_come(exchange, now_ns, ahead)
+    basis = last_to_close(exchange, days[0].opens_ns).day.isoformat()
+    when = f"at the close of {exchange} on {days[-1].day}, {utc_text(days[-1].closes_ns)}"
+    if "split_basis" not in provider.venues[str(query["venue"])].keys:
+        return days[-1].closes_ns, when, {}, ""
+    rules = (
+        f"The price of a share as it was on {basis}: later splits are undone, dividends are not added. The returns "
+        "that are shown are of closes with splits undone, without dividends."
+    )
+    return days[-1].closes_ns, when, {"split_basis": basis}, rules

@@ -1,0 +1,95 @@
+"""The contract of tasks that ask questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from openfingym.task.contracts import Contract, Family, PositiveInt, as_tuple
+
+if TYPE_CHECKING:
+    from openfingym.task import Spec
+
+COVERAGE = 0.95
+"""Probability with which an interval is to hold the truth: that of the interval score."""
+PROBLEMS: Mapping[str, frozenset[str]] = {
+    "probability": frozenset({"point"}),
+    "value": frozenset({"point"}),
+    "quantiles": frozenset({"quantiles"}),
+    "interval": frozenset({"interval"}),
+}
+"""Kinds of metrics that each form of answer has the arrays for; quantiles with a median have those of ``point`` too."""
+
+
+class QuestionsContract(Contract):
+    """Questions of one form: a submission is [questions], or [questions, numbers of an answer]."""
+
+    family: ClassVar[Family] = "forecasting"
+    baseline: ClassVar[str] = "naive"
+
+    kind: Literal["questions"]
+    form: Literal["probability", "value", "quantiles", "interval"]
+    """What an answer is; see :data:`openfingym.questions.Form`."""
+    levels: tuple[float, ...] = ()
+    """Of quantiles: increasing levels in (0, 1)."""
+    market_implied: bool = False
+    """Whether the market's own probability, shown as ``price``, is the baseline."""
+    provider: Literal["polymarket", "price", "manual"]
+    """Who knows the truth of the questions of a real clock; see :mod:`openfingym.questions.providers`."""
+    venue: str = ""
+    """Of ``price``: whose prices count, such as ``binance``."""
+    markets: tuple[str, ...] = ()
+    """Symbols at the venue, asked in turn; none where whatever market is open is asked about."""
+    horizons: tuple[PositiveInt, ...] = ()
+    """Bars ahead that are asked about, in turn."""
+    bar_s: PositiveInt = 3600
+    """Seconds of a bar."""
+    longest_s: PositiveInt = 90 * 24 * 3600
+    """Seconds from asking within which a question must be resolved, where the market says when that is."""
+    window_s: PositiveInt = Field(default=3600)
+    """Seconds from asking to the deadline."""
+
+    _lists = field_validator("levels", "markets", "horizons", mode="before")(as_tuple)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        ends = (0.0, *self.levels, 1.0)
+        if (self.form == "quantiles") != bool(self.levels) or list(ends) != sorted(set(ends)):
+            raise ValueError(f"levels must increase between 0 and 1, of quantiles alone; found {list(self.levels)}")
+        if self.form == "probability" and (self.low, self.high) != (0.0, 1.0):
+            raise ValueError(f"a probability is from low = 0.0 to high = 1.0, found {self.low} and {self.high}")
+        if self.market_implied and self.form != "probability":
+            raise ValueError(f"market_implied is for the form probability, found {self.form}")
+        if (self.provider == "price") != bool(self.venue and self.markets and self.horizons):
+            raise ValueError("venue, markets and horizons go with provider = 'price', and all of them")
+        return self
+
+    @property
+    def reference(self) -> str:
+        """Name of the baseline: the market's own probability, or a forecast without skill."""
+        return "market-implied" if self.market_implied else self.baseline
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of the numbers of one answer."""
+        if self.form == "quantiles":
+            return tuple(f"q{level:g}" for level in self.levels)
+        return ("lower", "upper") if self.form == "interval" else (self.form,)
+
+    def agree(self, spec: Spec) -> None:
+        """See :class:`~openfingym.task.contracts.Contract`; and every metric must be one of this form's."""
+        from openfingym.metrics import find_metric
+
+        super().agree(spec)
+        fit = PROBLEMS[self.form] | ({"point"} if 0.5 in self.levels else set())
+        for metric in spec.scoring.metrics:
+            if (problem := find_metric(metric.name).problem) not in fit:
+                raise ValueError(f"{metric.name} is about {problem}; an answer of the form {self.form} has none")
+
+
+def questions_contract(contract: Contract) -> QuestionsContract:
+    """The contract, narrowed to one of questions."""
+    assert isinstance(contract, QuestionsContract)
+    return contract

@@ -1,0 +1,46 @@
+"""The baseline of questions, as a program and as numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.kinds.questions_contract import COVERAGE, QuestionsContract
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.kinds.material import Reader
+
+NAIVE = '''"""The baseline: the market's probability, or the share of training; no move of a price."""
+
+import interface
+import numpy as np
+
+contract = interface.contract
+known, outcomes = interface.load_train()
+test = interface.load_test_inputs()
+if contract["form"] == "probability":
+    answer = test[:, 0] if contract["market_implied"] else np.full(len(test), outcomes.mean())
+elif contract["form"] == "value":
+    answer = np.zeros(len(test))
+else:
+    outside = (1.0 - (contract["coverage"] or 0.0)) / 2.0
+    quantiles = np.quantile(outcomes / np.sqrt(known[:, 1]), contract["levels"] or [outside, 1.0 - outside])
+    answer = np.sqrt(test[:, 1:2]) * quantiles
+print(interface.submit(np.clip(answer, contract["low"], contract["high"])))
+'''
+
+
+def naive_answers(contract: QuestionsContract, read: Reader, part: str) -> NDArray[np.float64]:
+    """The baseline's answers to the training or the test questions, of the shape of a submission."""
+    inputs, outcomes = np.asarray(read(f"{part}_inputs")), np.asarray(read("train_targets"))
+    if contract.form == "probability":
+        return np.array(inputs[:, 0]) if contract.market_implied else np.full(len(inputs), outcomes.mean())
+    if contract.form == "value":
+        return np.zeros(len(inputs))
+    levels = contract.levels or ((1.0 - COVERAGE) / 2.0, (1.0 + COVERAGE) / 2.0)
+    moves = np.quantile(outcomes / np.sqrt(np.asarray(read("train_inputs"))[:, 1]), levels)
+    found: NDArray[np.float64] = np.clip(np.sqrt(inputs[:, 1:2]) * moves, contract.low, contract.high)
+    return found
