@@ -134,7 +134,9 @@ def test_tiles_hold_the_whole_log(state: Path, receipts: Receipts) -> None:
 def test_a_ledger_from_before_there_was_a_tree_is_taken_over(copied: Path) -> None:
     with contextlib.closing(sqlite3.connect(copied / "ledger.db")) as connection:
         kept = connection.execute("SELECT * FROM tree").fetchall()
-        later = "".join(f"DROP TABLE {name};" for name in ("tree", *TABLES, "forecasters"))
+        tables = ("tree", "rollout_questions", "rollout_data", *TABLES, "forecasters")
+        later = "".join(f"DROP TABLE {name};" for name in tables) + "DROP INDEX rollouts_unsettled;"
+        later += "".join(f"ALTER TABLE rollouts DROP COLUMN {name};" for name in ("questions", "settled"))
         connection.executescript(f"PRAGMA foreign_keys = OFF; {later} PRAGMA user_version = 5;")
     before = verify_chain(copied)
     for _ in range(2):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from openfingym.digests import sha256_of
 from openfingym.errors import OpenFinGymError, SubmissionError, UsageError
 from openfingym.kinds import kind_named, score_with_replicates
 from openfingym.kinds.asking import (
@@ -158,6 +159,8 @@ class Deferrals:
                     )
                     _done(TruthRecorded(one.id, kept, secrets.token_hex(SALT_BYTES), now_ns).apply(transaction))
             transaction.connection.execute("INSERT INTO rollout_data VALUES (?, ?)", (row.id, content))
+            entry = {"event": "rollout-asked", "at_ns": now_ns, "questions": len(asked.questions)}
+            transaction.log(row.id, {**entry, "shown": sha256_of(content)})
 
         return write
 

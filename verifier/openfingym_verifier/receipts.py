@@ -119,10 +119,9 @@ class Receipts:
                 if event in END_ENTRIES:
                     # Of a rollout that was deferred and is settled, the final result.
                     ends = ends or [seq]
-                elif not ends:
-                    return None
                 elif event in SCORED_ENTRIES:
-                    ends.append(seq)
+                    if ends:
+                        ends.append(seq)
                     break
             return self._receipt(connection, ends[::-1], {}) if ends else None
 

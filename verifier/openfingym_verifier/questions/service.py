@@ -165,7 +165,7 @@ class QuestionService:
             Problem: ``not-found``, ``deadline-passed``, ``truth-known``, ``idempotency-conflict``, ``rate-limited``, or
                 what is wrong with the answer; nothing was recorded.
         """
-        known = await self.find(question)
+        known = await self.find(question, caller)
         # Taken before anything is awaited that a provider could delay.
         received_ns = self.clocks.now(known.question.clock)
         self._take_token(caller)
@@ -297,20 +297,25 @@ class QuestionService:
             raise Problem("unavailable", f"{question.provider} did not answer within {SHOWN_S:g} s.") from None
         return found
 
-    async def find(self, name: str) -> LedgerQuestion:
+    async def find(self, name: str, caller: Caller | None = None) -> Known:
         """A question by its id.
 
+        Args:
+            name: the id.
+            caller: who asks; None for the verifier itself.
+
         Raises:
-            Problem: ``not-found``.
+            Problem: ``not-found``, also of one that is nobody's to know but its rollout's owner.
         """
         found = self._known.get(name)
         if found is None:
             found = await in_threads(self._threads, self._load, name)
-            if found is None:
-                raise Problem("not-found", f"There is no question {name[:100]!r}; see GET /v1/questions.")
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[name] = found
+            if found is not None:
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
+                self._known[name] = found
+        if found is None or not (caller is None or found.is_for(caller)):
+            raise Problem("not-found", f"There is no question {name[:100]!r}; see GET /v1/questions.")
         return found
 
     async def read(self, query: Any, *arguments: Any, **named: Any) -> Any:
