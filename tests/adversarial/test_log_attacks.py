@@ -8,8 +8,8 @@ import contextlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +17,24 @@ import httpx
 import numpy as np
 import pytest
 
-from openfingym.digests import canonical_json
-from openfingym.errors import OpenFinGymError, ReceiptError, VerifierError
+from openfingym.digests import canonical_json, sha256_of
+from openfingym.errors import OpenFinGymError, ReceiptError
 from openfingym.receipts import Receipt
-from openfingym.results import RECEIPT, RESULT, VERIFIED
-from openfingym.rollouts.launcher import run
-from openfingym.verifiers import VerifierAddress
+from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
 from openfingym.verifiers.client import VerifierClient
-from openfingym.verifiers.receipt_check import check_run
+from openfingym.verifiers.receipt_check import SCORE_FIELDS, check_run
 from openfingym_verifier import events
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.embedded import EmbeddedVerifier
+from openfingym_verifier.ledger import Ledger, RolloutRow
 from openfingym_verifier.ledger_check import verify_ledger
-from tests.verifier.deferred_runs import ASKED, answer_of, begin, quick_markets, rows
+from openfingym_verifier.receipts import Receipts, load_signing_key
+from tests.verifier.deferred_runs import ASKED, answer_of, quick_markets, rows
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A participant's deferred rollout that is settled, one that is not, and what another participant was answered."""
+    """The operator's deferred rollout that is settled, one that is not, and what a participant was answered."""
 
     state: Path
     settled: str
@@ -51,21 +51,20 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     root = tmp_path_factory.mktemp("log-attacks")
     package, state = quick_markets(root), root / "state"
     with (
-        EmbeddedVerifier.start([package], state) as verifier,
+        EmbeddedVerifier.start([package], state, policy="strict") as verifier,
         contextlib.closing(VerifierClient(uds=verifier.uds, admin_token=verifier.admin_token)) as client,
         httpx.Client(transport=httpx.HTTPTransport(uds=str(verifier.uds)), base_url="http://verifier") as bare,
     ):
-        keys = {name: client.add_participant(name) for name in ("owner", "other")}
-        owner = VerifierClient(uds=verifier.uds, admin_token=keys["owner"])
-        with contextlib.closing(owner):
-            tickets = [begin(owner) for _ in range(2)]
-            for ticket in tickets:
-                owner.submit(ticket.token, answer_of(package, np.full(ASKED, 0.4)))
-                owner.finalize(ticket.rollout_id)
-            deferred = owner.receipt(tickets[0].rollout_id)
-            owned = list(owner.questions.list())
+        tickets = [
+            client.create_rollout("quick-markets", agent="tester", seed=1, questions={"clock": "simulated"})
+            for _ in range(2)
+        ]
+        for ticket in tickets:
+            client.submit(ticket.token, answer_of(package, np.full(ASKED, 0.4)))
+            client.finalize(ticket.rollout_id)
         first, second = (ticket.rollout_id for ticket in tickets)
-        bare.headers["authorization"] = f"Bearer {keys['other']}"
+        deferred, owned = client.receipt(first), list(client.questions.list())
+        bare.headers["authorization"] = f"Bearer {client.add_participant('other')}"
         asked_row = rows(state, "SELECT log_row FROM questions WHERE name = ?", f"{second}/0")[0][0]
         client.questions.advance(f"rollout/{first}", 2 * 10**18)
         client.questions.resolve()
@@ -153,3 +152,114 @@ def test_a_change_of_the_ledger_is_found(scene: Scene, tmp_path: Path, name: str
         connection.commit()
     with pytest.raises(OpenFinGymError):
         verify_ledger(copied)
+
+
+def folder_of(root: Path, receipts: Receipts, rollout: str, told: dict[str, Any], values: bytes, **own: Any) -> Path:
+    """A run's folder as the launcher writes it, of what a participant is told."""
+    folder = root / rollout
+    (folder / "submissions").mkdir(parents=True)
+    receipt = receipts.of_rollout(rollout)
+    assert receipt is not None
+    (folder / RECEIPT).write_bytes(receipt.to_json())
+    (folder / VERIFIED).write_bytes(canonical_json(told))
+    state = "deferred" if told["state"] == "held" else told["state"]
+    result = {**told, "state": state, "backend": "inline", **own}
+    (folder / RESULT).write_text(json.dumps(result))
+    np.save(folder / "submissions" / "1.npy", np.frombuffer(values, "<f8"))
+    return folder
+
+
+@pytest.fixture
+def opened(scene: Scene, tmp_path: Path) -> Iterator[tuple[Ledger, Receipts]]:
+    copied = Path(shutil.copytree(scene.state, tmp_path / "state"))
+    with contextlib.closing(Ledger(copied)) as ledger:
+        yield ledger, Receipts(ledger, load_signing_key(copied))
+
+
+def known(ledger: Ledger, rollout: str) -> tuple[RolloutRow, bytes]:
+    found, payload = ledger.rollout(rollout), ledger.payload(rollout, 1)
+    assert found is not None
+    assert payload is not None
+    return found[0], payload
+
+
+def test_the_receipt_of_a_deferred_run_holds_until_it_is_settled(
+    scene: Scene, opened: tuple[Ledger, Receipts], tmp_path: Path
+) -> None:
+    ledger, receipts = opened
+    row, payload = known(ledger, scene.waiting)
+    assert row.result is not None
+    # Forecasts are scored one after the other, before the rollout has its final result.
+    ledger.writer.run(lambda transaction: transaction.log(scene.waiting, {"event": "forecast-scored", "at_ns": 1}))
+    folder = folder_of(tmp_path, receipts, scene.waiting, row.result, payload)
+    assert check_run(folder).verified["state"] == "deferred"
+    path = folder / RESULT
+    content = json.loads(path.read_text())
+    for change in ({"state": "void"}, {"questions": {**content["questions"], "clock": "real"}}, {"questions": None}):
+        path.write_text(json.dumps(content | change))
+        with pytest.raises(ReceiptError):
+            check_run(folder)
+
+
+def test_a_result_that_is_held_is_known_by_all_that_is_told_of_it(
+    scene: Scene, opened: tuple[Ledger, Receipts], tmp_path: Path
+) -> None:
+    ledger, receipts = opened
+    row, payload = known(ledger, scene.settled)
+    assert row.settled is not None
+    rollout = "rheld"
+    full = {key: value for key, value in row.settled.items() if key != "log_head"} | {"rollout_id": rollout}
+    held = replace(row, id=rollout, questions=None, result=None, settled=None, policy="strict")
+    made = events.Accepted(rollout, 1, 1, None, None, memoryview(payload), sha256_of(payload), row.bucket)
+    for one in (events.Created(held), made, events.Finalized(rollout, 2, full, "held")):
+        complete = ledger.writer.run(one.apply)
+    assert isinstance(complete, dict)
+    told = disclosed(complete, "held")
+    folder = folder_of(tmp_path, receipts, rollout, told, payload)
+    assert "held" in check_run(folder).steps[2].detail
+    for change in ({"agent": "mine"}, {"seed": 77}, {"task": "another"}, {"submissions_rejected": 3}):
+        for name in (VERIFIED, RESULT):
+            (folder / name).write_bytes(canonical_json(json.loads((folder / name).read_text()) | change))
+        with pytest.raises(ReceiptError) as caught:
+            check_run(folder)
+        assert caught.value.step == "result"
+        for name in (VERIFIED, RESULT):
+            document = json.loads((folder / name).read_text())
+            (folder / name).write_bytes(canonical_json(document | {key: told[key] for key in change}))
+    check_run(folder)
+
+
+FIGURES: dict[str, object] = {"skill": 0.5, "verdict": "better", "reward": 1.0}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_that_follow_from_others_are_not_changed_alone(
+    scene: Scene, opened: tuple[Ledger, Receipts], tmp_path: Path, name: str
+) -> None:
+    ledger, receipts = opened
+    row, payload = known(ledger, scene.settled)
+    assert row.settled is not None
+    folder = folder_of(tmp_path, receipts, scene.settled, row.settled, payload)
+    honest = read_run(folder).to_dict()
+    (folder / RESULT).write_text(json.dumps(honest))
+    check_run(folder)
+    (folder / RESULT).write_text(json.dumps(honest | {name: FIGURES[name]}))
+    with pytest.raises(ReceiptError, match=r"result\.json says"):
+        check_run(folder)
+
+
+def test_an_error_of_ours_cannot_be_of_another_agent(
+    scene: Scene, opened: tuple[Ledger, Receipts], tmp_path: Path
+) -> None:
+    ledger, receipts = opened
+    row, payload = known(ledger, scene.settled)
+    assert row.settled is not None
+    nothing = {"state": "error", "metrics": {}, **dict.fromkeys(SCORE_FIELDS)}
+    folder = folder_of(tmp_path, receipts, scene.settled, row.settled, payload, **nothing)
+    # That a score is kept back is said: the verifier has one.
+    assert "to the verifier it is scored" in check_run(folder).steps[2].detail
+    content = json.loads((folder / RESULT).read_text())
+    for change in ({"agent": "mine"}, {"metrics": {"mse": 0.1}}, {"total_interval": [0.1, 0.2]}):
+        (folder / RESULT).write_text(json.dumps(content | change))
+        with pytest.raises(ReceiptError):
+            check_run(folder)

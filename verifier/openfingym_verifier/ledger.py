@@ -146,6 +146,8 @@ CREATE TABLE rollout_data (rollout_id TEXT PRIMARY KEY REFERENCES rollouts (id),
 CREATE INDEX rollouts_unsettled ON rollouts (id) WHERE questions IS NOT NULL AND settled IS NULL;
 """
 # What a rollout was asked and shown in the place of its task's private rows, and the result once that was resolved.
+STEPS = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES, SESSIONS, tree.SCHEMA, questions.SCHEMA, DEFERRALS)
+"""What each version of the ledger added."""
 # Written and emptied again, to see whether a rollout could be.
 PROBE_BYTES = 64 * 1024
 
@@ -451,9 +453,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise VerifierError(
             f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym"
         )
-    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES, SESSIONS, tree.SCHEMA, questions.SCHEMA, DEFERRALS)[
-        version:
-    ]
+    missing = STEPS[version:]
     if missing:
         # All steps and the new version in one transaction: a migration that breaks off has not begun.
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION};")

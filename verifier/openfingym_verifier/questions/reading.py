@@ -86,8 +86,8 @@ def questions(
         " AND (:state IS NULL OR state = :state) AND (:round IS NULL OR round = :round)"
         " AND (:clocks IS NULL OR (state = 'pending' AND deadline_ns >"
         " coalesce((SELECT value FROM json_each(:clocks) WHERE key = clock), deadline_ns)))"
-        f"{'' if principal is None else f' AND NOT {_OTHERS}'} ORDER BY id LIMIT :limit"
     )
+    query += ("" if principal is None else f" AND NOT {_OTHERS}") + " ORDER BY id LIMIT :limit"
     clocks = None if open_at is None else json.dumps(open_at)
     bound = {"after": after, "state": state, "round": round_name, "clocks": clocks, "limit": limit}
     bound |= {"principal": principal}
