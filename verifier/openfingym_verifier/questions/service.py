@@ -86,10 +86,8 @@ class QuestionService:
         Raises:
             Problem: ``malformed-request``, ``deadline-passed``, ``idempotency-conflict``, or ``not-found`` for a clock.
         """
-        found = [_read(document) for document in documents]
-        if len({one.id for one in found}) < len(found):
-            raise Problem("malformed-request", "Two of these questions have the same id.")
-        simulated = await in_threads(self._threads, self._check, found)
+        # Reading thousands takes a second, in which others are to be answered.
+        found, simulated = await in_threads(self._threads, self._checked, documents)
         clocks = [self.clocks.now(one.clock) for one in found]
         at_ns = self.clocks.real()
         asked = [
@@ -109,9 +107,13 @@ class QuestionService:
         assert isinstance(rows, list)
         return [reading.LedgerQuestion(*one) for one in zip(rows, found, simulated, strict=True)]
 
-    def _check(self, questions: Sequence[Question]) -> list[bool]:
-        """Whether the truth or the clock of each is made up; in a thread, since a provider's module is loaded."""
-        found = []
+    def _checked(self, documents: Sequence[Mapping[str, Any]]) -> tuple[list[Question], list[bool]]:
+        """Questions, and whether the truth or the clock of each is made up; in a thread, since a provider's module is
+        loaded.
+        """
+        questions, found = [_read(document) for document in documents], []
+        if len({one.id for one in questions}) < len(questions):
+            raise Problem("malformed-request", "Two of these questions have the same id.")
         for one in questions:
             try:
                 provider = self.providers.get(one.provider)
@@ -119,7 +121,7 @@ class QuestionService:
             except UsageError as error:
                 raise Problem("malformed-request", str(error)) from None
             found.append(provider.simulated or one.clock != REAL_CLOCK)
-        return found
+        return questions, found
 
     async def record(self, truths: Sequence[Mapping[str, Any]]) -> int:
         """Put truths of past questions aside, all or none of them, until the clock of their replay has come to them.
