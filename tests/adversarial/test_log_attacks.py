@@ -28,7 +28,9 @@ from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.ledger import Ledger, RolloutRow
 from openfingym_verifier.ledger_check import verify_ledger
+from openfingym_verifier.questions.events import ForecastScore, ForecastsScored, Resolution, Resolvable, Resolved
 from openfingym_verifier.receipts import Receipts, load_signing_key
+from openfingym_verifier.writer import Transaction
 from tests.verifier.deferred_runs import ASKED, answer_of, quick_markets, rows
 
 
@@ -263,3 +265,28 @@ def test_an_error_of_ours_cannot_be_of_another_agent(
         (folder / RESULT).write_text(json.dumps(content | change))
         with pytest.raises(ReceiptError):
             check_run(folder)
+
+
+def test_a_loss_that_a_verifier_makes_up_is_found(scene: Scene, tmp_path: Path) -> None:
+    """Not the file is changed, but what the verifier writes: table and log agree, and the truth does not."""
+    copied = Path(shutil.copytree(scene.state, tmp_path / "state"))
+    with contextlib.closing(Ledger(copied)) as ledger:
+        ledger.writer.run(lambda transaction: made_up(transaction, scene.waiting))
+    with pytest.raises(OpenFinGymError, match="does not follow from its answer"):
+        verify_ledger(copied)
+
+
+def made_up(transaction: Transaction, rollout: str) -> None:
+    """Resolve one question and score its forecast, at will."""
+    query = "SELECT id FROM questions WHERE name = ?"
+    (row,) = transaction.connection.execute(query, (f"{rollout}/0",)).fetchone()
+    forecast, principal = transaction.connection.execute(
+        "SELECT forecasts.id, principal FROM forecasts JOIN forecasters ON forecasters.id = forecaster"
+        " WHERE question = ? AND counts = 1",
+        (row,),
+    ).fetchone()
+    name, truth = f"{rollout}/0", Resolution("resolved", "1.0", 1.0, "s", "{}", "", None, 1)
+    Resolvable(row, name, 1).apply(transaction)
+    assert Resolved(row, name, truth, 1, "").apply(transaction)
+    score = ForecastScore(forecast, rollout, principal, 0.0, 0.25, None, True)
+    assert ForecastsScored(row, name, [score], 1).apply(transaction)
