@@ -54,6 +54,13 @@ def _earlier(file: Path, checkpoint: Path, key: PublicKey | None) -> Checkpoint:
 
 def _check_file(file: Path) -> None:
     """Check what is not in rows: what guards them from now on, and what they are found by."""
+    try:
+        _require_sound(file)
+    except (sqlite3.DatabaseError, ValueError) as error:
+        raise VerifierError(f"{file}: the file is damaged: {error}") from error
+
+
+def _require_sound(file: Path) -> None:
     with contextlib.closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
@@ -62,16 +69,14 @@ def _check_file(file: Path) -> None:
         for name in sorted(expected.keys() | found.keys()):
             if expected.get(name) != found.get(name):
                 what = "missing" if name not in found else "changed" if name in expected else "not one of ours"
-                raise VerifierError(f"{file}: {' '.join(name)} is {what}, in a ledger of format {version}")
-        try:
-            (first,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-        except sqlite3.DatabaseError as error:
-            first = str(error)
+                raise VerifierError(f"{file}: {name} is {what}, in a ledger of format {version}")
+        (first,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if first != "ok":
             raise VerifierError(f"{file}: the file is damaged: {first}")
 
 
-def _guards(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:
-    """Triggers, indices and views, by kind and name: their text, whatever the spaces in it."""
-    query = "SELECT type, name, sql FROM sqlite_master WHERE type != 'table' AND sql IS NOT NULL"
-    return {(kind, name): " ".join(sql.split()) for kind, name, sql in connection.execute(query)}
+def _guards(connection: sqlite3.Connection) -> dict[str, str]:
+    """Tables, triggers, indices and views, by kind and name: their text, whatever the spaces in it."""
+    query = "SELECT type || ' ' || name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_stat_'"
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    return {name: " ".join(sql.split()) for name, sql in connection.execute(query)}
