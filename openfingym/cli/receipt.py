@@ -142,7 +142,7 @@ def _verified(
     from openfingym.verifiers.forecast_check import FIELDS, check_forecast
     from openfingym.verifiers.known_logs import known_key
     from openfingym.verifiers.log_tiles import read_note, require_consistent
-    from openfingym.verifiers.receipt_check import UNPROVEN, Step, check_run, read_object
+    from openfingym.verifiers.receipt_check import UNPROVEN, PassedStep, check_run, read_object
 
     checked: CheckedRun | None = None
     if path.is_dir():

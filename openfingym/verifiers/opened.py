@@ -21,7 +21,7 @@ from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_byte
 from openfingym.files.whole import store_errors
 from openfingym.packages.build import build
 from openfingym.packages.package import DOCUMENT_LIMIT, BuiltPackage, truth_digest
-from openfingym.verifiers.receipt_check import ORDERS, SUBMISSION_LIMIT, CheckedRun, Step, submission_of
+from openfingym.verifiers.receipt_check import ORDERS, SUBMISSION_LIMIT, CheckedRun, PassedStep, submission_of
 
 if TYPE_CHECKING:
     from openfingym.kinds import Array

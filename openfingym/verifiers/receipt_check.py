@@ -200,7 +200,7 @@ def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf)
             if not _equal(getattr(result, name), verified.get(name)):
                 raise _wrong(end, f"result.json is of another {name} than entry {end.index}")
         state = verified.get("state")
-        return Step("result", f"no score is claimed: an error, says its launcher; to the verifier it is {state}")
+        return PassedStep("result", f"no score is claimed: an error, says its launcher; to the verifier it is {state}")
     told = {**dict.fromkeys(ORDERS), **verified}
     if verified.get("state") != "scored":
         told |= dict.fromkeys(SCORE_FIELDS)
@@ -237,7 +237,7 @@ def _check_derived(folder: Path, result: RolloutResult) -> None:
             )
 
 
-def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> Step:
+def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> PassedStep:
     entry = leaf.document
     # A submission before the last is in the log too, and was not the one that was scored.
     last = 1 if entry.get("event") == "played" else verified.get("submissions_accepted")

@@ -29,7 +29,13 @@ from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.ledger import Ledger, RolloutRow
 from openfingym_verifier.ledger_check import verify_ledger
-from openfingym_verifier.questions.events import ForecastScore, ForecastsScored, Resolution, Resolvable, Resolved
+from openfingym_verifier.questions.resolution_events import (
+    ForecastScore,
+    ForecastsScored,
+    Resolution,
+    Resolvable,
+    Resolved,
+)
 from openfingym_verifier.receipts import Receipts, load_signing_key
 from openfingym_verifier.writer import Transaction
 from tests.verifier.deferred_runs import ASKED, answer_of, quick_markets, rows

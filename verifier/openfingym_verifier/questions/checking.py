@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from openfingym.digests import sha256_of_text
 from openfingym.errors import OpenFinGymError, VerifierError
 from openfingym.questions import Question, read_answer
-from openfingym_verifier.questions.events import Resolution, forecast_digest
+from openfingym_verifier.questions.events import forecast_digest
+from openfingym_verifier.questions.resolution_events import Resolution
 from openfingym_verifier.questions.unscored import recomputed
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ def known(connection: sqlite3.Connection, name: str) -> LedgerQuestion | None:
     if row is None:
         return None
     question = Question.from_dict(json.loads(row["content"]))
-    return Known(row["id"], question, bool(row["simulated"]), row["principal"])
+    return LedgerQuestion(row["id"], question, bool(row["simulated"]), row["principal"])
 
 
 def questions(

@@ -299,7 +299,7 @@ class QuestionService:
             raise Problem("unavailable", f"{question.provider} did not answer within {SHOWN_S:g} s.") from None
         return found
 
-    async def find(self, name: str, caller: Caller | None = None) -> Known:
+    async def find(self, name: str, caller: Caller | None = None) -> LedgerQuestion:
         """A question by its id.
 
         Args:
@@ -342,7 +342,7 @@ class QuestionService:
             assert isinstance(written, int)
             if len(self._forecasters) >= MOST_KNOWN:
                 self._forecasters.clear()
-            # Known only once it is on the disk: a group that fails is rolled back.
+            # LedgerQuestion only once it is on the disk: a group that fails is rolled back.
             found = self._forecasters[forecaster] = written
         return found
 

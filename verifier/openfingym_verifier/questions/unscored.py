@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from openfingym.errors import OpenFinGymError
 from openfingym.questions import Question, read_answer
 from openfingym.questions.scoring import Scores, scores
-from openfingym_verifier.questions.events import ForecastScore, ForecastsScored
+from openfingym_verifier.questions.resolution_events import ForecastScore, ForecastsScored
 
 if TYPE_CHECKING:
     import sqlite3
