@@ -142,7 +142,7 @@ def _verified(
     from openfingym.verifiers.forecast_check import FIELDS, check_forecast
     from openfingym.verifiers.known_logs import known_key
     from openfingym.verifiers.log_tiles import read_note, require_consistent
-    from openfingym.verifiers.receipt_check import PassedStep, check_run, read_object
+    from openfingym.verifiers.receipt_check import UNPROVEN, PassedStep, check_run, read_object
 
     checked: CheckedRun | None = None
     if path.is_dir():
@@ -168,7 +168,8 @@ def _verified(
         if checked is None:
             raise UsageError(f"{path}: a score is computed again of a run's folder, which holds the submission")
         steps.append(check_score(path, checked, opened))
-    return _held(path, found, checkpoint, steps, pinned=pinned)
+    unproven = [] if checked is None else list(UNPROVEN)
+    return _held(path, found, checkpoint, steps, pinned=pinned) | {"unproven": unproven}
 
 
 def _held(
@@ -201,6 +202,9 @@ def _print(document: dict[str, object]) -> None:
     assert isinstance(steps, list)
     for step in steps:
         click.echo(printable(f"{step['step']:<12} {step['detail']}"))
+    if document["unproven"]:
+        assert isinstance(document["unproven"], list)
+        click.echo(f"{'not proven':<12} what only the launcher says: {', '.join(document['unproven'])}")
     if not document["key_pinned"]:
         click.echo(
             "warning: nobody vouches for the key, which is the receipt's own: it shows that nothing was changed since "

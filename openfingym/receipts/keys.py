@@ -29,7 +29,7 @@ ED25519 = b"\x01"
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 ID_BYTES = 4
-_NAME = re.compile(r"[^\s+]+")
+_NAME = re.compile(r"[^\s+\x00-\x1f\x7f]{1,200}")
 
 
 @dataclass(frozen=True)
@@ -96,13 +96,13 @@ class SigningKey:
         """Take the key that follows from a secret of 32 bytes.
 
         Args:
-            name: origin of the log: no space, no plus sign.
-            seed: the secret, 32 bytes.
+            name: origin of the log, of at most 200 characters: no space, no plus sign, nothing that cannot be printed.
+            seed: the secret.
         """
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         if not _NAME.fullmatch(name):
-            raise UsageError(f"{name!r} cannot name a log; leave out spaces and plus signs")
+            raise UsageError(f"{name[:250]!r} cannot name a log; expected at most 200 letters, no space, no plus sign")
         self._seed = seed
         self._key: Ed25519PrivateKey = Ed25519PrivateKey.from_private_bytes(seed)
         self.public = PublicKey(name, self._key.public_key().public_bytes_raw())

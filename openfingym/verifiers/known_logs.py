@@ -38,16 +38,29 @@ def remember(text: str) -> None:
 
 def _find(file: Path, origin: str) -> PublicKey | None:
     try:
-        with file.open(encoding="utf-8") as stream:
-            lines = stream.read(MOST_CHARACTERS).splitlines()
+        status = file.stat()
+        lines = _lines(file, status.st_ino, status.st_mtime_ns, status.st_size).get(origin, ())
     except (OSError, ValueError):
         return None
     for line in lines:
-        if line.startswith(f"{origin}+"):
-            # A line may have been broken off by a full disk.
-            with contextlib.suppress(UsageError):
-                return PublicKey.parse(line)
+        # A line may have been broken off by a full disk.
+        with contextlib.suppress(UsageError):
+            return PublicKey.parse(line)
     return None
+
+
+@functools.lru_cache(maxsize=2)
+def _lines(file: Path, *_state: int) -> dict[str, list[str]]:
+    """The lines of each log, read once for all receipts that are checked while the file stays as it is.
+
+    There is a line for every run with a verifier of its own, so that to read them for each of as many receipts would
+    take the square of their number.
+    """
+    found: dict[str, list[str]] = {}
+    with file.open(encoding="utf-8") as stream:
+        for line in stream.read(MOST_CHARACTERS).splitlines():
+            found.setdefault(line.partition("+")[0], []).append(line)
+    return found
 
 
 @functools.lru_cache(maxsize=64)

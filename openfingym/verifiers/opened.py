@@ -21,7 +21,7 @@ from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_byte
 from openfingym.files.whole import store_errors
 from openfingym.packages.build import build
 from openfingym.packages.package import DOCUMENT_LIMIT, BuiltPackage, truth_digest
-from openfingym.verifiers.receipt_check import SUBMISSION_LIMIT, CheckedRun, PassedStep, submission_of
+from openfingym.verifiers.receipt_check import ORDERS, SUBMISSION_LIMIT, CheckedRun, PassedStep, submission_of
 
 if TYPE_CHECKING:
     from openfingym.kinds import Array
@@ -110,7 +110,7 @@ def check_score(folder: Path, checked: CheckedRun, opened: Path) -> PassedStep:
         raise UsageError(f"{folder}: the run has no score to compute again; it is {verified.get('state')}")
     if verified.get("disclosure") != "full":
         raise UsageError(f"{folder}: the run was told its score {verified.get('disclosure')}, not to the last digit")
-    if verified.get("tape") != "given" or verified.get("session") is not None:
+    if verified.get("tape") != "given" or any(verified.get(name) is not None for name in ORDERS):
         raise UsageError(f"{folder}: the run had hidden data of its own, which the labels of the package do not say")
     package = _package(str(verified["task"]), str(verified["task_digest"]))
     task = load_task(package, read_opened(opened, package))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import canonical_json, sha256_of, sha256_of_json
 from openfingym.errors import ReceiptError, ReceiptStep, StoreError
-from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
+from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes, read_json
 from openfingym.receipts.receipt import MOST_BYTES, Receipt
-from openfingym.results import RECEIPT, VERIFIED, RolloutResult, read_run
+from openfingym.results import RECEIPT, RESULT, VERIFIED, RolloutResult, read_run
 from openfingym.verifiers.known_logs import known_key
 
 if TYPE_CHECKING:
@@ -50,12 +50,19 @@ PROVEN = (
     "disclosure",
     "tape",
     "session",
+    "questions",
     "log_head",
 )
-"""Fields of ``result.json`` that the verifier states; the others are what the launcher says of itself."""
+"""Fields of ``result.json`` that the verifier states."""
+IDENTITY = ("task", "task_digest", "agent", "seed")
+"""Fields that say what a result without a score is of."""
 SCORE_FIELDS = frozenset({"total", "relative_total", "relative_interval", "total_interval"})
-STATES = {"scored": "scored", "rejected": "rejected", "held": "deferred"}
-"""State in ``result.json`` by what the verifier says."""
+ORDERS = ("session", "questions")
+"""Fields that the verifier leaves out of a rollout that has none."""
+UNPROVEN = tuple(sorted(RolloutResult.__dataclass_fields__.keys() - {*PROVEN, "state", "direction", "format", "path"}))
+"""Fields that are what the launcher says of itself."""
+COMMITTED = {"full": "result", "held": "held"}
+"""Field of the log's entry with the digest of what was told, by how much that was; else ``told``."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +133,9 @@ def check_run(folder: Path, key: PublicKey | None = None) -> CheckedRun:
         _check_result(result, verified, end),
         *(_check_submission(folder, leaf, verified) for leaf in scored),
     ]
-    if verified.get("state") in {"scored", "held"} and len(scored) != 1:
+    if verified.get("state") != "rejected" and len(scored) != 1:
         raise ReceiptError("the receipt does not say which submission was scored", step="entry")
+    _check_derived(folder, result)
     return CheckedRun(receipt, checkpoint, key is not None, verified, tuple(steps))
 
 
@@ -169,17 +177,16 @@ def _verified(folder: Path, end: Leaf, rollout_id: str) -> dict[str, Any]:
         raise _wrong(end, f"{VERIFIED} is no JSON document ({error})") from None
     if not isinstance(verified, dict):
         raise _wrong(end, f"{VERIFIED} is no object")
-    if verified.get("disclosure") == "held":
+    disclosure = str(verified.get("disclosure"))
+    if disclosure == "held" and (entry.get("disclosure") != "held" or verified.get("state") == "scored"):
         # Nothing is told yet, and so nothing may be claimed.
-        if entry.get("disclosure") != "held" or verified.get("state") == "scored":
-            raise _wrong(end, f"{VERIFIED} says that the result is held, and entry {end.index} does not")
-        return verified
+        raise _wrong(end, f"{VERIFIED} says that the result is held, and entry {end.index} does not")
     document = {name: value for name, value in verified.items() if name != "log_head"}
     try:
         digest = sha256_of_json(document)
     except ValueError:
         digest = ""
-    if digest != entry.get("result" if verified.get("disclosure") == "full" else "told"):
+    if digest != entry.get(COMMITTED.get(disclosure, "told")):
         raise _wrong(end, f"{VERIFIED} is not the result that entry {end.index} commits to: it was changed")
     return verified
 
@@ -187,17 +194,23 @@ def _verified(folder: Path, end: Leaf, rollout_id: str) -> dict[str, Any]:
 def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf) -> PassedStep:
     """Compare ``result.json`` with what the verifier wrote."""
     if result.state == "error":
-        if result.total is not None or result.relative_total is not None:
+        if result.metrics or any(getattr(result, name) is not None for name in SCORE_FIELDS):
             raise _wrong(end, "result.json is an error of ours, which has no score, and states one")
-        return PassedStep("result", "an error of ours: no score is claimed")
-    told = dict(verified) if verified.get("state") == "scored" else dict(verified) | dict.fromkeys(SCORE_FIELDS)
+        for name in IDENTITY:
+            if not _equal(getattr(result, name), verified.get(name)):
+                raise _wrong(end, f"result.json is of another {name} than entry {end.index}")
+        state = verified.get("state")
+        return PassedStep("result", f"no score is claimed: an error, says its launcher; to the verifier it is {state}")
+    told = {**dict.fromkeys(ORDERS), **verified}
+    if verified.get("state") != "scored":
+        told |= dict.fromkeys(SCORE_FIELDS)
     # What a verifier of another version does not state, it does not prove.
     wanted = {name: told[name] for name in PROVEN if name in told}
     found = {name: getattr(result, name) for name in wanted}
     if not _equal(found, wanted):
         name = next(name for name in wanted if not _equal(found[name], wanted[name]))
         raise _wrong(end, f"result.json says {name} = {_short(found[name])}, the verifier {_short(wanted[name])}")
-    if result.state != STATES.get(str(verified.get("state"))):
+    if result.state != ("deferred" if verified.get("state") == "held" else verified.get("state")):
         raise _wrong(end, f"result.json says that the rollout is {result.state}, the verifier {verified.get('state')}")
     if list(result.flags) != end.document.get("flags", []):
         raise _wrong(end, f"result.json states other flags than entry {end.index}")
@@ -207,6 +220,21 @@ def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf)
         )
     rounded = ", rounded as the verifier's policy has it" if verified.get("disclosure") == "rounded" else ""
     return PassedStep("result", f"result.json says what entry {end.index} commits to{rounded}")
+
+
+def _check_derived(folder: Path, result: RolloutResult) -> None:
+    """Check what ``result.json`` states twice: figures that follow from others, and are not read back."""
+    try:
+        stated: Any = read_json(folder, RESULT, MEGABYTE)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{folder / RESULT}: cannot be read ({error})") from error
+    told = result.to_dict()
+    for name in told.keys() - RolloutResult.__dataclass_fields__.keys():
+        if name in stated and not _equal(stated[name], told[name]):
+            raise ReceiptError(
+                f"result.json says {name} = {_short(stated[name])}, and its own figures give {_short(told[name])}",
+                step="result",
+            )
 
 
 def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> PassedStep:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import math
 import os
+import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -26,6 +29,7 @@ from openfingym_verifier import app as http
 from openfingym_verifier.columnar import KINDS as TABLES
 from openfingym_verifier.columnar_child import TableRefused, decode
 from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.log import verify_chain
 from openfingym_verifier.policy import POLICIES
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.service import Service
@@ -59,7 +63,7 @@ class Running:
     """A verifier's application, asked in this process."""
 
     def __init__(self, task: HiddenTask, state: Path) -> None:
-        self.task = task
+        self.task, self.state = task, state
         self._ledger = Ledger(state)
         self.service = Service({task.name: task}, self._ledger, policy=POLICIES["local"])
         self._tokens = TokenIssuer(bytes(32), ADMIN)
@@ -105,7 +109,8 @@ class Running:
         self.statuses[status] += 1
         if status >= OUR_FAILURE:
             self.failed.append(case)
-        found: dict[str, Any] = json.loads(b"".join(one.get("body", b"") for one in sent[1:]) or b"{}")
+        is_json = b"json" in dict(sent[0]["headers"]).get(b"content-type", b"")
+        found: dict[str, Any] = json.loads(b"".join(one.get("body", b"") for one in sent[1:])) if is_json else {}
         return found
 
     async def end(self, rollout: Rollout) -> str:
@@ -224,6 +229,117 @@ def test_everything_else_that_a_participant_reaches(
     drive(work)
     assert not one.failed, f"{len(one.failed)} requests made the verifier fail, among them {one.failed[:3]}"
     assert one.statuses[422] > 0
+
+
+NOW_NS, HOUR_NS = 1_800_000_000 * 10**9, 3600 * 10**9
+FORMS: dict[str, tuple[dict[str, object], object]] = {
+    "probability": ({}, 0.5),
+    "probabilities": ({"outcomes": ["a", "b", "c"]}, {"a": 0.5, "b": 0.25, "c": 0.25}),
+    "choice": ({"outcomes": ["a", "b"]}, "a"),
+    "value": ({"unit": "USD", "measure": "amount"}, 1.0),
+    "quantiles": ({"levels": [0.1, 0.9]}, [1.0, 2.0]),
+    "interval": ({"levels": [0.9]}, [1.0, 2.0]),
+}
+"""What a question of each form has besides, and an answer to it."""
+UNFIT: tuple[Any, ...] = (
+    *(None, True, -1, 0, 2**62, 2**63, 10**30, -(10**30), 10**400, 1.5, 5e-324, 1e308, math.nan, math.inf, -math.inf),
+    *("", "a", "\0", "\ud800", "\u202e", "x" * 300, "x" * 5000, "9" * 999, "real", "yes", "manual", "recorded"),
+    *("2026-11-26", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"),
+    *([], {}, [[]], [None], ["a", "b"], [1, 2], {"a": 1}, {"\ud800": 1}, {"probability": 0.5}, [1] * 1000),
+)
+READS = (
+    "/v1/questions?state=%s&round=%s&open=%s&after=%s&limit=%s",
+    "/v1/questions?after=%s",
+    "/v1/questions?round=%s",
+    "/v1/questions/%s",
+    "/v1/forecasts?question=%s&agent=%s",
+    "/v1/forecasts?after=%s&limit=%s",
+    "/v1/forecasts/%s/receipt",
+    "/v1/forecasts/1/receipt",
+    "/v1/receipts/%s",
+    "/v1/tile/%s",
+    "/v1/tile/0/000.p/%s",
+    "/v1/tile/entries/%s",
+    "/v1/rollouts/%s/receipt",
+    "/v1/rollouts/%s/result",
+    "/v1/rollouts/%s/settle",
+    "/v1/checkpoint",
+    "/v1/ledger",
+)
+
+
+def question(name: str, form: str, provider: str) -> dict[str, Any]:
+    document = {"id": name, "text": "?", "form": form, "provider": provider, "query": {}, "clock": "sim"}
+    document |= {"outcomes": [], "levels": [], "unit": "", "measure": None, "category": "c", "market": "m"}
+    document |= {"generated_ns": NOW_NS, "deadline_ns": NOW_NS + HOUR_NS, "evaluation_ns": NOW_NS + 2 * HOUR_NS}
+    return document | {"rules": "r", "round": "w"} | FORMS[form][0]
+
+
+def places(document: Any) -> Iterator[tuple[Any, Any]]:
+    """Every object or list in a document, with each of its keys."""
+    for key in list(document) if isinstance(document, dict) else range(len(document)):
+        yield document, key
+        if isinstance(document[key], dict | list):
+            yield from places(document[key])
+
+
+def test_everything_about_questions_forecasts_and_the_log(
+    hidden: Callable[[str], HiddenTask], running: Callable[[HiddenTask], Running]
+) -> None:
+    draw = random.Random(7)
+
+    def bent(document: Any) -> bytes:
+        document = json.loads(json.dumps(document))
+        for _ in range(draw.choice((0, 1, 1, 1, 2))):
+            inside, key = draw.choice(list(places(document)) or [([None], 0)])
+            if draw.random() < 0.15 and isinstance(inside, dict):
+                del inside[key]
+            else:
+                inside[key] = draw.choice(UNFIT)
+        return json.dumps(document).encode()
+
+    def write(number: int) -> tuple[str, Any]:
+        place = draw.randrange(len(FORMS))
+        form, answer = list(FORMS)[place], list(FORMS.values())[place][1]
+        unit = {"unit": "USD"} if form == "value" else {}
+        asked = question(f"new{number}", form, draw.choice(("manual", "recorded")))
+        payouts = [1.0, 0.0, 0.0] if form == "probabilities" else [1.0, 0.0] if form == "choice" else 1.0
+        truth = {"question": f"recorded-{form}", "available_ns": NOW_NS + 2 * HOUR_NS, "truth": payouts}
+        verdict = {"question": draw.choice((None, f"manual-{form}")), "truth": payouts, "evidence": {"e": 1}}
+        documents: list[tuple[str, Any]] = [
+            ("/v1/questions", {"questions": [asked]}),
+            ("/v1/forecasts", {"question": f"manual-{form}", "answer": {form: answer} | unit, "agent": "x"}),
+            ("/v1/recordings", {"truths": [truth | {"source": "s", "reference": {"probability": 0.5}}]}),
+            ("/v1/references", {"question": asked}),
+            ("/v1/resolutions", {**verdict, "everything": True, "void_after_s": None, "reason": "why"}),
+            (f"/v1/clocks/{draw.choice(('sim', 'real', 'a/b', f'c{number}'))}", {"now": NOW_NS + number * 10**9}),
+        ]
+        return draw.choice([*documents, documents[0], documents[1]])
+
+    async def work() -> None:
+        keyed = (b"content-type", b"application/json")
+        callers = [[*bearer(ADMIN), keyed], [*bearer(await one.service.members.add("somebody")), keyed]]
+        known = [question(f"{by}-{form}", form, by) for form in FORMS for by in ("manual", "recorded")]
+        for path, first in (("/v1/clocks/sim", {"now": NOW_NS}), ("/v1/questions", {"questions": known})):
+            await one.ask("POST", path, callers[0], json.dumps(first).encode(), path)
+        for number in range(DOCUMENTS // 2):
+            if number % 2:
+                method, (path, document) = "POST", write(number)
+                body = bent(document)
+            else:
+                method, body, path = draw.choice(("GET", "GET", "POST")), b"", draw.choice(READS)
+                while "%s" in path:
+                    path = path.replace("%s", quote(str(draw.choice(UNFIT)).encode("utf-8", "replace"))[:300], 1)
+            await one.ask(method, path, callers[draw.random() < 0.3], body, (path[:200], body[:500]))
+        await one.ask("POST", "/v1/clocks/sim", callers[0], json.dumps({"now": NOW_NS + 9 * HOUR_NS}).encode(), "later")
+        await one.ask("POST", "/v1/resolutions", callers[0], b'{"everything": true}', "resolve")
+
+    one = running(hidden("treasury-forecast"))
+    drive(work)
+    assert not one.failed, f"{len(one.failed)} requests made the verifier fail, among them {one.failed[:3]}"
+    assert min(one.statuses[status] for status in (200, 201, 404, 409, 422)) > 0, one.statuses
+    # Whatever was accepted is in the ledger as the log has it.
+    assert verify_chain(one.state).entries > 0
 
 
 def tables(kind: str, generator: np.random.Generator) -> bytes:

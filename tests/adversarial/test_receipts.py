@@ -232,7 +232,7 @@ def test_a_log_of_ones_own(scene: Scene, folder: Path) -> None:
     """Everything is forged consistently, under a key that the forger made: only whoever has the true key sees it."""
     entry = json.loads(Receipt.from_json((folder / RECEIPT).read_bytes()).leaves[1].entry)
     for path in (folder / RESULT, folder / VERIFIED):
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"relative_total": 0.1}))
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"relative_total": 0.1, "skill": 0.9}))
     verified = json.loads((folder / VERIFIED).read_text())
     verified.pop("log_head")
     from openfingym.digests import canonical_json, sha256_of_json
@@ -276,6 +276,8 @@ def test_an_earlier_submission_is_not_the_one_that_was_scored(scene: Scene, tmp_
         assert receipts.of_rollout(rollout) == receipts.of_entries([second, end])
         folder = Path(shutil.copytree(scene.folder, tmp_path / rollout))
         result = json.loads((folder / RESULT).read_text())
+        for derived in ("skill", "verdict", "reward"):
+            del result[derived]
         (folder / RESULT).write_text(json.dumps(result | verified[0].result | {"rollout_id": rollout}))
         (folder / VERIFIED).write_text(json.dumps(verified[0].result))
         for n in (1, 2):

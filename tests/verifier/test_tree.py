@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.errors import ReceiptError, VerifierError
-from openfingym.receipts import Checkpoint
+from openfingym.errors import ReceiptError, UsageError, VerifierError
+from openfingym.receipts import Checkpoint, SigningKey
 from openfingym.receipts.frontier import Frontier
 from openfingym.receipts.merkle import is_included, leaf_hash
 from openfingym.receipts.tiles import TilePath, unbundled
@@ -293,3 +293,18 @@ def test_a_log_keeps_its_name(tmp_path: Path) -> None:
     assert load_signing_key(tmp_path).public == load_signing_key(tmp_path, "example.org/log").public == made.public
     with pytest.raises(VerifierError, match="keeps its name"):
         load_signing_key(tmp_path, "example.org/other")
+
+
+def test_a_key_that_others_can_read_signs_nothing(tmp_path: Path) -> None:
+    key = load_signing_key(tmp_path, "example.org/log")
+    assert [path.name for path in tmp_path.iterdir()] == [KEY_FILE], "nothing half written stays"
+    assert load_signing_key(tmp_path).public == key.public
+    (tmp_path / KEY_FILE).chmod(0o640)
+    with pytest.raises(VerifierError, match="of mode 640"):
+        load_signing_key(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a+b", "a\0b", "a\x7f", "a\nb", "x" * 201])
+def test_a_name_that_no_checkpoint_can_bear_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot name a log"):
+        SigningKey(name, bytes(32))

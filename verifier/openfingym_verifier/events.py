@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.digests import canonical_json, sha256_of, sha256_of_json, sha256_of_text
 from openfingym.errors import VerifierError
-from openfingym_verifier.disclosure import told_digest
+from openfingym_verifier.disclosure import disclosed, told_digest
 
 if TYPE_CHECKING:
     from openfingym.results import Disclosure
@@ -247,6 +247,9 @@ class Finalized:
         }
         if self.disclosure != "full":
             entry["told"] = told_digest(self.result)
+        if self.disclosure == "held":
+            # What its principal has until then holds nothing hidden, and so needs no salt.
+            entry["held"] = sha256_of_json(disclosed(self.result, "held"))
         complete = {
             **self.result,
             "log_head": transaction.log(self.rollout_id, entry),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.writer import Transaction
 
 FIRST_SEASON = "1"
-VERSION = 9
+VERSION = 8
 LOCK_PAUSE_S = 0.05
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
@@ -139,27 +139,18 @@ ALTER TABLE rollouts ADD COLUMN settled TEXT;
 CREATE TABLE rollout_questions (
     rollout_id TEXT NOT NULL REFERENCES rollouts (id),
     row INTEGER NOT NULL,
-    question INTEGER NOT NULL UNIQUE REFERENCES questions (id),
-    PRIMARY KEY (rollout_id, row)
-) WITHOUT ROWID;
-CREATE TABLE rollout_data (rollout_id TEXT PRIMARY KEY REFERENCES rollouts (id), content BLOB NOT NULL);
-CREATE INDEX rollouts_unsettled ON rollouts (id) WHERE questions IS NOT NULL AND settled IS NULL;
-"""
-# What a rollout was asked and shown in the place of its task's private rows, and the result once that was resolved.
-SHARED = """
-ALTER TABLE rollout_questions RENAME TO rollout_questions_alone;
-CREATE TABLE rollout_questions (
-    rollout_id TEXT NOT NULL REFERENCES rollouts (id),
-    row INTEGER NOT NULL,
     question INTEGER NOT NULL REFERENCES questions (id),
     PRIMARY KEY (rollout_id, row)
 ) WITHOUT ROWID;
-INSERT INTO rollout_questions SELECT * FROM rollout_questions_alone;
-DROP TABLE rollout_questions_alone;
 CREATE INDEX rollout_questions_question ON rollout_questions (question);
+CREATE TABLE rollout_data (rollout_id TEXT PRIMARY KEY REFERENCES rollouts (id), content BLOB NOT NULL);
+CREATE INDEX rollouts_unsettled ON rollouts (id) WHERE questions IS NOT NULL AND settled IS NULL;
 CREATE INDEX rollouts_asked ON rollouts (task_digest, created_ns) WHERE questions IS NOT NULL;
 """
+# What a rollout was asked and shown in the place of its task's private rows, and the result once that was resolved.
 # Several rollouts may be asked the same question.
+STEPS = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES, SESSIONS, tree.SCHEMA, questions.SCHEMA, DEFERRALS)
+"""What each version of the ledger added."""
 # Written and emptied again, to see whether a rollout could be.
 PROBE_BYTES = 64 * 1024
 
@@ -465,18 +456,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise VerifierError(
             f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym"
         )
-    steps = (
-        SCHEMA + log.SCHEMA,
-        EPISODES,
-        PRINCIPALS,
-        PROBES,
-        SESSIONS,
-        tree.SCHEMA,
-        questions.SCHEMA,
-        DEFERRALS,
-        SHARED,
-    )
-    missing = steps[version:]
+    missing = STEPS[version:]
     if missing:
         # All steps and the new version in one transaction: a migration that breaks off has not begun.
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION};")

@@ -4,10 +4,14 @@ checkpoint.
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from typing import TYPE_CHECKING
 
+from openfingym.errors import VerifierError
 from openfingym.receipts.checkpoint import Checkpoint, unsigned
-from openfingym.verifiers.log_tiles import read_note
+from openfingym.verifiers.log_tiles import LEDGER, read_note
+from openfingym_verifier.ledger import STEPS
 from openfingym_verifier.log import ChainReport, verify_chain
 from openfingym_verifier.receipts import KEY_FILE, read_signing_key
 
@@ -18,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def verify_ledger(path: Path, earlier_checkpoint: Path | None = None, key: PublicKey | None = None) -> ChainReport:
-    """Check a ledger; see :func:`openfingym_verifier.log.verify_chain`.
+    """Check a ledger: its log and what that says of the rest, as :func:`openfingym_verifier.log.verify_chain` does, its
+    triggers, and that its indices agree with its tables.
 
     Args:
         path: ``ledger.db`` of a state directory, or the directory; opened read-only.
@@ -33,10 +38,45 @@ def verify_ledger(path: Path, earlier_checkpoint: Path | None = None, key: Publi
         StoreError: the ledger cannot be read.
         UsageError: the file of the checkpoint cannot be read.
     """
-    if earlier_checkpoint is None:
-        return verify_chain(path)
-    note = read_note(earlier_checkpoint)
-    own = (path if path.is_dir() else path.parent) / KEY_FILE
+    file = path / LEDGER if path.is_dir() else path
+    earlier = None if earlier_checkpoint is None else _earlier(file, earlier_checkpoint, key)
+    report = verify_chain(path, earlier=earlier)
+    _check_file(file)
+    return report
+
+
+def _earlier(file: Path, checkpoint: Path, key: PublicKey | None) -> Checkpoint:
+    note, own = read_note(checkpoint), file.parent / KEY_FILE
     if key is None and own.exists():
         key = read_signing_key(own).public
-    return verify_chain(path, earlier=unsigned(note) if key is None else Checkpoint.opened(note, key))
+    return unsigned(note) if key is None else Checkpoint.opened(note, key)
+
+
+def _check_file(file: Path) -> None:
+    """Check what is not in rows: what guards them from now on, and what they are found by."""
+    try:
+        _require_sound(file)
+    except (sqlite3.DatabaseError, ValueError) as error:
+        raise VerifierError(f"{file}: the file is damaged: {error}") from error
+
+
+def _require_sound(file: Path) -> None:
+    with contextlib.closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
+            fresh.executescript("".join(STEPS[:version]))
+            expected, found = _guards(fresh), _guards(connection)
+        for name in sorted(expected.keys() | found.keys()):
+            if expected.get(name) != found.get(name):
+                what = "missing" if name not in found else "changed" if name in expected else "not one of ours"
+                raise VerifierError(f"{file}: {name} is {what}, in a ledger of format {version}")
+        (first,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if first != "ok":
+            raise VerifierError(f"{file}: the file is damaged: {first}")
+
+
+def _guards(connection: sqlite3.Connection) -> dict[str, str]:
+    """Tables, triggers, indices and views, by kind and name: their text, whatever the spaces in it."""
+    query = "SELECT type || ' ' || name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_stat_'"
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    return {name: " ".join(sql.split()) for name, sql in connection.execute(query)}

@@ -55,6 +55,14 @@ SELECT id FROM rollouts WHERE result IS NOT NULL AND json_extract(result, '$.log
 (SELECT hash FROM log WHERE rollout_id = rollouts.id AND json_extract(entry, '$.event') = 'finalized')
 """
 """Results that state another hash than that of their row, to which they cannot commit by the digest that it holds."""
+OTHER_FINAL_HEADS = OTHER_HEADS.replace("result", "settled").replace("'finalized'", "'settled'")
+"""The same of final results of deferred rollouts."""
+
+MISPLACED_QUESTIONS = """
+SELECT rollout_id, row FROM rollout_questions LEFT JOIN questions ON questions.id = question
+WHERE name IS NOT rollout_id || '/' || row OR rollout_id NOT IN (SELECT rollout_id FROM rollout_data)
+"""
+"""Questions of rollouts that have another name than the place at which they were asked."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +178,9 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
         stored = database.query("SELECT level, n, hash FROM tree")
         _same("tree's hash", inner, (((row["level"], row["n"]), bytes(row["hash"]).hex()) for row in stored))
     digests.compare(database)
-    for row in database.query(OTHER_HEADS):
-        raise VerifierError(f"the log_head of the result of {row['id']} is not the hash of its row in the log")
+    for query in (OTHER_HEADS, OTHER_FINAL_HEADS) if digests.settled else (OTHER_HEADS,):
+        for row in database.query(query):
+            raise VerifierError(f"the log_head of the result of {row['id']} is not the hash of its row in the log")
     statements.compare(database)
     rows.finish()
     return ChainReport(last, head, base64.b64encode(frontier.root()).decode())
@@ -194,6 +203,8 @@ class Digests:
         self.payload: dict[tuple[str, int], str] = {}
         self.feedback: dict[tuple[str, int], str] = {}
         self.result: dict[str, str] = {}
+        self.settled: dict[str, str] = {}
+        self.asked: dict[str, str] = {}
         self.episode: dict[tuple[str, int], str] = {}
         self.action: dict[tuple[str, int, int], str] = {}
 
@@ -215,15 +226,26 @@ class Digests:
                 if rollout in self.result:
                     raise VerifierError(f"rollout {rollout} was finalized twice")
                 self.result[rollout] = digest
+            case {"event": "settled", "result": str(digest)}:
+                if rollout in self.settled:
+                    raise VerifierError(f"rollout {rollout} was settled twice")
+                self.settled[rollout] = digest
+            case {"event": "rollout-asked", "questions": int(count), "shown": str(digest)}:
+                self.asked[rollout] = f"{count} {digest}"
 
     def compare(self, database: Database) -> None:
         """Check every payload, action, feedback and result against what the log says of it."""
         _same("payload", self.payload, self._payloads(database))
         _same("feedback", self.feedback, self._feedback(database))
-        _same("result", self.result, self._results(database))
-        if (
-            "episodes" in database.table_names()
-        ):  # a ledger that no verifier has opened since there are episodes has none
+        _same("result", self.result, self._results(database, "result"))
+        # A ledger that no verifier has opened since there are episodes, or deferred rollouts, has no tables of them.
+        tables = database.table_names()
+        if "rollout_data" in tables or self.asked:
+            _same("settled result", self.settled, self._results(database, "settled"))
+            _same("questions", self.asked, self._asked(database))
+            for row in database.query(MISPLACED_QUESTIONS):
+                raise VerifierError(f"question {row['row']} of rollout {row['rollout_id']} is not the one in the log")
+        if "episodes" in tables:
             _same("episode", self.episode, self._episodes(database))
             _same("action", self.action, self._actions(database))
 
@@ -250,8 +272,18 @@ class Digests:
             yield (row["rollout_id"], row["n"], row["step"]), sha256_of_text(row["action"])
 
     @staticmethod
-    def _results(database: Database) -> Iterator[tuple[object, str]]:
-        for row in database.query("SELECT id, result FROM rollouts WHERE result IS NOT NULL"):
+    def _asked(database: Database) -> Iterator[tuple[object, str]]:
+        query = (
+            "SELECT rollout_id, content, (SELECT count(*) FROM rollout_questions AS one"
+            " WHERE one.rollout_id = rollout_data.rollout_id) AS count FROM rollout_data"
+        )
+        for row in database.query(query):
+            yield row["rollout_id"], f"{row['count']} {sha256_of(row['content'])}"
+
+    @staticmethod
+    def _results(database: Database, column: str) -> Iterator[tuple[object, str]]:
+        query = f"SELECT id, {column} AS result FROM rollouts WHERE {column} IS NOT NULL"  # noqa: S608  # one of two
+        for row in database.query(query):
             document = {key: value for key, value in json.loads(row["result"]).items() if key != "log_head"}
             yield row["id"], sha256_of_json(document)
 

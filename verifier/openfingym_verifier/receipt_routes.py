@@ -89,8 +89,10 @@ def add_receipt_routes(
         """Whether a row is about a participant, or about a rollout of it."""
         if entry["rollout"]:
             return (await service.find(str(entry["rollout"]))).row.principal == caller.name
-        # What is asked, and what came of it, everybody may know.
-        return str(entry["event"]).startswith("question-") or entry.get("principal") == caller.name
+        if str(entry["event"]).startswith("question-"):
+            # What is asked everybody, and what came of it, everybody may know.
+            return (await service.questions.find(str(entry["question"]))).is_for(caller)
+        return entry.get("principal") == caller.name
 
 
 def _answer(receipt: Receipt) -> Response:

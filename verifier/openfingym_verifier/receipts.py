@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError, VerifierError
+from openfingym.files.whole import whole_file
 from openfingym.receipts.checkpoint import Checkpoint
 from openfingym.receipts.keys import KEY_BYTES, SigningKey
 from openfingym.receipts.merkle import inclusion_proof, root_of
@@ -41,30 +42,31 @@ def load_signing_key(state: Path, origin: str | None = None) -> SigningKey:
     """The key that signs the checkpoints of a state directory's log, made on first use, readable by its owner only.
 
     Args:
-        state: the state directory, in which its file is.
+        state: the state directory, which nobody else uses meanwhile.
         origin: name of the log; None for the one it has, or a random one.
 
     Raises:
-        VerifierError: the file is there but holds no key, or that of a log of another name.
+        VerifierError: the file is there but holds no key, or that of a log of another name, or others may read it.
     """
     path = state / KEY_FILE
-    made = SigningKey(origin or f"{LOCAL_ORIGIN}/{secrets.token_hex(8)}", secrets.token_bytes(KEY_BYTES))
-    try:
-        # As of the key of tokens: of two that start at once, one makes it, and no link in its place is followed.
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        key = read_signing_key(path)
-        if origin is not None and key.public.name != origin:
-            raise VerifierError(
-                f"{path}: the log of this state directory is named {key.public.name}, and {origin} was asked for; "
-                "a log keeps its name"
-            ) from None
-        return key
-    with os.fdopen(descriptor, "w") as stream:
-        stream.write(f"{made.secret_text()}\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-    return made
+    if not os.path.lexists(path):
+        made = SigningKey(origin or f"{LOCAL_ORIGIN}/{secrets.token_hex(8)}", secrets.token_bytes(KEY_BYTES))
+        # Whole or not at all: half a key, left by a verifier that was killed, would have to be removed by hand.
+        with whole_file(path, mode=0o600) as stream:
+            stream.write(f"{made.secret_text()}\n")
+        return made
+    key = read_signing_key(path)
+    if (mode := path.stat().st_mode & 0o777) & 0o077:
+        raise VerifierError(
+            f"{path}: of mode {mode:o}, so that others could sign as this log; chmod 600 it, or remove it to begin "
+            "with a new one if they may have read it"
+        )
+    if origin is not None and key.public.name != origin:
+        raise VerifierError(
+            f"{path}: the log of this state directory is named {key.public.name}, and {origin} was asked for; a log "
+            "keeps its name"
+        )
+    return key
 
 
 def read_signing_key(path: Path) -> SigningKey:
@@ -119,10 +121,9 @@ class Receipts:
                 if event in END_ENTRIES:
                     # Of a rollout that was deferred and is settled, the final result.
                     ends = ends or [seq]
-                elif not ends:
-                    return None
                 elif event in SCORED_ENTRIES:
-                    ends.append(seq)
+                    if ends:
+                        ends.append(seq)
                     break
             return self._receipt(connection, ends[::-1], {}) if ends else None
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 CREATED = ("task", "task_digest", "agent", "seed", "budget", "expires_ns", "principal", "season", "policy", "tape")
 """Columns of a rollout that its first entry states under the same names."""
+ORDERS = frozenset({"session", "questions"})
+"""Columns of a rollout that hold JSON, or nothing where the entry does not speak of them."""
 KEYS: Mapping[str, tuple[str, ...]] = {
     "rollouts": ("id",),
     "submissions": ("rollout_id", "n"),
@@ -46,7 +48,8 @@ class Statements:
         match entry:
             case {"event": "rollout-created"}:
                 stated = {name: entry[name] for name in (*CREATED, "tape_commitment") if name in entry}
-                created = {"created_ns": at_ns, "session": entry.get("session"), "accepted": 0, "rejected": 0}
+                created = {"created_ns": at_ns, "accepted": 0, "rejected": 0}
+                created |= {name: entry.get(name) for name in ORDERS}
                 self._rows["rollouts"][rollout,] = {**stated, **created}
             case {"event": "accepted", "submission": n}:
                 row["accepted"] = row.get("accepted", 0) + 1
@@ -77,9 +80,9 @@ class Statements:
             VerifierError: with the first row and column that is not what the log states.
         """
         tables = set(database.table_names())
-        for table, stated in self._rows.items():
+        for table in KEYS:
             if table in tables:
-                self._compare(database, table, stated)
+                self._compare(database, table, self._rows[table])
 
     @staticmethod
     def _compare(database: Database, table: str, stated: Mapping[tuple[object, ...], Row]) -> None:
@@ -87,8 +90,10 @@ class Statements:
         left = set(stated)
         for found in database.query(f"SELECT {', '.join(columns)} FROM {table}"):  # noqa: S608  # names of its schema
             key = tuple(found[name] for name in KEYS[table])
+            if key not in stated:
+                raise VerifierError(f"{' '.join(map(str, key))} is in {table} but not in the log")
             left.discard(key)
-            for name, value in stated.get(key, {}).items():
+            for name, value in stated[key].items():
                 if name in found and not _same(name, found[name], value):
                     raise VerifierError(
                         f"the {name} of {' '.join(map(str, key))} in {table} is not the one in the log: "
@@ -100,7 +105,7 @@ class Statements:
 
 
 def _same(name: str, found: object, stated: object) -> bool:
-    if name == "session":
+    if name in ORDERS:
         return (None if found is None else json.loads(str(found))) == stated
     # A result that was held is released when its season is closed.
     return found == stated or (name, stated, found) == ("disclosure", "held", "rounded")

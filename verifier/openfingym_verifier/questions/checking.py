@@ -6,6 +6,7 @@ forecasts count. When a question is due next and how often it was asked about is
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from openfingym.errors import OpenFinGymError, VerifierError
 from openfingym.questions import Question, read_answer
 from openfingym_verifier.questions.events import forecast_digest
 from openfingym_verifier.questions.resolution_events import Resolution
+from openfingym_verifier.questions.unscored import recomputed
 
 if TYPE_CHECKING:
     import sqlite3
@@ -139,7 +141,7 @@ class QuestionRowsCheck:
         _same(f"columns of forecast {number}", (*(entry[one] for one in names), seq), tuple(row[:9]))
         answer, salt, reference, p, content = row[9:]
         _same(f"answer of forecast {number}", entry["payload"], forecast_digest(salt, answer))
-        question = Question.from_dict(json.loads(content))
+        question = _question(content)
         values = read_answer(question, json.loads(answer)).values
         _same(f"number of forecast {number}", values[0] if question.form in {"probability", "value"} else None, p)
         if entry["reference"] is None:
@@ -157,12 +159,20 @@ class QuestionRowsCheck:
 
     def _score(self, seq: int, entry: dict[str, Any]) -> None:
         number = entry["forecast"]
-        row = self._one(
-            "SELECT loss, naive_loss, market_loss, correct, score_row, counts FROM forecasts WHERE id = ?", number
+        *columns, content, answer, reference, truth = self._one(
+            "SELECT loss, naive_loss, market_loss, correct, score_row, counts, content, answer, reference, truth"
+            " FROM forecasts JOIN questions ON questions.id = forecasts.question"
+            " LEFT JOIN resolutions ON resolutions.question = questions.id AND n = 1 WHERE forecasts.id = ?",
+            number,
         )
         correct = entry["correct"] if entry["correct"] is None else int(entry["correct"])
-        stated = (entry["loss"], entry["naive_loss"], entry["market_loss"], correct, seq, 1)
-        _same(f"score of forecast {number}", stated, tuple(row))
+        stated = (entry["loss"], entry["naive_loss"], entry["market_loss"], correct)
+        _same(f"score of forecast {number}", (*stated, seq, 1), tuple(columns))
+        if truth is None:
+            raise VerifierError(f"forecast {number} has a score in log row {seq}, and its question no truth")
+        found = recomputed(_question(content), answer, truth, reference)
+        if stated != (found.loss, found.naive_loss, found.market_loss, found.correct):
+            raise VerifierError(f"the score of forecast {number} does not follow from its answer and the truth")
         self._scored += 1
 
     def _clock(self, _seq: int, entry: dict[str, Any]) -> None:
@@ -214,6 +224,12 @@ SELECT id FROM forecasts WHERE counts != (id IN (
     GROUP BY forecasts.question, forecaster, rollout_id
 )) LIMIT 1
 """
+
+
+@functools.lru_cache(maxsize=1024)
+def _question(content: str) -> Question:
+    """A question as the ledger has it; its forecasts follow upon one another."""
+    return Question.from_dict(json.loads(content))
 
 
 def _same(what: str, logged: object, found: object) -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
+    from openfingym_verifier.principals import Caller
+
 STATES = ("pending", "resolvable", "resolved", "scored", "void", "error")
 MOST = 1000
 """Rows of one answer."""
@@ -27,21 +29,40 @@ class LedgerQuestion:
     row: int
     question: Question
     simulated: bool
+    principal: str | None = None
+    """To whom the rollout belongs that it was asked in, and who alone may know of it; None of one that is asked
+    everybody.
+    """
+
+    def is_for(self, caller: Caller) -> bool:
+        """Whether a caller may know of it."""
+        return caller.operator or self.principal in {None, caller.name}
+
+
+_OTHERS = (
+    "EXISTS (SELECT 1 FROM rollout_questions JOIN rollouts ON rollouts.id = rollout_id"
+    " WHERE question = questions.id AND rollouts.principal IS NOT :principal)"
+)
+"""Questions that were asked in somebody else's rollout."""
 
 
 def known(connection: sqlite3.Connection, name: str) -> LedgerQuestion | None:
     """A question by its id; None where there is none."""
-    row = connection.execute("SELECT id, content, simulated FROM questions WHERE name = ?", (name,)).fetchone()
-    return (
-        None
-        if row is None
-        else LedgerQuestion(row["id"], Question.from_dict(json.loads(row["content"])), bool(row["simulated"]))
-    )
+    row = connection.execute(
+        "SELECT questions.id, content, simulated, rollouts.principal FROM questions LEFT JOIN rollout_questions"
+        " ON question = questions.id LEFT JOIN rollouts ON rollouts.id = rollout_id WHERE name = ?",
+        (name,),
+    ).fetchone()
+    if row is None:
+        return None
+    question = Question.from_dict(json.loads(row["content"]))
+    return LedgerQuestion(row["id"], question, bool(row["simulated"]), row["principal"])
 
 
 def questions(
     connection: sqlite3.Connection,
     *,
+    principal: str | None = None,
     state: str | None = None,
     round_name: str | None = None,
     open_at: dict[str, int] | None = None,
@@ -52,6 +73,7 @@ def questions(
 
     Args:
         connection: a reader of the ledger.
+        principal: who asks, and sees no questions of others' rollouts; None for who sees all.
         state: only those in this state.
         round_name: only those of this round.
         open_at: only those whose deadline is later than this time of their clock; clocks by name.
@@ -63,10 +85,12 @@ def questions(
         " WHERE id > coalesce((SELECT id FROM questions WHERE name = :after), 0)"
         " AND (:state IS NULL OR state = :state) AND (:round IS NULL OR round = :round)"
         " AND (:clocks IS NULL OR (state = 'pending' AND deadline_ns >"
-        " coalesce((SELECT value FROM json_each(:clocks) WHERE key = clock), deadline_ns))) ORDER BY id LIMIT :limit"
+        " coalesce((SELECT value FROM json_each(:clocks) WHERE key = clock), deadline_ns)))"
     )
+    query += ("" if principal is None else f" AND NOT {_OTHERS}") + " ORDER BY id LIMIT :limit"
     clocks = None if open_at is None else json.dumps(open_at)
     bound = {"after": after, "state": state, "round": round_name, "clocks": clocks, "limit": limit}
+    bound |= {"principal": principal}
     rows = connection.execute(query, bound).fetchall()
     counts = _counts(connection, [row["id"] for row in rows])
     return [_question(row, counts.get(row["id"], 0)) for row in rows]
@@ -99,7 +123,8 @@ def forecasts(
 
     Args:
         connection: a reader of the ledger.
-        principal: who asks, and sees those of others once they are scored or void; None for who sees all.
+        principal: who asks, and sees those of others once they are scored or void, other than in their rollouts; None
+            for who sees all.
         question_name: only those of this question.
         agent: only those of agents of this name.
         after: id of the forecast after which to go on.
@@ -110,7 +135,7 @@ def forecasts(
         " FROM forecasts JOIN questions ON questions.id = question JOIN forecasters ON forecasters.id = forecaster"
         " WHERE forecasts.id > :after AND (:question IS NULL OR questions.name = :question)"
         " AND (:agent IS NULL OR agent = :agent)"
-        " AND (:principal IS NULL OR principal = :principal OR state IN ('scored', 'void'))"
+        " AND (:principal IS NULL OR principal = :principal OR (state IN ('scored', 'void') AND rollout_id IS NULL))"
         " ORDER BY forecasts.id LIMIT :limit"
     )
     bound = {"after": after, "question": question_name, "agent": agent, "principal": principal, "limit": limit}

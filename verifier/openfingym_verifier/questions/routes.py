@@ -14,6 +14,7 @@ from openfingym.digests import canonical_json
 from openfingym.errors import UsageError
 from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym.questions import moment_ns, utc_text
+from openfingym.questions.question import LATEST_NS
 from openfingym.receipts.receipt import Opened
 from openfingym.verifiers.routes import CLOCKS, FORECASTS, LEDGER, QUESTIONS, RECORDINGS, REFERENCES, RESOLUTIONS
 from openfingym_verifier.access import caller_of, operators_only
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 MOST_QUESTIONS = 20_000
 """Questions, and truths, of one request."""
+LONGEST_WAIT_S = 1e9
+"""Seconds that may be waited for a truth, some thirty years."""
 LONGEST_OPENED = 1024
 """Characters of an answer that a receipt repeats; a receipt has at most 4 KiB."""
 
@@ -59,7 +62,7 @@ class NewResolution(_Document):
 
     everything: bool = True
     """Whether providers are asked again before the pause after their last answer is over."""
-    void_after_s: Annotated[float, Field(ge=0.0)] | None = None
+    void_after_s: Annotated[float, Field(ge=0.0, le=LONGEST_WAIT_S)] | None = None
     """Seconds after its evaluation time that a question is void without a truth; null for the verifier's own."""
     question: Annotated[str, Field(max_length=200)] | None = None
     """A question that the operator decides."""
@@ -104,7 +107,7 @@ def _add_callers_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
 
     @app.get(QUESTIONS, **common)
     async def questions(
-        caller: Caller = the_caller,  # noqa: ARG001  # every caller may
+        caller: Caller = the_caller,
         state: Literal["pending", "resolvable", "resolved", "scored", "void", "error"] | None = None,
         round_name: Annotated[str | None, Query(alias="round", max_length=200)] = None,
         only_open: Annotated[bool, Query(alias="open")] = False,
@@ -114,19 +117,24 @@ def _add_callers_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
         """Questions in the order in which they were asked, some at a time; ``open`` are those that take forecasts."""
         clocks = {"real": own.clocks.real(), **own.clocks.simulated} if only_open else None
         found: list[dict[str, Any]] = await own.read(
-            reading.questions, state=state, round_name=round_name, open_at=clocks, after=after, limit=limit
+            reading.questions,
+            principal=None if caller.operator else caller.name,
+            state=state,
+            round_name=round_name,
+            open_at=clocks,
+            after=after,
+            limit=limit,
         )
         return found
 
     @app.get(QUESTIONS + "/{name:path}", **common)
     async def question(
         name: Annotated[str, Path(max_length=200)],
-        caller: Caller = the_caller,  # noqa: ARG001  # every caller may
+        caller: Caller = the_caller,
     ) -> dict[str, Any]:
         """A question, with how it was resolved."""
-        found: dict[str, Any] | None = await own.read(reading.question, name)
-        if found is None:
-            raise Problem("not-found", f"There is no question {name[:100]!r}; see GET {QUESTIONS}.")
+        known = await own.find(name, caller)
+        found: dict[str, Any] = await own.read(reading.question, known.question.id)
         return found
 
     @app.post(FORECASTS, status_code=201, **common)
@@ -229,7 +237,7 @@ def _add_operators_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -
             now_ns = body.now if isinstance(body.now, int) else moment_ns(body.now)
         except UsageError as error:
             raise Problem("malformed-request", str(error)) from None
-        if not 0 < now_ns < 2**62:
+        if not 0 < now_ns < LATEST_NS:
             raise Problem("malformed-request", "A time is nanoseconds since 1970, before the year 2116.")
         return {"clock": name, "now": utc_text(await own.clocks.advance(name, now_ns))}
 

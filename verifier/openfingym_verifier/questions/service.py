@@ -86,10 +86,8 @@ class QuestionService:
         Raises:
             Problem: ``malformed-request``, ``deadline-passed``, ``idempotency-conflict``, or ``not-found`` for a clock.
         """
-        found = [_read(document) for document in documents]
-        if len({one.id for one in found}) < len(found):
-            raise Problem("malformed-request", "Two of these questions have the same id.")
-        simulated = await in_threads(self._threads, self._check, found)
+        # Reading thousands takes a second, in which others are to be answered.
+        found, simulated = await in_threads(self._threads, self._checked, documents)
         clocks = [self.clocks.now(one.clock) for one in found]
         at_ns = self.clocks.real()
         asked = [
@@ -109,9 +107,13 @@ class QuestionService:
         assert isinstance(rows, list)
         return [reading.LedgerQuestion(*one) for one in zip(rows, found, simulated, strict=True)]
 
-    def _check(self, questions: Sequence[Question]) -> list[bool]:
-        """Whether the truth or the clock of each is made up; in a thread, since a provider's module is loaded."""
-        found = []
+    def _checked(self, documents: Sequence[Mapping[str, Any]]) -> tuple[list[Question], list[bool]]:
+        """Questions, and whether the truth or the clock of each is made up; in a thread, since a provider's module is
+        loaded.
+        """
+        questions, found = [_read(document) for document in documents], []
+        if len({one.id for one in questions}) < len(questions):
+            raise Problem("malformed-request", "Two of these questions have the same id.")
         for one in questions:
             try:
                 provider = self.providers.get(one.provider)
@@ -119,7 +121,7 @@ class QuestionService:
             except UsageError as error:
                 raise Problem("malformed-request", str(error)) from None
             found.append(provider.simulated or one.clock != REAL_CLOCK)
-        return found
+        return questions, found
 
     async def record(self, truths: Sequence[Mapping[str, Any]]) -> int:
         """Put truths of past questions aside, all or none of them, until the clock of their replay has come to them.
@@ -165,7 +167,7 @@ class QuestionService:
             Problem: ``not-found``, ``deadline-passed``, ``truth-known``, ``idempotency-conflict``, ``rate-limited``, or
                 what is wrong with the answer; nothing was recorded.
         """
-        known = await self.find(question)
+        known = await self.find(question, caller)
         # Taken before anything is awaited that a provider could delay.
         received_ns = self.clocks.now(known.question.clock)
         self._take_token(caller)
@@ -297,20 +299,25 @@ class QuestionService:
             raise Problem("unavailable", f"{question.provider} did not answer within {SHOWN_S:g} s.") from None
         return found
 
-    async def find(self, name: str) -> LedgerQuestion:
+    async def find(self, name: str, caller: Caller | None = None) -> LedgerQuestion:
         """A question by its id.
 
+        Args:
+            name: the id.
+            caller: who asks; None for the verifier itself.
+
         Raises:
-            Problem: ``not-found``.
+            Problem: ``not-found``, also of one that is nobody's to know but its rollout's owner.
         """
         found = self._known.get(name)
         if found is None:
             found = await in_threads(self._threads, self._load, name)
-            if found is None:
-                raise Problem("not-found", f"There is no question {name[:100]!r}; see GET /v1/questions.")
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[name] = found
+            if found is not None:
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
+                self._known[name] = found
+        if found is None or not (caller is None or found.is_for(caller)):
+            raise Problem("not-found", f"There is no question {name[:100]!r}; see GET /v1/questions.")
         return found
 
     async def read(self, query: Any, *arguments: Any, **named: Any) -> Any:
@@ -335,7 +342,7 @@ class QuestionService:
             assert isinstance(written, int)
             if len(self._forecasters) >= MOST_KNOWN:
                 self._forecasters.clear()
-            # Known only once it is on the disk: a group that fails is rolled back.
+            # LedgerQuestion only once it is on the disk: a group that fails is rolled back.
             found = self._forecasters[forecaster] = written
         return found
 

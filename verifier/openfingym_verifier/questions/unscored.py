@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import OpenFinGymError
 from openfingym.questions import Question, read_answer
-from openfingym.questions.scoring import scores
+from openfingym.questions.scoring import Scores, scores
 from openfingym_verifier.questions.resolution_events import ForecastScore, ForecastsScored
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from openfingym.questions.provider import Truth
     from openfingym_verifier.ledger import Ledger
 
 MOST = 1000
@@ -65,8 +64,8 @@ def next_scores(
     return found, None
 
 
-def _truth(connection: sqlite3.Connection, row: int) -> tuple[Question, Truth] | None:
-    """A question that is resolved and not scored, with the truth that decides; None of any other."""
+def _truth(connection: sqlite3.Connection, row: int) -> tuple[Question, str] | None:
+    """A question that is resolved and not scored, with the truth that decides, as JSON; None of any other."""
     found = connection.execute(
         "SELECT content, truth FROM questions JOIN resolutions ON question = questions.id AND n = 1"
         " WHERE questions.id = ? AND state = 'resolved'",
@@ -74,8 +73,7 @@ def _truth(connection: sqlite3.Connection, row: int) -> tuple[Question, Truth] |
     ).fetchone()
     if found is None:
         return None
-    truth = json.loads(found["truth"])
-    return Question.from_dict(json.loads(found["content"])), tuple(truth) if isinstance(truth, list) else truth
+    return Question.from_dict(json.loads(found["content"])), found["truth"]
 
 
 def _forecasts(
@@ -89,9 +87,15 @@ def _forecasts(
     ).fetchall()
 
 
-def _score(question: Question, truth: Truth, row: sqlite3.Row) -> ForecastScore:
-    values = read_answer(question, json.loads(row["answer"])).values
-    reference = None if row["reference"] is None else json.loads(row["reference"])
-    found = scores(question, values, truth, reference)
+def recomputed(question: Question, answer: str, truth: str, reference: str | None) -> Scores:
+    """The score of a forecast, from what the ledger has of it as JSON."""
+    values = read_answer(question, json.loads(answer)).values
+    known = json.loads(truth)
+    shown = None if reference is None else json.loads(reference)
+    return scores(question, values, tuple(known) if isinstance(known, list) else known, shown)
+
+
+def _score(question: Question, truth: str, row: sqlite3.Row) -> ForecastScore:
+    found = recomputed(question, row["answer"], truth, row["reference"])
     losses = found.loss, found.naive_loss, found.market_loss, found.correct
     return ForecastScore(row["id"], row["rollout_id"], row["principal"], *losses)
