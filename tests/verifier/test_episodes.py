@@ -642,8 +642,9 @@ def test_a_ledger_from_before_there_were_episodes_is_taken_over(tmp_path: Path) 
         connection.execute(
             "INSERT INTO rollouts VALUES ('r1', 't', 'd', NULL, NULL, 5, 1, 2, 0, 0, NULL, 1.0, 1, NULL)"
         )
+        log.write(connection, [log.row_after(1, log.GENESIS, "r1", {"event": "rollout-created", "at_ns": 1})])
         connection.commit()
-    assert verify_chain(state).entries == 0
+    assert verify_chain(state).entries == 1
     for _ in range(2):
         ledger = Ledger(state)
         assert ledger.open_rollouts(1) == ["r1"]
@@ -652,7 +653,7 @@ def test_a_ledger_from_before_there_were_episodes_is_taken_over(tmp_path: Path) 
         assert found[0].tape == "given"
         assert (ledger.episodes("r1"), ledger.actions("r1", 1), ledger.all_actions("r1")) == ([], [], b"")
         ledger.close()
-    assert verify_chain(state).entries == 0
+    assert verify_chain(state).entries == 1
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (ledgers.VERSION,)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.digests import sha256_of
+from openfingym.digests import sha256_of, sha256_of_text
 from openfingym.errors import OpenFinGymError, UsageError
 from openfingym.kinds.asking import QuestionsOrder, clock_of, document_of
 from openfingym.questions.question import REAL_CLOCK
@@ -116,7 +116,8 @@ class Deferrals:
                     )
                     _done(TruthRecorded(one.id, kept, secrets.token_hex(SALT_BYTES), now_ns).apply(transaction))
             transaction.connection.execute("INSERT INTO rollout_data VALUES (?, ?)", (row.id, content))
-            entry = {"event": "rollout-asked", "at_ns": now_ns, "questions": len(asked.questions)}
+            places = "\n".join(f"{place} {one.id}" for place, one in enumerate(asked.questions))
+            entry = {"event": "rollout-asked", "at_ns": now_ns, "questions": sha256_of_text(places)}
             transaction.log(row.id, {**entry, "shown": sha256_of(content)})
 
         return write
