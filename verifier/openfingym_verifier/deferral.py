@@ -24,7 +24,13 @@ from openfingym_verifier import deferred_rows as rows
 from openfingym_verifier.deferred_asking import Asker
 from openfingym_verifier.events import Settled
 from openfingym_verifier.problems import Problem
-from openfingym_verifier.questions.events import Acknowledgement, ClockAdvanced, QuestionAsked, TruthRecorded
+from openfingym_verifier.questions.events import (
+    Acknowledgement,
+    ClockAdvanced,
+    QuestionAsked,
+    TruthRecorded,
+    deadline_passed,
+)
 from openfingym_verifier.questions.recorded import record
 from openfingym_verifier.settling import deferred_result, settled_result
 from openfingym_verifier.threads import in_threads
@@ -165,7 +171,8 @@ class Deferrals:
         now_ns = self._questions.clocks.now(kept.questions[0].question.clock)
         in_time = [place for place, known in enumerate(kept.questions) if now_ns < known.question.deadline_ns]
         if not in_time:
-            raise Problem("deadline-passed", f"The deadline of {kept.questions[-1].question.id} has passed.")
+            last = max((known.question for known in kept.questions), key=lambda one: one.deadline_ns)
+            raise deadline_passed(last.id, last.deadline_ns)
 
         async def one(place: int) -> Answered | None:
             known = kept.questions[place]

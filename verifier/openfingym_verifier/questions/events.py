@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from openfingym.digests import canonical_json, sha256_of_text
+from openfingym.questions import utc_text
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
@@ -165,10 +166,16 @@ class ForecastReceived:
 
 def refusal_of(connection: sqlite3.Connection, question_id: int, question: str) -> Problem:
     """Why a question takes no forecast any more."""
-    (state,) = connection.execute("SELECT state FROM questions WHERE id = ?", (question_id,)).fetchone()
+    query = "SELECT state, deadline_ns FROM questions WHERE id = ?"
+    state, deadline_ns = connection.execute(query, (question_id,)).fetchone()
     if state in {"resolved", "scored", "void"}:
         return Problem("truth-known", f"{question} is {state}; it takes no forecasts.")
-    return Problem("deadline-passed", f"The deadline of {question} has passed; it takes no forecasts.")
+    return deadline_passed(question, deadline_ns)
+
+
+def deadline_passed(question: str, deadline_ns: int) -> Problem:
+    """The refusal of a forecast that comes at the deadline of a question, or after it."""
+    return Problem("deadline-passed", f"The deadline of {question} was {utc_text(deadline_ns)}; it takes no forecasts.")
 
 
 _INSERT_FORECAST = (

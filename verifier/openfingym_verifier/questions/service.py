@@ -21,6 +21,7 @@ from openfingym_verifier.questions.events import (
     ForecastReceived,
     QuestionAsked,
     TruthRecorded,
+    deadline_passed,
     forecast_digest,
     refusal_of,
 )
@@ -214,7 +215,7 @@ class QuestionService:
         read = _answer(question, answer)
         if self.clocks.is_over(question, received_ns):
             # Before anything is written or asked, such as the name of a new forecaster.
-            raise Problem("deadline-passed", f"The deadline of {question.id} has passed; it takes no forecasts.")
+            raise deadline_passed(question.id, question.deadline_ns)
         forecaster_id = await self._forecaster(forecaster)
         reference, later = await self._references.capture(known, received_ns)
         text, salt = read.canonical.decode(), secrets.token_hex(SALT_BYTES)
