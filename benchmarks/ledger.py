@@ -110,15 +110,22 @@ async def acknowledge(state: Path, each: int) -> tuple[float, list[float]]:
         made, _ = await service.prepare(known[0], ("p", "a", "1"), {"probability": 0.5}, START)
         forecasters = [await service._forecaster((f"p{n}", "a", "1")) for n in range(CLIENTS)]
 
+        events = [
+            [
+                replace(
+                    made,
+                    question_id=known[n].row,
+                    question=known[n].question.id,
+                    forecaster_id=forecasters[number],
+                    forecaster=(f"p{number}", "a", "1"),
+                )
+                for n in range(each)
+            ]
+            for number in range(CLIENTS)
+        ]
+
         async def one(number: int, n: int) -> None:
-            event = replace(
-                made,
-                question_id=known[n].row,
-                question=known[n].question.id,
-                forecaster_id=forecasters[number],
-                forecaster=(f"p{number}", "a", "1"),
-            )
-            await service._ledger.writer.submit(event.apply, overtakes=True)
+            await service._ledger.writer.submit(events[number][n].apply, overtakes=True)
 
         return await in_turns(each, one)
 
