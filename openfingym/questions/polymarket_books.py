@@ -21,7 +21,7 @@ References = dict[str, "Mapping[str, Any] | OpenFinGymError | None"]
 """By the ids of questions."""
 
 
-class ShownMarket(NamedTuple):
+class GammaMarket(NamedTuple):
     """A market as Gamma shows it."""
 
     market: dict[str, Any]
@@ -36,7 +36,7 @@ class Books:
 
     gamma: Web
     clob: Web
-    alone: Callable[[str], ShownMarket]
+    alone: Callable[[str], GammaMarket]
     """Asks Gamma about one market, open or closed."""
 
     def references(self, questions: Sequence[Question]) -> References:
@@ -70,9 +70,9 @@ class Books:
                 found[question.id] = one_error(error)
         return found
 
-    def _listed(self, asked: Sequence[str]) -> dict[str, ShownMarket]:
+    def _listed(self, asked: Sequence[str]) -> dict[str, GammaMarket]:
         """Those of many markets that the list has, open ones or closed."""
-        found: dict[str, ShownMarket] = {}
+        found: dict[str, GammaMarket] = {}
         for key, name in (("id", "id"), ("condition_ids", "conditionId")):
             for closed in ("false", "true"):
                 some = [one for one in asked if one.startswith("0x") == (key != "id") and one not in found]
@@ -87,7 +87,7 @@ class Books:
                 for row in rows if isinstance(rows, list) else ():
                     market = by_name.get(str(row.get(name)).lower()) if isinstance(row, dict) else None
                     if market is not None:
-                        found[market] = ShownMarket(row, reply.at_ns, reply.url)
+                        found[market] = GammaMarket(row, reply.at_ns, reply.url)
         return found
 
     def _books(self, tokens: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -10,13 +10,13 @@ from openfingym.errors import DataError, UsageError
 from openfingym.market.feeds.reading import rfc3339
 from openfingym.market.keys import Keys
 from openfingym.questions.payouts import exact
-from openfingym.questions.prices.held import Held
+from openfingym.questions.prices.shared_answers import SharedAnswers
 from openfingym.questions.prices.venue import (
     MINUTE_NS,
     SETTLES_NS,
     FinalPrice,
     NotYet,
-    PastSeason,
+    PriceHistory,
     calendar_of,
     interval_of,
     latest,
@@ -58,7 +58,7 @@ class AlpacaPrices:
         self.keys: Mapping[str, type] = {"interval": str, "calendar": str, "feed": str}
         self._given = web
         self._own: Web | None = None
-        self._shown: Held[Mapping[str, Any] | None] = Held()
+        self._shown: SharedAnswers[Mapping[str, Any] | None] = SharedAnswers()
 
     def check(self, question: Question) -> None:
         """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
@@ -133,7 +133,7 @@ class AlpacaPrices:
         price = float(exact(trade.get("p"), "the price", 0, None))
         return {"price": price, "at_ns": rfc3339(str(trade["t"])), "source": reply.url}
 
-    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PriceHistory:
         """The closes of the latest bars, and the last trade's price."""
         symbol, coin = str(query["symbol"]), _is_coin(str(query["symbol"]))
         if bar_s not in FRAMES:
@@ -160,7 +160,7 @@ class AlpacaPrices:
         shown = self.now(query)
         if shown is None:
             raise DataError(f"{reply.url}: it shows no price of {symbol}")
-        return PastSeason(latest(closes, count, reply.url), shown)
+        return PriceHistory(latest(closes, count, reply.url), shown)
 
     def hours(self, query: Mapping[str, str | float]) -> str | None:
         """The exchange's; None of a coin."""

@@ -14,7 +14,7 @@ from openfingym.errors import DataError, UsageError
 from openfingym.market.feeds import binance as feed
 from openfingym.questions.payouts import exact
 from openfingym.questions.prices.live import Watched
-from openfingym.questions.prices.venue import FinalPrice, NotYet, PastSeason, interval_of, latest
+from openfingym.questions.prices.venue import FinalPrice, NotYet, PriceHistory, interval_of, latest
 from openfingym.questions.web import Web, base_url, require_same
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class BinancePrices:
         price = float(exact(found.get("price"), "the price", 0, None))
         return {"price": price, "at_ns": reply.at_ns, "source": reply.url} if price > 0 else None
 
-    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PriceHistory:
         """The closes of the latest bars, and the last price; from now on the symbol is followed, as more questions
         about it come.
         """
@@ -120,7 +120,7 @@ class BinancePrices:
         shown = self.now(query)
         if shown is None:
             raise DataError(f"{self._web.url}: it shows no price of {symbol}")
-        return PastSeason(latest(closes, count, reply.url), shown)
+        return PriceHistory(latest(closes, count, reply.url), shown)
 
     def hours(self, query: Mapping[str, str | float]) -> str | None:  # noqa: ARG002
         """None: coins are traded always."""

@@ -39,7 +39,7 @@ class NotYet:
 
 
 @dataclass(frozen=True)
-class PastSeason:
+class PriceHistory:
     """What a market shows of something now: its newest price, and what it closed at before."""
 
     closes: tuple[float, ...]
@@ -81,7 +81,7 @@ class PriceVenue(Protocol):
             OpenFinGymError: it cannot be asked, or answers something else.
         """
 
-    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PriceHistory:
         """The newest price, and the closes of the latest bars, however many, in one request or two.
 
         Args:

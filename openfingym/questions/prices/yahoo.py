@@ -17,12 +17,12 @@ from openfingym.data.sources.wire import NotPublishedError
 from openfingym.data.sources.yahoo import Yahoo, read_chart
 from openfingym.errors import DataError, UsageError
 from openfingym.questions.payouts import exact, instant_ns
-from openfingym.questions.prices.held import Held
+from openfingym.questions.prices.shared_answers import SharedAnswers
 from openfingym.questions.prices.venue import (
     SETTLES_NS,
     FinalPrice,
     NotYet,
-    PastSeason,
+    PriceHistory,
     calendar_of,
     latest,
     require_calendar,
@@ -53,7 +53,7 @@ class YahooPrices:
     def __init__(self, web: Web | None = None) -> None:
         self.keys: Mapping[str, type] = {"calendar": str, "split_basis": str}
         self._web = web or Web(base_url("YAHOO", Yahoo.base_url), per_second=2.0)
-        self._shown: Held[Mapping[str, Any] | None] = Held()
+        self._shown: SharedAnswers[Mapping[str, Any] | None] = SharedAnswers()
         self._held: dict[str, tuple[float, date, WebReply]] = {}
 
     def check(self, question: Question) -> None:
@@ -105,7 +105,7 @@ class YahooPrices:
 
         return self._shown.get(symbol, SHOWN_S, ask)
 
-    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PastSeason:
+    def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PriceHistory:
         """The closes of the latest sessions that have settled, and the last price, from one answer."""
         symbol, calendar = str(query["symbol"]), calendar_of(query)
         if bar_s != DAY_S:
@@ -124,7 +124,7 @@ class YahooPrices:
         if shown is None:
             raise DataError(f"{reply.url}: it shows no price of {symbol}")
         self._shown.get(symbol, SHOWN_S, lambda: shown)
-        return PastSeason(latest(closes[~np.isnan(closes)].tolist(), count, reply.url), shown, chart.currency)
+        return PriceHistory(latest(closes[~np.isnan(closes)].tolist(), count, reply.url), shown, chart.currency)
 
     def hours(self, query: Mapping[str, str | float]) -> str | None:
         """The exchange's."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.questions.markets import answer_together, market_of
 from openfingym.questions.payouts import earliest_ns, evidence, exact, instant_ns, listed, truth_of
-from openfingym.questions.polymarket_books import Books, ShownMarket, labels_of, outcome_of
+from openfingym.questions.polymarket_books import Books, GammaMarket, labels_of, outcome_of
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.query import require_query
 from openfingym.questions.web import NotThereError, Web, WebReply, base_url, reading, require_same
@@ -82,9 +82,9 @@ class Polymarket:
         for question in questions:
             self.check(question)
 
-        def alone(asked: str) -> ShownMarket:
+        def alone(asked: str) -> GammaMarket:
             market, url, at_ns = self._market(asked, closed=False)
-            return ShownMarket(market, at_ns, url)
+            return GammaMarket(market, at_ns, url)
 
         return Books(self.gamma, self.clob, alone).references(questions)
 

@@ -13,7 +13,7 @@ from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.questions.markets import answer_together
 from openfingym.questions.prices.alpaca import AlpacaPrices
 from openfingym.questions.prices.binance import BinancePrices
-from openfingym.questions.prices.venue import FinalPrice, NotYet, PastSeason, PriceVenue
+from openfingym.questions.prices.venue import FinalPrice, NotYet, PriceHistory, PriceVenue
 from openfingym.questions.prices.yahoo import YahooPrices
 from openfingym.questions.provider import ProviderAnswer, Truth
 from openfingym.questions.query import require_query
@@ -64,7 +64,7 @@ class Prices:
         return answer_together(questions, _about, lambda question: self._price(question, now_ns), _answer)
 
     @reading()
-    def history(self, question: Question, bar_s: int, count: int, now_ns: int) -> PastSeason:
+    def history(self, question: Question, bar_s: int, count: int, now_ns: int) -> PriceHistory:
         """The newest price of what a question is about, and the closes of so many bars before it; see
         :meth:`openfingym.questions.prices.venue.PriceVenue.history`.
         """

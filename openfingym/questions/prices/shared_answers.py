@@ -19,7 +19,7 @@ class _Place(Generic[T]):
     found: tuple[float, T] | None = None
 
 
-class Held(Generic[T]):
+class SharedAnswers(Generic[T]):
     """Answers by what was asked; who asks while another one waits for the same answer gets that. Safe to share between
     threads.
     """
