@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -116,3 +117,11 @@ def test_the_wheel_works_without_a_checkout(built: Path, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     (group,) = json.loads(done.stdout)["groups"]
     assert (group["agent"], group["scored"]) == ("naive", 1)
+
+
+def test_the_verifiers_image_is_built_from_all_that_the_wheel_is_made_of() -> None:
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = stated["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {Path(path).parts[0] for path in (*wheel["force-include"], *wheel.get("packages", ()))}
+    lines = (ROOT / "scripts" / "docker-engine").read_text(encoding="utf-8").split("build Dockerfile.verifier")[1]
+    assert needed <= set(lines.splitlines()[1].split())
