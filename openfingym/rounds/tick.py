@@ -6,7 +6,7 @@ anywhere: what it did is in the ledger or in a file that was written whole, and 
 
 Of missed ticks everything is made up for but one thing: a round whose deadline has passed is not generated, since its
 questions would pretend to be older than they are. It is recorded as missed. A simulated clock is moved from one moment
-of the schedule to the next, so that nothing is missed by it.
+of the schedule to the next, and stands where a round could not be generated whole, so that nothing is missed by it.
 """
 
 from __future__ import annotations
@@ -101,6 +101,8 @@ def tick(book: Book, ledger: LedgerClient, publish: Publisher | None, now_ns: in
         for moment in _moments(book, ledger, now_ns):
             found.now_ns = moment
             _Tick(book, ledger, publish, moment, found).do()
+            if series.simulated and any(fault.week for fault in found.faults):
+                break  # what a round still lacks could not be asked behind its deadline
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
@@ -79,6 +80,16 @@ def test_only_what_is_known_to_be_ours_is_said_to_be() -> None:
     unknown = (ValueError(), sqlite3.IntegrityError(), UnicodeEncodeError("a", "b", 0, 1, "c"))
     assert [of_failure(one).slug for one in ours] == ["unavailable"] * 2
     assert [of_failure(one).slug for one in unknown] == ["internal"] * 3
+
+
+def test_a_full_disk_is_named() -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript("PRAGMA max_page_count = 3; CREATE TABLE t (x)")
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            connection.execute("INSERT INTO t VALUES (zeroblob(100000))")
+    found = of_failure(caught.value)
+    assert found.slug == "unavailable"
+    assert "disk is full" in found.detail
 
 
 class Odd(Grader):

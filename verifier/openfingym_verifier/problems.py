@@ -128,7 +128,12 @@ UNAVAILABLE = Problem("unavailable", "The failure was recorded on the verifier's
 """What is said of a failure that is known to be ours: the disk, a process, or a score that a valid submission does not
 get either."""
 
+FULL = Problem("unavailable", "The verifier's disk is full. Free some space, then try again.", close=True)
+"""What is said where SQLite says so: whoever waits for it can do something about that."""
+
 
 def of_failure(error: Exception) -> Problem:
     """The problem that a caller is told of when our machinery failed."""
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        return FULL
     return UNAVAILABLE if isinstance(error, StoreError | VerifierError | sqlite3.OperationalError) else INTERNAL

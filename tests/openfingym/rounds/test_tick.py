@@ -279,6 +279,22 @@ def test_a_source_that_is_away_is_asked_again_and_holds_nobody_up(tmp_path: Path
     assert [one.detail for one in found.deeds if one.what == "generated"] == ["1 questions (away 1)"]
 
 
+def test_a_simulated_clock_stands_until_a_round_is_whole(tmp_path: Path, ledger: LedgerClient) -> None:
+    """Otherwise the same tick that failed to ask would go on behind the deadline, and the questions would be lost."""
+    (tmp_path / "away.py").write_text(AWAY)
+    book = begin(tmp_path, sources=TWO)
+
+    found = ticked(book, ledger, "2026-11-19T12:00:00Z")
+    assert [fault.reason for fault in found.faults] == ["away: the service is away"]
+    assert found.now_ns == ledger.clock(book.series.clock_name) == moment_ns("2026-10-29T00:00:00Z")
+
+    (tmp_path / "back").touch()
+    assert not ticked(book, ledger, "2026-11-19T12:00:00Z").faults
+    for week in range(44, 48):
+        found_in_week = ledger.questions(f"{book.series.name}/2026-W{week}")
+        assert {one.question.id.split("/")[2] for one in found_in_week} == {"simulated", "away"}
+
+
 def test_a_question_without_a_truth_is_void_when_the_series_has_waited_enough(
     tmp_path: Path, ledger: LedgerClient
 ) -> None:
