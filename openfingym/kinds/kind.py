@@ -21,6 +21,7 @@ from openfingym.task.known_kinds import kind_of_contract
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given, Start
@@ -134,6 +135,20 @@ class Kind(ABC):
             seed: not negative, of any size; the same seed gives the same data.
         """
         raise UsageError(f"{task.name}: hidden data of {self.name} tasks cannot be drawn anew")
+
+    def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
+        """A task of the same form, cut from the training data of a task; see :mod:`openfingym.kinds.instances`.
+
+        Args:
+            data: what the task gives to train on.
+            split: what the instance is for. Hidden parts of ``validation`` are in no instance of ``train``.
+            generator: decides which rows, channels and lengths the instance has; the same state gives the same
+                instance, byte by byte.
+
+        Raises:
+            UsageError: this kind has no instances, or the task has too little training data for one.
+        """
+        raise UsageError(f"{data.task.name}: {self.name} tasks have no instances to train on")
 
     @abstractmethod
     def scramble(self, task: Task, source: Any, generator: np.random.Generator) -> Any | None:
