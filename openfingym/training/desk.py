@@ -66,6 +66,8 @@ class Desk:
     patience_s: float = PATIENCE_S
     """Seconds that an answer of the policy is waited for; then the episode ends, as a failure that is not the
     agent's."""
+    out: str | Path | None = None
+    """Folder below which every rollout is kept, as ``openfingym run`` keeps them; None keeps nothing."""
     _machinery: Machinery | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -256,6 +258,7 @@ class Desk:
             allowance=self.allowance,
             patience_s=self.patience_s,
             deadline_s=self.deadline_s,
+            out=None if self.out is None else Path(self.out),
             closed=machinery.ended,
         )
         machinery.begin(place, running)
