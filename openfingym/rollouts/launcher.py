@@ -20,6 +20,7 @@ from openfingym import catalog, store
 from openfingym.agents import Agent, require_model, resolve, suited
 from openfingym.agents.oracle import submit_truth
 from openfingym.errors import UsageError, VerifierError
+from openfingym.instances import Instances, place_of
 from openfingym.kinds import is_live
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.packages.build import build
@@ -27,7 +28,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.packages.tapes import require_renewal
 from openfingym.packages.view import seen_with
 from openfingym.questions.question import REAL_CLOCK
-from openfingym.results import RolloutResult, write_run
+from openfingym.results import RolloutResult, SplitName, write_run
 from openfingym.rollouts.bounds import gate_bounds, lifetime_s, limits_of
 from openfingym.rollouts.run_files import Evidence, evidence_of, files_of
 from openfingym.rollouts.verdict import OURS, Acted, Contact, failed, judged
@@ -105,6 +106,7 @@ class Launcher:
         self._runner: ConversationRunner | None = None
         self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
+        self._instances = Instances()
         # Rollouts in several threads share a launcher, and make its parts when first needed.
         self._lock = threading.Lock()
 
@@ -164,7 +166,7 @@ class Launcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._stack:
+        with self._stack, self._instances:
             self._runners.close()  # before the gates of its conversations
             for backend in self._backends.values():
                 backend.tidy()
@@ -196,6 +198,8 @@ class Launcher:
         fresh: bool = False,
         session: SessionOrder | None = None,
         questions: QuestionsOrder | None = None,
+        split: SplitName = "test",
+        instance: int | None = None,
         ended: Callable[[Outcome], None] | None = None,
     ) -> RolloutResult:
         """Run one rollout to its verified result.
@@ -217,6 +221,9 @@ class Launcher:
             questions: the questions that it is to be asked, of a task about what has not happened yet; without them it
                 is asked the package's own. With a simulated clock they are resolved before this returns, with the real
                 one the result is ``deferred``.
+            split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances, which are cut
+                from its training data, and whose results are no scores.
+            instance: which instance of the split, from 0.
             ended: told how the program of an agent that is one ended, and what it printed, before it is scored.
 
         Returns:
@@ -226,8 +233,54 @@ class Launcher:
             BackendUnavailableError: no backend can run the program here.
             StoreError: the run could not be written.
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
-                another tape.
+                another tape; or the task has no such instance.
         """
+        with self._seen(package, split, instance) as package_of_split:
+            return self._run(
+                package_of_split,
+                agent,
+                model=model,
+                allowance=allowance,
+                prices=prices,
+                seed=seed,
+                out=out,
+                cancel=cancel,
+                listener=listener,
+                fresh=fresh,
+                session=session,
+                questions=questions,
+                split=split,
+                instance=instance,
+                ended=ended,
+            )
+
+    def _seen(
+        self, package: BuiltPackage, split: SplitName, instance: int | None
+    ) -> contextlib.AbstractContextManager[BuiltPackage]:
+        """What a rollout of a split is on: the package itself, or one of its instances."""
+        place = place_of(split, instance)
+        return contextlib.nullcontext(package) if place is None else self._instances.hold(package, *place)
+
+    def _run(
+        self,
+        package: BuiltPackage,
+        agent: Agent,
+        *,
+        model: ModelSpec | None,
+        allowance: Allowance | None,
+        prices: PriceTable | None,
+        seed: int,
+        out: Path | None,
+        cancel: threading.Event | None,
+        listener: Listener | None,
+        fresh: bool,
+        session: SessionOrder | None,
+        questions: QuestionsOrder | None,
+        split: SplitName,
+        instance: int | None,
+        ended: Callable[[Outcome], None] | None,
+    ) -> RolloutResult:
+        """Run one rollout on the package that its agent sees; see :meth:`run`."""
         agent = suited(agent, package.task)
         setup = self._model_setup(package, agent, model, allowance, prices)
         if setup is not None and listener is not None:
@@ -251,6 +304,8 @@ class Launcher:
             fresh=fresh,
             session=None if session is None else session.to_dict(),
             questions=None if questions is None else questions.to_dict(),
+            split=split,
+            instance=instance,
         )
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
@@ -266,6 +321,8 @@ class Launcher:
             model=model.name if model else None,
             budget=ticket.budget,
             tape=ticket.tape,
+            split=split,
+            instance=instance,
             started_at=started.isoformat(timespec="milliseconds"),
         )
         contact = Contact()
@@ -456,6 +513,8 @@ def run(
     fresh: bool = False,
     session: SessionOrder | None = None,
     questions: QuestionsOrder | None = None,
+    split: SplitName = "test",
+    instance: int | None = None,
 ) -> RolloutResult:
     """Run one agent on one task and return its verified result.
 
@@ -475,6 +534,8 @@ def run(
         session: where the session of a live task is, and how long it lasts; None for the task's own duration on a
             simulated venue.
         questions: the questions to ask, of a task about what has not happened yet; None for the package's own.
+        split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances.
+        instance: which instance of the split, from 0.
 
     Raises:
         OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
@@ -500,6 +561,8 @@ def run(
             seed=seed,
             out=folder,
             fresh=fresh,
-            session=session or default_session(package),
+            session=session or (default_session(package) if split == "test" else None),
             questions=questions,
+            split=split,
+            instance=instance,
         )
