@@ -191,12 +191,12 @@ class Service:
             )
         now, owner = now_ns(), (caller or self.members.operator).name
         rules = task.spec.verification
+        ordered = fresh or session is not None or questions is not None
+        on = await self._instance(task, split, instance, caller, ordered=ordered)
         if session is not None:
             await self._require_session(session, task, caller)
         if questions is not None:
             self._require_questions(questions, task, caller)
-        ordered = fresh or session is not None or questions is not None
-        on = await self._instance(task, split, instance, caller, ordered=ordered)
         made_up = questions is not None and questions.clock != REAL_CLOCK
         wanted = split == "test" and session is None and (fresh or made_up or self._tape_policy == "fresh")
         row = RolloutRow(
