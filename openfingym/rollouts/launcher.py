@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Self
 from openfingym import catalog
 from openfingym.agents import Agent, require_model, suited, with_sampling
 from openfingym.errors import UsageError, VerifierError
+from openfingym.instances import Instances, place_of
 from openfingym.kinds import is_live
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.view import seen_with
 from openfingym.questions.question import REAL_CLOCK
-from openfingym.results import RolloutResult, write_run
+from openfingym.results import RolloutResult, SplitName, write_run
 from openfingym.rollouts.acting import ActingParts, act
 from openfingym.rollouts.bounds import lifetime_s, limits_of
 from openfingym.rollouts.run_files import Evidence, evidence_of, files_of
@@ -109,6 +110,7 @@ class Launcher:
         self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
         self._opened: weakref.WeakSet[OpenRollout] = weakref.WeakSet()
+        self._instances = Instances()
         # Rollouts in several threads share a launcher, and make its parts when first needed.
         self._lock = threading.Lock()
 
@@ -168,7 +170,7 @@ class Launcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._stack:
+        with self._stack, self._instances:
             with self._lock:
                 opened = list(self._opened)
             for rollout in opened:
@@ -206,6 +208,8 @@ class Launcher:
         fresh: bool = False,
         session: SessionOrder | None = None,
         questions: QuestionsOrder | None = None,
+        split: SplitName = "test",
+        instance: int | None = None,
         ended: Callable[[Outcome], None] | None = None,
         opened: Callable[[Conversation], None] | None = None,
     ) -> RolloutResult:
@@ -230,6 +234,9 @@ class Launcher:
             questions: the questions that it is to be asked, of a task about what has not happened yet; without them it
                 is asked the package's own. With a simulated clock they are resolved before this returns, with the real
                 one the result is ``deferred``.
+            split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances, which are cut
+                from its training data, and whose results are no scores.
+            instance: which instance of the split, from 0.
             ended: told how the program of an agent that is one ended, and what it printed, before it is scored.
             opened: told the conversation of an agent that talks, before it begins, in the thread of its event loop; it
                 may be read from any.
@@ -241,22 +248,32 @@ class Launcher:
             BackendUnavailableError: no backend can run the program here.
             StoreError: the run could not be written.
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
-                another tape.
+                another tape; or the task has no such instance.
         """
-        agent = suited(agent, package.task)
-        with self._model_setup(package, agent, model, allowance, prices) as setup:
-            return self._run(
-                package,
-                agent,
-                None if setup is None else replace(setup, listener=listener, opened=opened),
-                seed=seed,
-                out=out,
-                cancel=cancel,
-                fresh=fresh,
-                session=session,
-                questions=questions,
-                ended=ended,
-            )
+        with self._seen(package, split, instance) as seen:
+            agent = suited(agent, seen.task)
+            with self._model_setup(seen, agent, model, allowance, prices) as setup:
+                return self._run(
+                    seen,
+                    agent,
+                    None if setup is None else replace(setup, listener=listener, opened=opened),
+                    seed=seed,
+                    out=out,
+                    cancel=cancel,
+                    fresh=fresh,
+                    session=session,
+                    questions=questions,
+                    split=split,
+                    instance=instance,
+                    ended=ended,
+                )
+
+    def _seen(
+        self, package: BuiltPackage, split: SplitName, instance: int | None
+    ) -> contextlib.AbstractContextManager[BuiltPackage]:
+        """What a rollout of a split is on: the package itself, or one of its instances."""
+        place = place_of(split, instance)
+        return contextlib.nullcontext(package) if place is None else self._instances.hold(package, *place)
 
     def _run(
         self,
@@ -270,6 +287,8 @@ class Launcher:
         fresh: bool,
         session: SessionOrder | None,
         questions: QuestionsOrder | None,
+        split: SplitName,
+        instance: int | None,
         ended: Callable[[Outcome], None] | None,
     ) -> RolloutResult:
         """Run a rollout whose model is open; see :meth:`run`."""
@@ -292,6 +311,8 @@ class Launcher:
             fresh=fresh,
             session=None if session is None else session.to_dict(),
             questions=None if questions is None else questions.to_dict(),
+            split=split,
+            instance=instance,
         )
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
@@ -307,6 +328,8 @@ class Launcher:
             model=setup.model.name if setup and setup.model else None,
             budget=ticket.budget,
             tape=ticket.tape,
+            split=split,
+            instance=instance,
             started_at=started.isoformat(timespec="milliseconds"),
         )
         contact = Contact()
@@ -354,6 +377,8 @@ class Launcher:
         seed: int = 0,
         out: Path | None = None,
         fresh: bool = False,
+        split: SplitName = "test",
+        instance: int | None = None,
     ) -> OpenRollout:
         """Begin one rollout whose model's answers come from the caller; the rest is as :meth:`run` has it.
 
@@ -368,6 +393,8 @@ class Launcher:
             seed: seed that programs are given.
             out: folder below which the run is kept; None keeps nothing.
             fresh: whether the rollout gets hidden data of its own, where the task can have any.
+            split: the task as it is, or one of its instances; see :meth:`run`.
+            instance: which instance of the split.
 
         Raises:
             UsageError: the agent asks no model, or is not for this task.
@@ -378,8 +405,18 @@ class Launcher:
         require_model(agent, given=True)
         if append_only:
             agent = with_sampling(agent, append_only=True)
-        session = default_session(package)
-        run = partial(self.run, package, agent, allowance=allowance, seed=seed, out=out, fresh=fresh, session=session)
+        run = partial(
+            self.run,
+            package,
+            agent,
+            allowance=allowance,
+            seed=seed,
+            out=out,
+            fresh=fresh,
+            session=default_session(package) if split == "test" else None,
+            split=split,
+            instance=instance,
+        )
         rollout = OpenRollout(run, name)
         with self._lock:
             self._opened.add(rollout)

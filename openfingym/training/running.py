@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from openfingym.agents.llm.session import ModelAgent
     from openfingym.models.meter import Allowance
     from openfingym.packages.package import BuiltPackage
-    from openfingym.results import RolloutResult
+    from openfingym.results import RolloutResult, SplitName
     from openfingym.rollouts.launcher import Launcher
 
 _log = logging.getLogger(__name__)
@@ -62,6 +62,8 @@ class Running:
         borrow: Borrow,
         agent: Agent,
         *,
+        split: SplitName,
+        instance: int | None,
         seed: int,
         allowance: Allowance | None,
         patience_s: float,
@@ -77,6 +79,7 @@ class Running:
         self._deadline_s = deadline_s
         self._borrow, self._agent, self._seed, self._allowance = borrow, agent, seed, allowance
         self._closed, self._out = closed, out
+        self._split, self._instance = split, instance
         self._cancel = threading.Event()
         self._cut: str | None = None
         # Not waited for at the end of the process: what a trainer leaves behind may not keep it from ending.
@@ -125,7 +128,9 @@ class Running:
                     out=self._out,
                     seed=self._seed,
                     cancel=self._cancel,
-                    session=default_session(package),
+                    session=default_session(package) if self._split == "test" else None,
+                    split=self._split,
+                    instance=self._instance,
                 )
         except CancelledError:
             why = self._cut or "the verifier died while it ran"
