@@ -21,13 +21,26 @@ if TYPE_CHECKING:
     from openfingym.training.desk import Desk
     from openfingym.training.episode import Episode
     from openfingym.training.groups import Played, Policy
+    from openfingym.training.held_out import HELD_OUT, training_tasks
     from openfingym.training.rewards import REWARDS, Executed, TrainingReward, reward_of
 
-__all__ = ["REWARDS", "Desk", "Episode", "Executed", "Played", "Policy", "TrainingReward", "reward_of"]
+__all__ = [
+    "HELD_OUT",
+    "REWARDS",
+    "Desk",
+    "Episode",
+    "Executed",
+    "Played",
+    "Policy",
+    "TrainingReward",
+    "reward_of",
+    "training_tasks",
+]
 
 __getattr__, __dir__ = names_of(
     __name__,
     {
+        "HELD_OUT": "held_out",
         "REWARDS": "rewards",
         "Desk": "desk",
         "Episode": "episode",
@@ -36,5 +49,6 @@ __getattr__, __dir__ = names_of(
         "Policy": "groups",
         "TrainingReward": "rewards",
         "reward_of": "rewards",
+        "training_tasks": "held_out",
     },
 )

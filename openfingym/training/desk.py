@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from openfingym.models.meter import Allowance
+    from openfingym.training.briefs import TaskBrief
     from openfingym.training.groups import Played, Policy, Wanted
     from openfingym.training.machinery import Machinery
     from openfingym.training.places import Place
@@ -113,16 +114,34 @@ class Desk:
         """Number of its instances, all tasks together."""
         return len(self.names) * self._count()
 
-    def rows(self, n: int = 1000, *, start: int = 0) -> Iterator[dict[str, Any]]:
+    def rows(self, n: int = 1000, *, start: int = 0, prompt: bool = False) -> Iterator[dict[str, Any]]:
         """Rows of a data set: ``task``, ``split``, ``index`` and ``seed`` of an episode to open; nothing is started.
 
         Args:
             n: how many, at most; tasks take turns, and then indices go up.
             start: number of the first.
+            prompt: add the messages with which the episode begins, as ``prompt``; the instance is built for that.
+
+        Raises:
+            OpenFinGymError: a prompt is wanted, and its instance cannot be built.
         """
         names = self.names
         for number in range(start, min(start + n, len(names) * self._count())):
-            yield {"task": names[number % len(names)], "split": self.split, "index": number // len(names), "seed": 0}
+            task, index = names[number % len(names)], number // len(names)
+            row = {"task": task, "split": self.split, "index": index, "seed": 0}
+            yield {**row, "prompt": list(self.brief(task, index).messages)} if prompt else row
+
+    def brief(self, task: str, index: int = 0) -> TaskBrief:
+        """The messages with which an episode begins, and its tools, without opening it; its instance is built.
+
+        Raises:
+            UsageError: there is no such task or instance.
+            OpenFinGymError: it cannot be built.
+        """
+        self.require(task, index)
+        return self._taken().brief(
+            task, self.split, None if self.split == "test" else index, self.agent, self.allowance
+        )
 
     def open(self, task: str, index: int = 0, *, seed: int = 0) -> Opening:
         """Open an episode, as soon as there is a place: to be awaited, or entered by ``async with``, which finishes it.
@@ -191,6 +210,8 @@ class Desk:
         """
         if task not in self.names:
             raise UsageError(f"{task!r} is no task of this desk; it has {', '.join(self.names)}")
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise UsageError(f"index is {index!r}; expected a whole number")
         if not 0 <= index < self._count():
             raise UsageError(f"index is {index}; of split {self.split!r} there are 0 to {self._count() - 1}")
 

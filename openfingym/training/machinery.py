@@ -20,9 +20,15 @@ from openfingym.errors import RuntimeFailureError
 from openfingym.training.places import Place, Places
 
 if TYPE_CHECKING:
+    from openfingym.agents import Agent
+    from openfingym.instances import Instances
+    from openfingym.models.meter import Allowance
     from openfingym.packages.package import BuiltPackage
+    from openfingym.results import SplitName
     from openfingym.rollouts.launcher import Launcher
     from openfingym.rollouts.local import LocalRollouts
+    from openfingym.task import Task
+    from openfingym.training.briefs import TaskBrief
     from openfingym.training.running import Running
     from openfingym.verifiers import VerifierAddress
 
@@ -50,6 +56,8 @@ class Machinery:
         self._open: dict[Running, Place] = {}
         self._rollouts: LocalRollouts | None = None
         self._packages: dict[str, BuiltPackage] = {}
+        self._tasks: list[Task] = []
+        self._instances: Instances | None = None
         self._closed = False
 
     @contextlib.contextmanager
@@ -64,6 +72,23 @@ class Machinery:
             rollouts = self._prepared()
         with rollouts.borrowed(cancel) as launcher:
             yield launcher, self._packages[task]
+
+    def brief(
+        self, task: str, split: SplitName, instance: int | None, agent: str | Agent, allowance: Allowance | None
+    ) -> TaskBrief:
+        """What an agent is told of a task or an instance; see :meth:`openfingym.training.Desk.brief`."""
+        from openfingym.agents import resolve, with_sampling
+        from openfingym.instances import Instances, place_of
+        from openfingym.training.briefs import brief_of
+
+        with self._preparing:
+            self._built()
+            if self._instances is None:
+                self._instances = Instances()
+            package, instances = self._packages[task], self._instances
+        place = place_of(split, instance)
+        with contextlib.nullcontext(package) if place is None else instances.hold(package, *place) as seen:
+            return brief_of(seen, with_sampling(resolve(agent), append_only=True), allowance)
 
     def begin(self, place: Place, running: Running) -> None:
         """Begin a rollout in a place that was granted."""
@@ -106,23 +131,32 @@ class Machinery:
             one.join(max(0.0, deadline - time.monotonic()))
         with self._preparing:
             rollouts, self._rollouts = self._rollouts, None
+            instances, self._instances = self._instances, None
+        if instances is not None:
+            instances.close()
         if rollouts is not None:
             with contextlib.suppress(Exception):
                 rollouts.close()
+
+    def _built(self) -> None:
+        """Build the tasks that are not built."""
+        if not self._packages:
+            from openfingym import catalog
+            from openfingym.packages.build import build
+
+            self._tasks = [catalog.load_task(task) for task in self.tasks]
+            self._packages = {task.name: build(task) for task in self._tasks}
 
     def _prepared(self) -> LocalRollouts:
         if self._closed:
             raise RuntimeFailureError("the desk is closed")
         if self._rollouts is None:
-            from openfingym import catalog
-            from openfingym.packages.build import build
             from openfingym.rollouts.local import LocalRollouts
             from openfingym.rollouts.settings import RolloutSettings
             from openfingym.verifiers import find_verifiers
 
-            loaded = [catalog.load_task(task) for task in self.tasks]
-            verifiers = find_verifiers(self.verifier, loaded)
-            self._packages = {task.name: build(task) for task in loaded}
+            self._built()
+            verifiers = find_verifiers(self.verifier, self._tasks)
             settings = RolloutSettings(backend=self.backend, verifiers=verifiers, patience_s=PATIENCE_S)
             self._rollouts = LocalRollouts(list(self._packages.values()), settings)
         return self._rollouts
