@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "training"
+
+
+def example(name: str) -> ModuleType:
+    """A file of ``examples/training``, imported by its name as a user's copy is."""
+    if str(EXAMPLES) not in sys.path:
+        sys.path.insert(0, str(EXAMPLES))
+    return importlib.import_module(name)
 
 
 def required(module: str) -> ModuleType:
