@@ -22,7 +22,7 @@ interface.submit(x[:, -1:] + SHARE * steps * (x[:, -1:] - x[:, -2:-1]))
 """
 
 
-def policy(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any] | str:
+def policy(messages: list[dict[str, Any]], _tools: list[dict[str, Any]]) -> dict[str, Any] | str:
     """One program, then done; what a model would answer to the same messages."""
     if any(message["role"] == "assistant" for message in messages):
         return "I am content."

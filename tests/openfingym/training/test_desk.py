@@ -6,18 +6,22 @@ import asyncio
 import gc
 import os
 import pickle
+import signal
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openfingym.errors import UsageError
 from openfingym.training import HELD_OUT, Desk, training_tasks
+from tests.openfingym.rollouts.driving import descendants
 
 pytestmark = pytest.mark.sandbox
 TASK = "treasury-forecast"
+OPEN_FILES = Path("/proc/self/fd")
 NAIVE = """
 import numpy as np, interface
 x = interface.load_test_inputs()
@@ -152,7 +156,7 @@ def test_forgotten_episodes_give_their_places_back(desk: Desk) -> None:
     """More of them than there are places; nothing of them stays."""
     desk.open_sync(TASK).finish_sync()
     gc.collect()
-    threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    threads, files = threading.active_count(), len(list(OPEN_FILES.iterdir()))
     for number in range(12):
         episode = desk.open_sync(TASK)
         if number == 5:
@@ -163,7 +167,7 @@ def test_forgotten_episodes_give_their_places_back(desk: Desk) -> None:
         time.sleep(0.1)
     assert desk._taken().places.taken == 0
     assert threading.active_count() <= threads + 8  # threads of the pool for blocking calls, of which there are 64
-    assert len(os.listdir("/proc/self/fd")) <= files + 12
+    assert len(list(OPEN_FILES.iterdir())) <= files + 12
 
 
 def test_who_gives_up_waiting_for_a_place_leaves_the_queue(desk: Desk) -> None:
@@ -243,17 +247,36 @@ def test_a_brief_is_how_the_episode_begins(desk: Desk) -> None:
         assert episode.tools == list(brief.tools)
 
 
-def test_an_engine_that_is_not_there_is_a_failure_of_ours() -> None:
-    desk = Desk([TASK], split="test", verifier="/nowhere/v.sock")
-    os.environ["OPENFINGYM_ADMIN_TOKEN"] = "x"
-    try:
-        episode = desk.open_sync(TASK)
-    finally:
-        del os.environ["OPENFINGYM_ADMIN_TOKEN"]
-    assert episode.over
+def test_a_verifier_that_is_killed_is_replaced_and_its_rollouts_have_no_reward(desk: Desk) -> None:
+    episode = desk.open_sync(TASK)
+    for process in descendants(os.getpid()):
+        if "embedded_child" in Path(f"/proc/{process}/cmdline").read_text():
+            os.kill(process, signal.SIGKILL)
+    episode.call_sync("run_python", {"code": NAIVE})
     episode.finish_sync()
     assert episode.reward is None
-    assert "/nowhere/v.sock" in (episode.failure or "")
+    assert "verifier" in (episode.failure or "")
+    with desk.open_sync(TASK) as following:
+        following.call_sync("run_python", {"code": NAIVE})
+    assert (following.reward, following.failure) == (0.0, None)
+
+
+def test_a_forked_child_has_machinery_of_its_own_and_leaves_its_parents_alone(desk: Desk) -> None:
+    episode = desk.open_sync(TASK)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(120)
+        said = episode.call_sync("run_python", {"code": "print(1)"})
+        with desk.open_sync(TASK) as own:
+            own.call_sync("run_python", {"code": NAIVE})
+        os.write(writing, f"{said} {own.reward}".encode())
+        os._exit(0)
+    assert os.read(reading, 1000).decode().endswith("over; nothing more can be done in it. 0.0")
+    os.waitpid(child, 0)
+    assert episode.call_sync("run_python", {"code": "print(8)"}) == "8"
+    episode.finish_sync()
+    assert episode.failure is None
 
 
 def test_the_tasks_that_the_paper_holds_out_are_not_trained_on() -> None:

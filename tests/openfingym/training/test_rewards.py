@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +105,7 @@ def test_progress_that_was_executed_earns_credit_below_every_score() -> None:
     stages = [Executed(), Executed(parsed=True), Executed(True, True), Executed(True, True, True)]
     earned = [graded(result_of("rejected"), stage) for stage in stages]
     assert earned[0] == FLOOR
-    assert all(one < other for one, other in zip(earned, earned[1:], strict=False))  # type: ignore[operator]
+    assert all(one < other for one, other in pairwise(earned))  # type: ignore[operator]
     assert earned[-1] < graded(result_of("scored", 100.0))  # type: ignore[operator]
     assert graded(result_of("scored", 0.9), Executed()) == graded(result_of("scored", 0.9), stages[-1])
 
