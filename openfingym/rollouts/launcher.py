@@ -380,7 +380,7 @@ class Launcher:
             agent = with_sampling(agent, append_only=True)
         session = default_session(package)
         run = partial(self.run, package, agent, allowance=allowance, seed=seed, out=out, fresh=fresh, session=session)
-        rollout = OpenRollout(run, name)
+        rollout = OpenRollout(run, name, append_only=append_only)
         with self._lock:
             self._opened.add(rollout)
         return rollout
