@@ -10,12 +10,16 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
 from openfingym_runtime.job import Job, Limits, Outcome, program_environment
 from openfingym_runtime.packages import environment
 from openfingym_runtime.sandbox import cgroup
+
+if TYPE_CHECKING:
+    from openfingym_runtime.sandbox.forkserver import Forkserver
+    from openfingym_runtime.sandbox.python_view import PythonView
 
 OLDEST_KERNEL: Final = (5, 14)
 """First Linux that counts processes per user namespace; Landlock came with 5.13."""
@@ -74,13 +78,18 @@ class SandboxBackend:
             RuntimeFailureError: the machinery failed; says nothing about the agent.
         """
         # Linux-only modules, imported here so that naming the backend works on every machine.
-        from openfingym_runtime.sandbox.launch import sandbox
-        from openfingym_runtime.sandbox.python_view import PYTHON_PATH, python_view
-        from openfingym_runtime.sandbox.supervise import supervise
+        from openfingym_runtime.sandbox.forkserver import ForkserverLostError, forkserver_for
+        from openfingym_runtime.sandbox.python_view import python_view
 
-        with sandbox(job, python_view()) as built:
-            built.start(program_environment(job, time.time() + job.limits.timeout_s, PYTHON_PATH))
-            return supervise(built, job)
+        server = forkserver_for(job, python_view())
+        if server is not None:
+            try:
+                outcome = _run(job, python_view(), server)
+                server.failures = 0
+                return outcome
+            except ForkserverLostError:
+                server.failures += 1  # nothing of the job has run
+        return _run(job, python_view(), None)
 
     def _probe(self) -> None:
         from openfingym_runtime.sandbox.launch import SetupError
@@ -101,6 +110,16 @@ class SandboxBackend:
                 f"a first program in the sandbox ended by {outcome.ended_by} with status {outcome.exit_code}: "
                 f"{said or 'no output'}"
             )
+
+
+def _run(job: Job, view: PythonView, server: Forkserver | None) -> Outcome:
+    from openfingym_runtime.sandbox.launch import sandbox
+    from openfingym_runtime.sandbox.python_view import PYTHON_PATH
+    from openfingym_runtime.sandbox.supervise import supervise
+
+    with sandbox(job, view, server) as built:
+        built.start(program_environment(job, time.time() + job.limits.timeout_s, PYTHON_PATH))
+        return supervise(built, job)
 
 
 def _check_platform() -> None:

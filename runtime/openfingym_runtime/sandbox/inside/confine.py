@@ -118,12 +118,13 @@ def enter_unlisted_root(root: int) -> None:
     os.close(root)
 
 
-def confine(bounds: Bounds, root: int) -> None:
+def confine(bounds: Bounds, root: int, *, executes: bool = True) -> None:
     """Restrict the calling process, a child of the sandbox's init, to the rights of the program.
 
     Args:
         bounds: resource limits of the program.
         root: the folder that becomes ``/``; see `enter_unlisted_root`.
+        executes: whether it goes on by executing a program; else it is the program's interpreter already.
     """
     os.setsid()
     os.umask(0o022)
@@ -134,8 +135,11 @@ def confine(bounds: Bounds, root: int) -> None:
     # Landlock wants no_new_privs, which drop_capabilities has set.
     landlock.restrict(WRITABLE, WRITABLE_FILES)
     # Python ignores SIGPIPE and SIGXFSZ, and a program would inherit that.
-    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD) if executes else ():
         signal.signal(number, signal.SIG_DFL)
+    if not executes:
+        # What executing a program does: its files in /proc are its own.
+        syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     # Last: the filter denies calls that the steps above make.
     seccomp.install()
