@@ -200,15 +200,15 @@ ENDS = {
     "interrupted": "raise KeyboardInterrupt",
     "killed": "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
     "at exit": "import atexit; atexit.register(print, 'bye'); print('first')",
-    "thread": "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), print('late'))).start()\nprint('main')",
+    "thread": "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), print('late'))).start()\nprint('main')",  # noqa: E501
     "left open": "class F:\n    def __del__(self): print('gone')\nf = F()\nf.itself = f\ng = F()",
     "child": "import os\nif os.fork() == 0:\n    print('child')\nelse:\n    os.wait(); print('parent')",
     "unflushed": "import os, sys\nsys.stdout = os.fdopen(os.dup(1), 'w')\nprint('kept')",
-    "pool": "import multiprocessing as m\nif __name__ == '__main__':\n    print(m.get_context('fork').Pool(2).map(abs, [-1]))",
-    "spawned": "import subprocess, sys; print(subprocess.run([sys.executable, '-c', 'import numpy; print(1)']).returncode)",
+    "pool": "import multiprocessing as m\nif __name__ == '__main__':\n    print(m.get_context('fork').Pool(2).map(abs, [-1]))",  # noqa: E501
+    "spawned": "import subprocess, sys; print(subprocess.run([sys.executable, '-c', 'import numpy; print(1)']).returncode)",  # noqa: E501
     "closed": "import sys; sys.stdout.close(); sys.stderr.close()",
-    "broken pipe": "import os\nr, w = os.pipe()\nos.close(r)\ntry:\n    os.write(w, b'x')\nexcept BrokenPipeError:\n    print('broken')",
-    "own module": "import sys\nsys.path.insert(0, '/work')\nopen('/work/mine.py', 'w').write('f = open(\"/work/x\", \"w\"); f.write(\"1\")')\nimport mine\nprint(mine.f.name)",
+    "broken pipe": "import os\nr, w = os.pipe()\nos.close(r)\ntry:\n    os.write(w, b'x')\nexcept BrokenPipeError:\n    print('broken')",  # noqa: E501
+    "own module": "import sys\nsys.path.insert(0, '/work')\nopen('/work/mine.py', 'w').write('f = open(\"/work/x\", \"w\"); f.write(\"1\")')\nimport mine\nprint(mine.f.name)",  # noqa: E501
 }  # fmt: skip
 
 

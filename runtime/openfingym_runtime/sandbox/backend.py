@@ -92,7 +92,7 @@ class SandboxBackend:
         return _run(job, python_view(), None)
 
     def _probe(self) -> None:
-        from openfingym_runtime.sandbox.launch import SetupError
+        from openfingym_runtime.sandbox.first_steps import SetupError
 
         with tempfile.TemporaryDirectory(prefix="openfingym-probe-") as folder:
             gate = Path(folder, "gate")

@@ -35,7 +35,7 @@ from openfingym_runtime.sandbox.inside import channel
 from openfingym_runtime.sandbox.python_view import PYTHON_PATH, PythonView
 
 VARIABLE: Final = "OPENFINGYM_WARM"
-COMMON: Final = ("numpy", "numpy.random", "openfingym_agent", "openfingym_agent.workspace", "openfingym_agent.ending")
+COMMON: Final = ("numpy", "numpy.random", "openfingym_agent", "openfingym_agent.workspace", "openfingym_agent.forked")
 SCIENCE: Final = (
     *COMMON,
     "scipy.optimize",
@@ -59,7 +59,7 @@ _ROOM_BYTES: Final = 4096
 _PROGRAM: Final = """
 from inside.forkserver import serve
 serve({modules!r})
-from openfingym_agent.ending import run_to_the_end
+from openfingym_agent.forked import run_to_the_end
 run_to_the_end({program!r})
 """
 _NOBODYS: Final = Job("", "", {}, Path("/"), Limits(0.0, 0, 1, 0, 0, 0))

@@ -110,6 +110,8 @@ def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     python_view()
+    if "backend" in request.fixturenames:
+        request.getfixturevalue("backend")  # its first use starts what stays
     folder = request.getfixturevalue("short_dir")
     request.getfixturevalue("gates")
     asyncio.run(asyncio.sleep(0))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-import random
 import signal
 import socket
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from . import channel, confine
 from .reporting import FAILED
@@ -27,7 +26,8 @@ def confined(link: int) -> None:
     """
     channel_to_first = socket.socket(fileno=link)
     try:
-        orders, (root, output) = channel.receive(channel_to_first)
+        message, (root, output) = channel.receive(channel_to_first)
+        orders: dict[str, Any] = message
         # Whatever else is open here leads out of the sandbox.
         high = os.dup(channel_to_first.detach())
         _arrange({1: output, 2: output, 3: high, 4: root})
@@ -64,12 +64,7 @@ def _renew(environment: dict[str, str], cpus: int) -> None:
     for name in list(sys.path_importer_cache):
         if name.startswith(FOLDERS):
             del sys.path_importer_cache[name]
-    random.seed()
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
-    if "multiprocessing.process" in sys.modules:
-        processes = sys.modules["multiprocessing.process"]
-        processes.current_process().authkey = os.urandom(32)
+    sys.modules["openfingym_agent.forked"].draw_anew()
     if cpus != 1 and "threadpoolctl" in sys.modules:
         sys.modules["threadpoolctl"].threadpool_limits(cpus)
     own = __name__.partition(".")[0]

@@ -17,7 +17,7 @@ import select
 import signal
 import socket
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from . import become, channel, confine, mounts, syscalls
 from .base import CONTROL, LAUNCHER
@@ -82,8 +82,8 @@ def serve(modules: tuple[str, ...]) -> None:
 
 def _require_nothing_shared() -> None:
     """Refuse to serve with what programs would share, or what a fork leaves behind: threads, memory, descriptors."""
-    threads = os.listdir(f"{PROC}/self/task")
-    files = {int(name) for name in os.listdir(f"{PROC}/self/fd")} - {0, 1, 2, CONTROL, LAUNCHER}
+    threads = list(Path(f"{PROC}/self/task").iterdir())
+    files = {int(path.name) for path in Path(f"{PROC}/self/fd").iterdir()} - {0, 1, 2, CONTROL, LAUNCHER}
     # One is that of the listing itself, which is closed by now.
     files = {descriptor for descriptor in files if _is_open(descriptor)}
     maps = Path(f"{PROC}/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -142,7 +142,8 @@ def _sandbox(link: socket.socket) -> None:
 
 
 def _first_process(link: socket.socket, near: socket.socket, program: int) -> None:
-    config, (launcher, output) = channel.receive(link)
+    message, (launcher, output) = channel.receive(link)
+    config: dict[str, Any] = message
     with step("mounts"):
         shown = tuple((source, target, device, inode) for source, target, device, inode in config["shown"])
         accounting = (*mounts.build_rollout(shown, config["program"], config["storage_mb"]), socket_monitor())

@@ -1,8 +1,9 @@
-"""Running a program to its end in a process that has imported much already, without taking all of that down."""
+"""Being a new interpreter in a process that was forked from one which had imported much already."""
 
 import atexit
 import gc
 import os
+import random
 import signal
 import sys
 import threading
@@ -14,6 +15,15 @@ OWN_FOLDERS = ("/agent/", "/task/", "/work/", "/tmp/")  # noqa: S108 (inside, fi
 LAST_ERROR = ("last_exc", "last_type", "last_value", "last_traceback")
 FLUSH_FAILED = 120
 """Exit status where what was printed cannot be written."""
+
+
+def draw_anew() -> None:
+    """Replace what was drawn at random before the fork, where others would have the same."""
+    random.seed()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
+    if "multiprocessing.process" in sys.modules:
+        sys.modules["multiprocessing.process"].current_process().authkey = os.urandom(32)
 
 
 def run_to_the_end(path: str) -> NoReturn:
@@ -62,7 +72,7 @@ def _exit_code(end: SystemExit) -> int:
     if isinstance(end.code, int):
         return end.code & 0xFF
     _flush()
-    print(end.code, file=sys.stderr)
+    sys.stderr.write(f"{end.code}\n")
     return 1
 
 
