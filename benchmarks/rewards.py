@@ -96,7 +96,9 @@ class Meter:
         return int(text) / 1e9 if self._file.name == "cpuacct.usage" else int(text.split()[1]) / 1e6
 
 
-def rollouts(launcher: Launcher, agent: Agent, out: Path, meter: Meter, at_once: int, count: int) -> tuple[float, float]:
+def rollouts(
+    launcher: Launcher, agent: Agent, out: Path, meter: Meter, at_once: int, count: int
+) -> tuple[float, float]:
     """Rollouts a second, and processor seconds of each."""
 
     def one(seed: int) -> str:
@@ -193,7 +195,9 @@ def main() -> int:
         for start, variable in (("cold", "0"), ("warm", "1")):
             os.environ[forkserver.VARIABLE] = variable
             times[start] = group(package, Path(name) / f"group-{start}")
-        print(f"{GROUP} one-shot rollouts: cold {times['cold']:.2f} s, warm {times['warm']:.2f} s   limit {GROUP_LIMIT_S:g}")
+        print(
+            f"{GROUP} one-shot rollouts: cold {times['cold']:.2f} s, warm {times['warm']:.2f} s   limit {GROUP_LIMIT_S:g}"
+        )
         held = memory_mb(package, Path(name))
         print(f"{GROUP} open workspaces: {held:.0f} MB   limit {MEMORY_LIMIT_MB}")
     return int(missed or times["warm"] > GROUP_LIMIT_S or held > MEMORY_LIMIT_MB)

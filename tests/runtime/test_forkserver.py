@@ -174,6 +174,14 @@ def test_the_memory_of_a_program_tells_of_no_other_and_not_of_the_host(
     assert said(run(job, f"{use}WANTED = {wanted}\n{SEARCH}")) == [len(hidden)]
 
 
+@pytest.mark.parametrize("use", ["", "import sklearn\n"])
+def test_no_way_leads_to_the_server_or_to_what_it_sees(forking: forkserver.Forkserver, job: Job, use: str) -> None:
+    attack = Path(__file__).with_name("forkserver_attack.py").read_text()
+    outcome = run(job, use + attack)
+    assert outcome.output.decode().splitlines()[-1] == "CONTAINED", outcome.output.decode()[-2000:]
+    assert outcome.exit_code == 0
+
+
 RANDOM = """
 import json, multiprocessing, random, tempfile, uuid
 import numpy
@@ -336,3 +344,13 @@ def test_many_programs_leave_nothing(forking: forkserver.Forkserver, job: Job) -
             )
         )
     assert (traces(), server_holds()) == before
+
+
+def test_a_server_whose_programs_are_not_confined_is_not_used(
+    forking: forkserver.Forkserver, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openfingym_runtime.sandbox.backend._PROBE", "raise SystemExit('not confined')")
+    forking.stop()
+    look = "import sys; print('numpy' in sys.modules)"
+    assert [run(job, look).output for _ in range(2)] == [b"False\n"] * 2
+    forking.failures = 0

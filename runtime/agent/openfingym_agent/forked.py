@@ -46,7 +46,7 @@ def run_to_the_end(path: str) -> NoReturn:
     for name in LAST_ERROR:
         if hasattr(sys, name):
             delattr(sys, name)
-    for module in [sys.modules["__main__"], *_own_modules()]:
+    for module in _own_modules():
         vars(module).clear()
     gc.collect()
     if not (_flush() and flushed) and code == 0:
@@ -62,7 +62,7 @@ def _own_modules() -> list[object]:
     return [
         module
         for name, module in list(sys.modules.items())
-        if name != "__main__" and str(getattr(module, "__file__", "")).startswith(OWN_FOLDERS)
+        if name == "__main__" or str(getattr(module, "__file__", "")).startswith(OWN_FOLDERS)
     ]
 
 

@@ -93,15 +93,11 @@ def receive(link: socket.socket, cleanup: contextlib.ExitStack, *expected: str) 
     return state, fds
 
 
-def map_identities(pid: int, inside: int) -> None:
+def map_identities(pid: int) -> None:
     """Give the new user namespace its users.
 
     Root maps every user it has to itself, so that files of any owner can be mounted, and the
     program becomes a user of its own; an ordinary user can map nobody but itself.
-
-    Args:
-        pid: a process in the namespace.
-        inside: number that an ordinary user has there.
     """
     folder = Path("/proc", str(pid))
     try:
@@ -111,8 +107,8 @@ def map_identities(pid: int, inside: int) -> None:
                 (folder / name).write_text("".join(f"{start} {start} {count}\n" for start, _outside, count in ranges))
         else:
             (folder / "setgroups").write_text("deny")
-            (folder / "uid_map").write_text(f"{inside} {os.geteuid()} 1")
-            (folder / "gid_map").write_text(f"{inside} {os.getegid()} 1")
+            (folder / "uid_map").write_text(f"{PROGRAM_ID} {os.geteuid()} 1")
+            (folder / "gid_map").write_text(f"{PROGRAM_ID} {os.getegid()} 1")
     except OSError as error:
         raise SetupError("identity", str(error), error.errno) from error
 

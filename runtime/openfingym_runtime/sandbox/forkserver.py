@@ -85,6 +85,8 @@ class Forkserver:
     said: int = -1
     """Read end of its output."""
     view: PythonView | None = None
+    proven: bool = False
+    """Whether a program that it forked was seen to be confined."""
     failures: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -102,6 +104,11 @@ class Forkserver:
             socket.send_fds(control, [b"f"], [far.fileno()])
         except OSError as error:
             raise ForkserverLostError(f"the fork server is gone: {error}") from error
+
+    def give_up(self) -> None:
+        """End the server for good: all programs start cold."""
+        self.failures = _MOST_FAILURES
+        self.stop()
 
     def stop(self) -> None:
         """End the server, and with it every sandbox of its programs."""
@@ -145,7 +152,7 @@ class Forkserver:
             channel.send(near, _config(view, self.modules), (launcher, served.fileno(), output))
             served.close()
             receive(near, cleanup, "unshared")
-            map_identities(self.process.pid, 0)
+            map_identities(self.process.pid)
             channel.send(near, {"state": "mapped"})
             _state, (handle,) = receive(near, cleanup, "forked")
             self.handle = os.dup(handle)
@@ -177,6 +184,7 @@ class Forkserver:
             if descriptor >= 0:
                 os.close(descriptor)
         self.control, self.process, self.handle, self.said = None, None, -1, -1
+        self.proven = False
 
 
 _servers = [Forkserver(COMMON), Forkserver(SCIENCE)]

@@ -29,7 +29,6 @@ from openfingym_runtime.sandbox.first_steps import (
 )
 from openfingym_runtime.sandbox.forkserver import Forkserver, ForkserverLostError
 from openfingym_runtime.sandbox.inside import channel
-from openfingym_runtime.sandbox.inside.confine import PROGRAM_ID
 from openfingym_runtime.sandbox.memory import Memory, MemoryMeter
 from openfingym_runtime.sandbox.python_view import PythonView, readable_by_all
 from openfingym_runtime.sandbox.socket_memory import queued_bytes
@@ -143,7 +142,7 @@ def _build(built: Sandbox, config: channel.Message, writable: int, memory_bytes:
     finally:
         os.close(launcher)
     receive(built.link, built.cleanup, "unshared")
-    map_identities(process.pid, PROGRAM_ID)
+    map_identities(process.pid)
     channel.send(built.link, {"state": "mapped"})
     # The two messages come from two processes, in either order.
     states: dict[str, tuple[int, ...]] = {}

@@ -11,7 +11,7 @@ import os
 import socket
 from typing import Any, Final, NoReturn
 
-from . import mounts
+from . import confine, mounts
 from .reporting import reporting, step
 
 CONTROL: Final = 3
@@ -43,5 +43,6 @@ def become_server(link: socket.socket, config: dict[str, Any], fds: tuple[int, .
             for descriptor, place in ((output, 1), (output, 2), (control, CONTROL), (launcher, LAUNCHER)):
                 os.dup2(descriptor, place)
             os.closerange(LAUNCHER + 1, _AWAY)
+            confine.keep_capabilities(f"{mounts.BASE_HOST}/proc")
             os.execve(config["argv"][0], config["argv"], config["environment"])  # noqa: S606 - replaces this process
     os._exit(0)

@@ -65,6 +65,22 @@ def drop_capabilities(become: int | None = None) -> None:
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
 
 
+def keep_capabilities(proc: str) -> None:
+    """Keep every capability through the next execution also where this process is not root in its user namespace.
+
+    Args:
+        proc: where a proc file system is that lists the calling process.
+    """
+    status = Path(proc, "self/status").read_text(encoding="ascii", errors="replace")
+    held = int(status.partition("CapPrm:")[2].split()[0], 16)
+    low, high = held & 0xFFFFFFFF, held >> 32
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    syscalls.syscall("capset", header, (ctypes.c_uint32 * 6)(low, low, low, high, high, high))
+    for capability in range(_HIGHEST_CAPABILITY + 1):
+        if held >> capability & 1:
+            syscalls.prctl(syscalls.PR_CAP_AMBIENT, syscalls.PR_CAP_AMBIENT_RAISE, capability)
+
+
 def enter_own_user_namespace() -> None:
     """Move to a user namespace that maps nothing but the program's own user and group.
 

@@ -46,11 +46,8 @@ def serve(modules: tuple[str, ...]) -> None:
     with reporting(control):
         with step("imports"):
             for name in modules:
-                try:
+                with contextlib.suppress(ModuleNotFoundError):
                     importlib.import_module(name)
-                except ModuleNotFoundError as error:
-                    if str(error.name).partition(".")[0] != name.partition(".")[0]:
-                        raise
             mounts.close_base()
             _require_nothing_shared()
         # Nothing of these modules is garbage, and looking at it would copy its pages in every program.

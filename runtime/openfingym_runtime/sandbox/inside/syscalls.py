@@ -47,6 +47,7 @@ PR_CAPBSET_DROP: Final = 24
 PR_SET_SECUREBITS: Final = 28
 PR_SET_NO_NEW_PRIVS: Final = 38
 PR_CAP_AMBIENT: Final = 47
+PR_CAP_AMBIENT_RAISE: Final = 2
 PR_CAP_AMBIENT_CLEAR_ALL: Final = 4
 
 # Calls younger than Linux 5.0 have one number on every architecture; the others do not.
