@@ -266,6 +266,16 @@ def test_a_server_that_is_killed_takes_its_programs_along_and_is_replaced(
     assert run(job, "import sys; print('numpy' in sys.modules)").output == b"True\n"
 
 
+def test_a_launcher_with_many_descriptors_has_one_too(forking: forkserver.Forkserver, job: Job) -> None:
+    forking.stop()
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(60)]
+    try:
+        assert run(job, "import sys; print('numpy' in sys.modules)").output == b"True\n"
+    finally:
+        for file in files:
+            os.close(file)
+
+
 def test_what_the_server_does_not_see_starts_cold(
     forking: forkserver.Forkserver, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,7 +42,9 @@ def become_server(link: socket.socket, config: dict[str, Any], fds: tuple[int, .
             os.umask(0o022)
             for descriptor, place in ((output, 1), (output, 2), (control, CONTROL), (launcher, LAUNCHER)):
                 os.dup2(descriptor, place)
-            os.closerange(LAUNCHER + 1, _AWAY)
+            # All others, at whatever numbers they arrived: the fork server would not serve with one of them.
+            os.closerange(LAUNCHER + 1, told)
+            os.closerange(told + 1, os.sysconf("SC_OPEN_MAX"))
             confine.keep_capabilities(f"{mounts.BASE_HOST}/proc")
             os.execve(config["argv"][0], config["argv"], config["environment"])  # noqa: S606 - replaces this process
     os._exit(0)
