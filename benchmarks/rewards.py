@@ -195,9 +195,8 @@ def main() -> int:
         for start, variable in (("cold", "0"), ("warm", "1")):
             os.environ[forkserver.VARIABLE] = variable
             times[start] = group(package, Path(name) / f"group-{start}")
-        print(
-            f"{GROUP} one-shot rollouts: cold {times['cold']:.2f} s, warm {times['warm']:.2f} s   limit {GROUP_LIMIT_S:g}"
-        )
+        cold, warm = times["cold"], times["warm"]
+        print(f"{GROUP} one-shot rollouts: cold {cold:.2f} s, warm {warm:.2f} s   limit {GROUP_LIMIT_S:g}")
         held = memory_mb(package, Path(name))
         print(f"{GROUP} open workspaces: {held:.0f} MB   limit {MEMORY_LIMIT_MB}")
     return int(missed or times["warm"] > GROUP_LIMIT_S or held > MEMORY_LIMIT_MB)
