@@ -36,8 +36,8 @@ _FORMS = ("atif", "messages", "native", "openai", "sharegpt")
     "form",
     type=click.Choice(_FORMS),
     required=True,
-    help="Rows for fine-tuning (messages; sharegpt for LLaMA-Factory; openai for OpenAI's service), Harbor's trials with "
-    "ATIF 1.8, or the complete record (native).",
+    help="Rows for fine-tuning (messages; sharegpt for LLaMA-Factory; openai for OpenAI's service), Harbor's trials "
+    "with ATIF 1.8, or the complete record (native).",
 )
 @click.option(
     "--out",
@@ -83,7 +83,7 @@ _FORMS = ("atif", "messages", "native", "openai", "sharegpt")
     type=click.Choice(["cut", "mark", "omit"]),
     default="cut",
     show_default=True,
-    help="Of messages: end a conversation before a message that is not to be learnt, mark it, or omit the conversation.",
+    help="Of messages: end a conversation before a message that is not to be learnt, mark it, or omit all of it.",
 )
 @json_option("an object")
 def trajectories(
@@ -241,7 +241,8 @@ def _rows(
                 row = convert(rollout)
             except DataError:
                 spoken = any(turn.role == "assistant" for turn in rollout.messages)
-                rollouts.left_out["nothing to learn" if spoken else "no messages"] += 1
+                unfit = "nothing to learn, or out of turn" if form == "sharegpt" else "nothing to learn"
+                rollouts.left_out[unfit if spoken else "no messages"] += 1
                 continue
             path = apart if is_held_out(rollout.task, held_out) else out
             if path not in write:

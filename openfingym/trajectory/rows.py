@@ -46,7 +46,7 @@ def row_writer(path: Path, *, sharegpt: bool = False) -> Iterator[Callable[[Json
             def write(row: Json) -> None:
                 nonlocal size
                 group.append(row)
-                size += len(json.dumps(row, ensure_ascii=False))
+                size += len(json.dumps(row, ensure_ascii=False, allow_nan=False))
                 if size > _GROUP:
                     flush()
 

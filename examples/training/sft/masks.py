@@ -15,7 +15,7 @@ CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<tool_call>", "</tool
 CONTROL += ["</tool_response>", "<think>", "</think>"]
 
 
-def tiny_tokenizer(folder: Path, texts: list[str], template: str = "qwen3") -> Path:
+def tiny_tokenizer(folder: Path, texts: list[str], template: str = "qwen3_training") -> Path:
     """Save a byte-level BPE tokenizer with the control tokens of Qwen3, trained on ``texts``.
 
     Its chat template is one of those that TRL ships, if TRL is installed; TRL itself is not imported.
@@ -27,8 +27,10 @@ def tiny_tokenizer(folder: Path, texts: list[str], template: str = "qwen3") -> P
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    bpe.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=2000, special_tokens=CONTROL, initial_alphabet=alphabet))
-    fast = PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    bpe.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=2000, special_tokens=CONTROL, initial_alphabet=alphabet)
+    )
+    fast = PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token=CONTROL[2], pad_token=CONTROL[0])
     trl = importlib.util.find_spec("trl")
     if trl is not None and trl.origin is not None:
         shipped = Path(trl.origin).parent / "chat_templates" / f"{template}.jinja"

@@ -23,12 +23,9 @@ def masks(file: Path, model: Path, dataset: dict[str, object] = DATASET) -> Mask
 
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "dataset_info.json").write_text(json.dumps({"ours": dataset | {"file_name": str(file)}}))
-        model_args, data_args, training_args, *_ = get_train_args(
-            {
-                "model_name_or_path": str(model), "stage": "sft", "do_train": True, "template": "qwen3", "dataset": "ours",
-                "dataset_dir": folder, "output_dir": f"{folder}/out", "cutoff_len": 100_000, "report_to": "none",
-            }
-        )  # fmt: skip
+        chosen = {"stage": "sft", "template": "qwen3", "dataset": "ours", "cutoff_len": 100_000, "report_to": "none"}
+        places = {"model_name_or_path": str(model), "dataset_dir": folder, "output_dir": f"{folder}/out"}
+        model_args, data_args, training_args, *_ = get_train_args({**chosen, **places, "do_train": True})
         tokenizer = load_tokenizer(model_args)
         template = get_template_and_fix_tokenizer(tokenizer["tokenizer"], data_args)
         rows = get_dataset(template, model_args, data_args, training_args, stage="sft", **tokenizer)["train_dataset"]

@@ -25,7 +25,7 @@ def masks(file: Path, model: Path, **options: object) -> Masks:
             out, assistant_only_loss=True, max_length=None, report_to="none", use_cpu=True, max_steps=1, **options,
             per_device_train_batch_size=1, bf16=False,
         )  # fmt: skip
-        # Columns beside the conversation are for choosing rows, here or before: rows.filter(lambda row: row["reward"] > 0).
+        # The other columns are for choosing rows: rows.filter(lambda row: row["relative_total"] < 1).
         trainer = SFTTrainer(
             Qwen3ForCausalLM(config), arguments, train_dataset=rows.select_columns(["messages", "tools"]),
             processing_class=tokenizer,

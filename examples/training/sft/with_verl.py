@@ -17,7 +17,10 @@ def masks(file: Path, model: Path, *, plain: bool = False) -> Masks:
     # Qwen3's template writes an answer otherwise if it is the last one, so that turns one by one do not add up.
     config = OmegaConf.create({"max_length": 1_000_000, "pad_mode": "no_padding", "ignore_input_ids_mismatch": True})
     rows = (MultiTurnSFTDataset if plain else Rows)(str(file), AutoTokenizer.from_pretrained(model), config)
-    return [(row["input_ids"].tolist(), [bool(one) for one in row["loss_mask"]]) for row in map(rows.__getitem__, range(len(rows)))]
+    return [
+        (row["input_ids"].tolist(), [bool(one) for one in row["loss_mask"]])
+        for row in map(rows.__getitem__, range(len(rows)))
+    ]
 
 
 if __name__ == "__main__":

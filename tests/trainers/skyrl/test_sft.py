@@ -12,16 +12,6 @@ skyrl = required("skyrl")
 
 def test_what_is_trained(exported: Callable[..., Path], tiny: Path) -> None:
     found = fate(tiny, example("with_skyrl").masks(exported("x.parquet"), tiny))
-    print(found)
     assert found["trained"] == {*ANSWERS, *THOUGHTS}
     assert found["shown"] == {*CONTEXT, "FORGED"}
     assert found["absent"] == {*NEVER}
-
-
-def test_marked(exported: Callable[..., Path], tiny: Path) -> None:
-    found = fate(tiny, example("with_skyrl").masks(exported("m.parquet", "--unlearnable", "mark"), tiny))
-    print(found)
-    assert found["trained"] == {*ANSWERS, *THOUGHTS, "AFTERWARDS"}
-    assert found["shown"] == {*CONTEXT, "FORGED", "CUTOFF"}
-
-

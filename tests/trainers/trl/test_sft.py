@@ -14,9 +14,8 @@ trl = required("trl")
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
 def test_what_is_trained(name: str, exported: Callable[..., Path], tiny: Path) -> None:
-    """Every answer and call of the model, of the last one the thought too; nothing it was told, and no cut-off answer."""
+    """Every answer, call and thought of the model; nothing that it was told, and no answer that was cut off."""
     found = fate(tiny, example("with_trl").masks(exported(name), tiny))
-    print(found)
     assert found["trained"] == {*ANSWERS, *THOUGHTS}
     assert found["shown"] == {*CONTEXT, "FORGED"}
     assert found["absent"] == {*NEVER}
