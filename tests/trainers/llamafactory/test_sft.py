@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+import importlib.machinery
+import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from ..conftest import ANSWERS, CONTEXT, NEVER, THOUGHTS, example, fate, required
 
 llamafactory = required("llamafactory")
 
 
-def test_what_is_trained(exported: Callable[..., Path], tiny: Path) -> None:
-    found = fate(tiny, example("with_llamafactory").masks(exported("x.jsonl", form="sharegpt"), tiny))
+@pytest.fixture(autouse=True)
+def no_sound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty module in the place of torchaudio, which it imports and does not need for text."""
+    empty = types.ModuleType("torchaudio")
+    empty.__spec__ = importlib.machinery.ModuleSpec("torchaudio", None)
+    monkeypatch.setitem(sys.modules, "torchaudio", empty)
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
+def test_what_is_trained(name: str, exported: Callable[..., Path], tiny: Path) -> None:
+    found = fate(tiny, example("with_llamafactory").masks(exported(name, form="sharegpt"), tiny))
     assert found["trained"] == {*ANSWERS, *THOUGHTS}
     assert found["shown"] == {*CONTEXT, "FORGED"}
     assert found["absent"] == {*NEVER}
 
 
-def test_openai(exported: Callable[..., Path], tiny: Path) -> None:
-    d = {
+def test_its_openai_format_adds_nulls_and_drops_conversations(exported: Callable[..., Path], tiny: Path) -> None:
+    """Why there is a format of its own."""
+    from transformers import AutoTokenizer
+
+    tags = {"user": "user", "assistant": "assistant", "observation": "tool", "function": "function", "system": "system"}
+    dataset = {
         "formatting": "openai",
         "columns": {"messages": "messages", "tools": "tools"},
-        "tags": {
-            "role_tag": "role",
-            "content_tag": "content",
-            "user_tag": "user",
-            "assistant_tag": "assistant",
-            "observation_tag": "tool",
-            "function_tag": "function",
-            "system_tag": "system",
-        },
+        "tags": {"role_tag": "role", "content_tag": "content", **{f"{key}_tag": tags[key] for key in tags}},
     }
-    masks = example("with_llamafactory").masks(exported("x.jsonl"), tiny, d)
-    from transformers import AutoTokenizer
+    masks = example("with_llamafactory").masks(exported("x.jsonl"), tiny, dataset)
+    tokenizer = AutoTokenizer.from_pretrained(tiny)
+    assert len(masks) == 2
+    assert any('"path": null' in tokenizer.decode(ids) for ids, _ in masks)
