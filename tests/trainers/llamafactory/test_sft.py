@@ -15,12 +15,9 @@ from ..conftest import ANSWERS, CONTEXT, NEVER, THOUGHTS, example, fate, require
 llamafactory = required("llamafactory")
 
 
-@pytest.fixture(autouse=True)
-def no_sound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty module in the place of torchaudio, which it imports and does not need for text."""
-    empty = types.ModuleType("torchaudio")
-    empty.__spec__ = importlib.machinery.ModuleSpec("torchaudio", None)
-    monkeypatch.setitem(sys.modules, "torchaudio", empty)
+# It imports torchaudio, which has no build for PyTorch without CUDA, and which text does not need.
+sys.modules["torchaudio"] = types.ModuleType("torchaudio")
+sys.modules["torchaudio"].__spec__ = importlib.machinery.ModuleSpec("torchaudio", None)
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
