@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.questions import QuestionRows
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.contracts import Contract
@@ -140,6 +141,14 @@ class QuestionsKind(Kind):
                 "moments": ["asked", "deadline", "resolves"],
             },
         )
+
+    def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
+        """Earlier questions to learn from, and later ones of training to answer, whose outcomes are known; see
+        :mod:`openfingym.kinds.row_instances`.
+        """
+        from openfingym.kinds.row_instances import questions_instance
+
+        return questions_instance(data, questions_contract(data.task.spec.contract), split, generator)
 
     def scramble(self, task: Task, source: QuestionRows, generator: np.random.Generator) -> QuestionRows:
         """The same questions, with every hidden outcome replaced by one of another question of training."""
