@@ -7,9 +7,10 @@ The rule of the two splits. A fifth of the training data is *reserved* for what 
 
 | data | reserved | an instance of ``train`` | an instance of ``validation`` |
 |---|---|---|---|
-| rows, windows, bars, questions in time | the last fifth | all before it | hidden parts in it, training before them |
-| nodes, graphs, windows without time | a fifth in a fixed order | all others | hidden parts in it, training others |
-| months of a simulator without training of its own size | seeds with another first bit | one seed | one seed |
+| rows, windows, bars in time; paths of a process | the last fifth | all before it | hidden parts in it, training before them |
+| windows of a panel to generate | the last third | all before it | hidden parts in it, training before them |
+| nodes, graphs of an author's own | a fifth in a fixed order | all others | hidden parts in it, training others |
+| the simulated curves, questions and graphs, of which all is drawn anew | seeds with another first bit | a seed | a seed |
 
 So nothing that is hidden in an instance of ``validation`` is in any of ``train``, shown or hidden.
 
