@@ -13,7 +13,7 @@ The rule of the two splits. A part of the training data is *reserved* for what `
 | the simulated curves, questions and graphs, all of which is drawn anew | seeds that have another first bit |
 
 An instance of ``train`` has nothing reserved in it. One of ``validation`` hides reserved data alone, and trains on what
-comes before, or on what is not reserved. So nothing that is hidden in an instance of ``validation`` is in any of ``train``, shown or hidden.
+comes before, or on what is not reserved. So nothing that it hides is in any instance of ``train``, shown or hidden.
 
 Choices are made from the raw bits of the generator, which NumPy promises to stay what they are.
 """

@@ -19,7 +19,6 @@ from openfingym.catalog import load_task, task_folders
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.kinds import Material, SequentialKind, kind_of
 from openfingym.kinds.instances import FRESH_SEEDS, Instance, TrainingData, fresh_seed
-from openfingym.leaks import find_leaks
 from openfingym.task import Task
 from tests.openfingym.kinds.instance_data import Played, bytes_of, instance_of, training_data, written
 from tests.openfingym.kinds.materials import array, made, walk
@@ -78,7 +77,6 @@ def test_an_instance_has_the_form_of_its_task(name: str) -> None:
                 if isinstance(value, int):
                     assert 0 <= getattr(played.contract, key) <= value, key
             assert played.kind.brief(played.task, found).facts
-            assert bytes_of(instance) == bytes_of(instance_of(data, split, 0)) or instance is not None
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -155,23 +153,34 @@ def test_only_training_arrays_and_the_graph_between_training_nodes_are_read(name
     assert all(key.startswith(("train_", "graph_")) for key in read)
 
 
-@pytest.mark.parametrize(
-    "name", ["treasury-forecast-v6", "lob-forecast", "stock-return-generation", "equity-rolling-forecast"]
-)
-def test_no_hidden_value_of_the_task_is_in_an_instance(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["fx-forecast-v5", "stock-return-generation", "equity-rolling-forecast"])
+def test_no_hidden_value_of_the_task_is_in_an_instance(name: str) -> None:
+    """Of returns and volumes, of which two in a row are never the same by chance."""
     base, data = known(name)
-    truth = {key: array(values) for key, values in base.hidden.items() if not key.endswith(("times", "actions"))}
-    package = written(data, instance_of(data, "validation", 5), tmp_path)
-    for folder in (package.public, package.truth):
-        assert not list(find_leaks(folder, truth, channels=base.labels))
+    hidden = set().union(*(_pairs(array(values)) for values in base.hidden.values()))
+    assert len(hidden) > 500
+    # The search finds what is there: the hidden values of an instance among the training values of its task.
+    found = instance_of(data, "train", 0).material
+    trained = set().union(*(_pairs(array(values)) for values in base.public.values()))
+    assert set().union(*(_pairs(array(values)) for values in found.hidden.values())) <= trained
+    for split in SPLITS:
+        for instance in some(name, split, 4):
+            material = instance.material
+            arrays = [array(values) for values in (*material.public.values(), *material.hidden.values())]
+            assert not hidden & set().union(*map(_pairs, arrays))
 
 
-def test_the_search_for_hidden_values_would_find_them(tmp_path: Path) -> None:
-    base, data = known("treasury-forecast-v6")
-    instance = instance_of(data, "train", 0)
-    answers = {**instance.material.hidden, "targets": array(base.hidden["targets"])[:40]}
-    package = written(data, replace(instance, material=replace(instance.material, hidden=answers)), tmp_path)
-    assert list(find_leaks(package.truth, {"targets": array(base.hidden["targets"])}))
+def _pairs(values: NDArray) -> set[bytes]:
+    """Two values of a channel in a row, of which each has at least five digits, or is in the thousands."""
+    if values.dtype.kind != "f" or values.ndim != 3 or min(values.shape) == 0:
+        return set()
+    rows = (
+        values[:, :, 4]
+        if values.shape[2] == 5 and values.max() > 1e3
+        else np.moveaxis(values, 1, 0).reshape(values.shape[1], -1)
+    )
+    both = np.stack([rows[:-1].ravel(), rows[1:].ravel()], axis=1)
+    return {one.tobytes() for one in both[(np.abs(both * 1e4) % 1.0 > 1e-6).all(axis=1) | (both > 1e3).all(axis=1)]}
 
 
 # -- validation
@@ -256,20 +265,23 @@ def test_no_seed_of_an_instance_is_a_seed_of_anything_else() -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_the_oracle_beats_the_baseline_on_both_folds(name: str) -> None:
-    for split in SPLITS:
+def test_the_oracle_beats_the_baseline(name: str) -> None:
+    kind = kind_of(load_task(name))
+    # Generated windows take long to score, and the best ones are those of the private fold alone.
+    for split in SPLITS if ALL or not kind.heavy else SPLITS[:1]:
         played = Played(data_of(name), instance_of(data_of(name), split, 2))
-        for fold in (0, 1):
+        for fold in (1,) if kind.drawn else (0, 1):
             assert played.relative(played.baseline, fold) == 1.0
             assert played.relative(played.oracle, fold) < 1.0
 
 
 @pytest.mark.parametrize("name", [name for name in TASKS if ALL or not name.endswith("generation")])
 def test_no_answer_without_skill_is_better_than_the_baseline_on_average(name: str) -> None:
-    """Averages of the log relative total over instances, in standard errors; those of 15 answers are looked at."""
+    """Averages of the log relative total over instances, with its standard error."""
     found: dict[str, list[float]] = {}
+    stepped = isinstance(kind_of(load_task(name)), SequentialKind)
     for split in SPLITS:
-        for index in range(4):
+        for index in range(2 if stepped and not ALL else 4):
             played = Played(data_of(name), instance_of(data_of(name), split, index))
             for answer, values in played.skillless(index).items():
                 try:
@@ -369,5 +381,5 @@ def test_an_instance_is_scaled_by_its_own_training_rows(make: Callable[..., Task
 
 def test_too_little_training_data_is_said(make: Callable[..., Task]) -> None:
     data = training_data(make(columns={"a": walk(1, 80), "b": walk(2, 80)}, embargo="5", lookback="5"))
-    with pytest.raises(UsageError, match="training data has .* but an instance of the task needs"):
+    with pytest.raises(UsageError, match=r"training data has .* but an instance of the task needs"):
         instance_of(data, "train", 0)
