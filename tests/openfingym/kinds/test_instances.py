@@ -44,6 +44,12 @@ def known(name: str) -> tuple[Material, TrainingData]:
     return material, training_data(task, material)
 
 
+def own(make: Callable[..., Task], columns: Mapping[str, NDArray], **edits: str) -> TrainingData:
+    """Training data of an author's own table."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    return training_data(make(columns=columns, channels=f"[{names}]", **edits))
+
+
 def data_of(name: str) -> TrainingData:
     return known(name)[1]
 
@@ -157,11 +163,12 @@ def test_only_training_arrays_and_the_graph_between_training_nodes_are_read(name
 def test_no_hidden_value_of_the_task_is_in_an_instance(name: str) -> None:
     """Of returns and volumes, of which two in a row are never the same by chance."""
     base, data = known(name)
-    hidden = set().union(*(_pairs(array(values)) for values in base.hidden.values()))
+    # Two prices move by the same ticks once in a long time: what training shows of its own does not count.
+    trained = set().union(*(_pairs(array(values)) for values in base.public.values()))
+    hidden = set().union(*(_pairs(array(values)) for values in base.hidden.values())) - trained
     assert len(hidden) > 500
     # The search finds what is there: the hidden values of an instance among the training values of its task.
     found = instance_of(data, "train", 0).material
-    trained = set().union(*(_pairs(array(values)) for values in base.public.values()))
     assert set().union(*(_pairs(array(values)) for values in found.hidden.values())) <= trained
     for split in SPLITS:
         for instance in some(name, split, 4):
@@ -318,7 +325,7 @@ def test_a_verifier_scores_the_package_of_an_instance(name: str, tmp_path: Path)
 
 def test_a_pooled_task_has_instances_of_some_series(make: Callable[..., Task]) -> None:
     columns = {f"c{i}": walk(i, 900) for i in range(16)}
-    data = training_data(make(columns=columns, horizon="1", lookback="12", pooled="true", train_stride="3"))
+    data = own(make, columns, horizon="1", lookback="12", pooled="true", train_stride="3")
     for split in SPLITS:
         instance = instance_of(data, split, 0)
         width = len(instance.material.facts["series"])
@@ -334,7 +341,7 @@ def test_graphs_of_an_instance_are_made_of_its_own_volatilities(make: Callable[.
 
     columns = {f"c{i}": walk(i, 2000) for i in range(5)}
     edits = {"value_semantics": '"realised_vol"', "graph_window": "40", "lookback": "21", "embargo": "5"}
-    data = training_data(make(columns=columns, **edits))
+    data = own(make, columns, **edits)
     instance = instance_of(data, "validation", 1)
     public, window = instance.material.public, int(instance.contract["graph_window"])
     names = instance.material.facts["channels"]
@@ -349,14 +356,14 @@ def test_graphs_of_an_instance_are_made_of_its_own_volatilities(make: Callable[.
     lookback = int(instance.contract["lookback"])
     for number in (0, 3):
         end = rows[str(array(public["test_times"])[number, lookback - 1])]
-        own = np.ascontiguousarray(shown[end - window + 1 : end + 1, places])
-        correlation, _ = rolling_graphs(own, np.array([window - 1]), window)
+        before = np.ascontiguousarray(shown[end - window + 1 : end + 1, places])
+        correlation, _ = rolling_graphs(before, np.array([window - 1]), window)
         np.testing.assert_array_equal(array(public["test_correlation"])[number], correlation[0])
 
 
 def test_windows_of_an_instance_lie_in_rows_that_follow_one_another(make: Callable[..., Task]) -> None:
     """Where training windows leave rows out between them, no window reaches over such a gap."""
-    data = training_data(make(columns={"a": walk(1, 4000), "b": walk(2, 4000)}, train_stride="40"))
+    data = own(make, {"a": walk(1, 4000), "b": walk(2, 4000)}, train_stride="40")
     for split in SPLITS:
         instance = instance_of(data, split, 0)
         for part in ("train", "test"):
@@ -369,7 +376,7 @@ def test_an_instance_is_scaled_by_its_own_training_rows(make: Callable[..., Task
     """By the task's mean, one could tell whether later values are larger than those that an instance shows."""
     columns = {"a": 100.0 * 1.002 ** np.arange(1500) * walk(1, 1500) / 100.0, "b": walk(2, 1500)}
     edits = {"value_semantics": '"price_level"', "scaling": '"mean"', "high": "50.0", "low": "0.0"}
-    data = training_data(make(columns=columns, **edits))
+    data = own(make, columns, **edits)
     base = made(data.task).facts["scaling"]
     for index in range(4):
         instance = instance_of(data, "train", index)
@@ -380,6 +387,6 @@ def test_an_instance_is_scaled_by_its_own_training_rows(make: Callable[..., Task
 
 
 def test_too_little_training_data_is_said(make: Callable[..., Task]) -> None:
-    data = training_data(make(columns={"a": walk(1, 80), "b": walk(2, 80)}, embargo="5", lookback="5"))
+    data = own(make, {"a": walk(1, 110), "b": walk(2, 110)}, embargo="5", lookback="5")
     with pytest.raises(UsageError, match=r"training data has .* but an instance of the task needs"):
         instance_of(data, "train", 0)
