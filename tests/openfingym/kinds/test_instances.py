@@ -387,6 +387,14 @@ def test_an_instance_is_scaled_by_its_own_training_rows(make: Callable[..., Task
 
 
 def test_too_little_training_data_is_said(make: Callable[..., Task]) -> None:
-    data = own(make, {"a": walk(1, 110), "b": walk(2, 110)}, embargo="5", lookback="5")
+    data = own(
+        make,
+        {"a": walk(1, 130), "b": walk(2, 130)},
+        embargo="14",
+        lookback="5",
+        train="0.5",
+        public="0.25",
+        private="0.25",
+    )
     with pytest.raises(UsageError, match=r"training data has .* but an instance of the task needs"):
         instance_of(data, "train", 0)
