@@ -70,6 +70,7 @@ class Launcher:
 
     Attributes:
         packages: the built packages it serves, in the order given.
+        instances: the instances that its rollouts are on.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Launcher:
         self._runner: ConversationRunner | None = None
         self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
-        self._instances = Instances()
+        self.instances = Instances()
         # Rollouts in several threads share a launcher, and make its parts when first needed.
         self._lock = threading.Lock()
 
@@ -166,7 +167,7 @@ class Launcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._stack, self._instances:
+        with self._stack, self.instances:
             self._runners.close()  # before the gates of its conversations
             for backend in self._backends.values():
                 backend.tidy()
@@ -259,7 +260,7 @@ class Launcher:
     ) -> contextlib.AbstractContextManager[BuiltPackage]:
         """What a rollout of a split is on: the package itself, or one of its instances."""
         place = place_of(split, instance)
-        return contextlib.nullcontext(package) if place is None else self._instances.hold(package, *place)
+        return contextlib.nullcontext(package) if place is None else self.instances.hold(package, *place)
 
     def _run(
         self,
