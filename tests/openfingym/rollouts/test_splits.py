@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import openfingym
+from openfingym.adversarial.marks import skill_of
 from openfingym.agents import Agent, resolve
 from openfingym.cli import cli
 from openfingym.errors import ReceiptError, UsageError
@@ -73,6 +74,8 @@ def test_a_result_says_what_it_is_of(trained: RolloutResult, treasury: BuiltPack
     assert (config["split"], config["instance"], config["task_digest"]) == ("train", 3, trained.task_digest)
     assert read_run(trained.path) == trained
     assert check_run(trained.path).verified["split"] == "train"
+    assert "train instance 3: no score" in trained._repr_html_()
+    assert skill_of(trained) is None
 
 
 def test_results_of_before_are_of_the_test(copied: Path) -> None:
