@@ -136,7 +136,12 @@ def _made_of(value: object) -> object:
         raise UsageError(
             f"{kind.__name__} must be a dataclass of plain values, so that a run knows which rollouts it has finished"
         )
-    parts = {item.name: _made_of(getattr(value, item.name)) for item in fields(value)}
+    parts = {
+        item.name: _made_of(getattr(value, item.name))
+        for item in fields(value)
+        # As of an agent: rollouts of before keep their names.
+        if not (item.metadata.get("added_later") and getattr(value, item.name) == item.default)
+    }
     own = {} if kind.__module__.startswith("openfingym.") else {"source": _source(kind)}
     return {"class": f"{kind.__module__}.{kind.__qualname__}", **parts, **own}
 
