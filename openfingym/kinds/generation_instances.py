@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.kinds.instances import Instance, below, between, origin, some_of, too_little
+from openfingym.kinds.instances import Instance, below, between, first_reserved, origin, some_of, too_little
 from openfingym.kinds.material import Array, Material
 from openfingym.kinds.real_forms import split_of
 from openfingym.kinds.stretches import placed, public_part, public_share
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from openfingym.kinds.instances import InstanceSplit, TrainingData
 
 AXES = ("window", "row", "channel")
-LADDER = ((60, 2), (48, 2), (48, 4), (36, 8), (32, 12))
+LADDER = ((60, 2), (48, 2), (48, 4), (48, 8), (40, 12))
 """Fewest hidden windows, and which part of the task's horizon a window has at least; the first that fits the data."""
 FEWEST_COMPARED = 20
-"""Windows of the public fold, and of training, from which copies are told at least."""
+"""Windows of each part at least: fewer do not tell copies, or the windows of two laws apart."""
 FEWEST_ROWS = 5
 """Rows that are generated at least, where the task's windows have so many."""
 MOST_HIDDEN = 240
@@ -36,12 +36,12 @@ MOST_FUTURES = 32
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Rows of the windows of an instance, in rows of the task's data."""
+    """How long the windows of an instance are and where they lie, as a number of the task's training windows."""
 
     lookback: int
     horizon: int
     apart: int
-    """Rows from a hidden window to the next."""
+    """From a hidden window to the next one that shares no row with it."""
     embargo: int
     n_public: int
     n_private: int
@@ -55,25 +55,20 @@ def generation_instance(
     Of a panel, hidden windows share no row with each other or with training. The paths of a process are independent.
     """
     inputs, targets = data.read("train_inputs"), data.read("train_targets")
-    table = split_of(data.task)
-    stride = 1 if table is None else table.train_stride
-    rows = len(targets) if table is None else (len(targets) - 1) * stride + contract.lookback + contract.horizon
-    sizes = _sizes(data, contract, rows, generator)
+    count = len(targets)
+    sizes = _sizes(data, contract, count, generator)
     hidden = sizes.n_public * sizes.apart, sizes.n_private * sizes.apart
-    most = (min(sum(hidden), rows // 4), rows)
-    stretch = placed(data.task, rows, hidden, most, split, generator, embargo=sizes.embargo)
-    places, channels = some_of(generator, [str(name) for name in data.facts["channels"]], 2)
-    width, whole = len(channels), 1 if table is None else sizes.lookback + sizes.horizon
-    train = np.arange(-(-stretch.train.start // stride), (stretch.train.stop - whole) // stride + 1)
-    limit = max(min(MOST_TRAIN, MOST_NUMBERS // ((sizes.lookback + sizes.horizon) * width)), 1)
-    train = train[:: -(-len(train) // limit)]
-    if len(train) < FEWEST_COMPARED:
-        raise too_little(data.task, f"{len(targets)} training windows", f"{FEWEST_COMPARED} to learn from")
-    step = sizes.apart // stride
-    starts = [-(-part.start // stride) for part in (stretch.public, stretch.private)]
-    test = np.concatenate(
-        [first + step * np.arange(n) for first, n in zip(starts, (sizes.n_public, sizes.n_private), strict=True)]
+    most = (min(sum(hidden), count // 4), count)
+    stretch = placed(
+        data.task, count, hidden, most, split, generator, embargo=sizes.embargo, reserved=_reserved(data, count)
     )
+    places, channels = some_of(generator, [str(name) for name in data.facts["channels"]], 2)
+    limit = max(min(MOST_TRAIN, MOST_NUMBERS // ((sizes.lookback + sizes.horizon) * len(channels))), FEWEST_COMPARED)
+    train = np.arange(stretch.train.start, stretch.train.stop - sizes.apart + 1)
+    train = train[:: max(-(-len(train) // limit), 1)]
+    if len(train) < FEWEST_COMPARED:
+        raise too_little(data.task, f"{count} training windows", f"{FEWEST_COMPARED} to learn from")
+    test = np.concatenate([np.arange(part.start, part.stop, sizes.apart) for part in (stretch.public, stretch.private)])
     arrays = {
         name: np.concatenate([inputs[chosen], targets[chosen]], axis=1)[:, : sizes.lookback + sizes.horizon, places]
         for name, chosen in (("train", train), ("test", test))
@@ -88,27 +83,28 @@ def generation_instance(
     return Instance(material, keys)
 
 
-def _sizes(data: TrainingData, contract: GenerationContract, rows: int, generator: np.random.Generator) -> _Sizes:
+def _reserved(data: TrainingData, count: int) -> int:
+    """The first reserved window. Of a panel it is the last third, since hidden windows that share no row are few."""
+    return first_reserved(count) if split_of(data.task) is None else count - count // 3
+
+
+def _sizes(data: TrainingData, contract: GenerationContract, count: int, generator: np.random.Generator) -> _Sizes:
     """How long windows are, how far apart, and how many are hidden; the same for both splits.
 
     Raises:
         UsageError: there are too few.
     """
-    from openfingym.kinds.instances import first_reserved
-
     table = split_of(data.task)
-    space = rows - first_reserved(rows)
+    space = count - _reserved(data, count)
     lookback = between(generator, -(-contract.lookback // 2), contract.lookback)
 
     def apart(horizon: int) -> int:
-        """Whole strides, and of a window that is divided by the row before it, that row as well."""
-        if table is None:
-            return 1
-        length = lookback + horizon + (table.scaling == "start")
-        return -(-length // table.train_stride) * table.train_stride
+        """Of a window that is divided by the row before it, that row as well."""
+        return 1 if table is None else -(-(lookback + horizon + (table.scaling == "start")) // table.train_stride)
 
     def embargo(horizon: int) -> int:
-        return 0 if table is None else max(-(-table.embargo * horizon // contract.horizon), horizon)
+        """The task's, as much shorter as the horizon."""
+        return 0 if table is None else -(-table.embargo * horizon // (contract.horizon * table.train_stride))
 
     for fewest, part in LADDER:
         shortest = min(max(-(-contract.horizon // part), FEWEST_ROWS), contract.horizon)
@@ -117,10 +113,10 @@ def _sizes(data: TrainingData, contract: GenerationContract, rows: int, generato
             continue
         horizon = horizons[below(generator, len(horizons))]
         most = min((space - embargo(horizon)) // apart(horizon), MOST_HIDDEN)
-        count = between(generator, max(fewest, most // 2), most)
-        n_public = max(public_part(count, 1 / 3 if table is None else public_share(table)), FEWEST_COMPARED)
-        return _Sizes(lookback, horizon, apart(horizon), embargo(horizon), n_public, count - n_public)
-    raise too_little(data.task, f"{rows} rows", f"{LADDER[-1][0]} hidden windows in a fifth of them")
+        asked = between(generator, max(fewest, most // 2), most)
+        n_public = max(public_part(asked, 1 / 3 if table is None else public_share(table)), FEWEST_COMPARED)
+        return _Sizes(lookback, horizon, apart(horizon), embargo(horizon), n_public, asked - n_public)
+    raise too_little(data.task, f"{count} training windows", f"{LADDER[-1][0]} hidden windows in a third of them")
 
 
 def _material(

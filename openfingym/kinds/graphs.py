@@ -134,12 +134,15 @@ class GraphsKind(ScoresKind):
         return replace(source, items=replace(source.items, labels=labels))
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """Some of the graphs with known labels; see :mod:`openfingym.kinds.label_instances`."""
-        from openfingym.kinds.label_instances import graphs_instance
+        """Graphs drawn anew, or of an author's own some with known labels; see
+        :mod:`openfingym.kinds.label_instances`.
+        """
+        from openfingym.kinds.label_instances import drawn_graphs_instance, graphs_instance
 
         contract = data.task.spec.contract
         assert isinstance(contract, LabelsContract)
-        return graphs_instance(data, contract, split, generator)
+        make = drawn_graphs_instance if self.renewable(data.task) else graphs_instance
+        return make(data, contract, split, generator)
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator

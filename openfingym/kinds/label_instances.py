@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.graphs.split import LabelSplit
-from openfingym.kinds.instances import Instance, between, first_reserved, fixed_order, order_of, origin, too_little
+from openfingym.kinds.instances import (
+    Instance,
+    below,
+    between,
+    first_reserved,
+    fixed_order,
+    fresh_seed,
+    order_of,
+    origin,
+    too_little,
+)
 from openfingym.kinds.scores import Divided, LabelsContract, divided_material
 
 if TYPE_CHECKING:
@@ -24,6 +34,8 @@ if TYPE_CHECKING:
 
 FEWEST = (2, 1, 3)
 """Items of a class that the training, the public and the private part of an instance have at least."""
+DRAWN_GRAPHS = (50, 90)
+"""Graphs of each class that are drawn for an instance, at least and at most."""
 MOST = 4000
 """Items of an instance at most."""
 
@@ -32,18 +44,19 @@ def nodes_instance(
     data: TrainingData, contract: LabelsContract, split: InstanceSplit, generator: np.random.Generator
 ) -> Instance:
     """An instance of a nodes task; see :meth:`openfingym.kinds.kind.Kind.instance`."""
-    from openfingym.data.graphs import Graph, graph_arrays
+    from openfingym.data.graphs import Graph, graph_arrays, undirected
     from openfingym.data.graphs.features import take_rows
 
     nodes, labels = np.asarray(data.read("train_nodes")), np.asarray(data.read("train_labels"))
     parts = _parts(data, contract, labels, split, generator)
-    chosen = np.sort(np.concatenate(parts))
+    chosen = np.concatenate(parts)
+    # By their numbers in the task, a policy could tell nodes again from one instance to the next.
+    chosen = chosen[order_of(generator, len(chosen))]
     features = _features(data)
-    # Numbers keep their order, so that edges stay sorted.
     number = np.full(features.shape[0], -1, dtype=np.int64)
     number[nodes[chosen]] = np.arange(len(chosen))
     edges = number[np.asarray(data.read("graph_edges"))]
-    edges = np.ascontiguousarray(edges[:, (edges >= 0).all(axis=0)])
+    edges = undirected(edges[:, (edges >= 0).all(axis=0)], len(chosen))
     if not edges.shape[1]:
         raise too_little(data.task, "no edge between nodes with a known label", "one edge at least")
     graph = Graph(edges, take_rows(features, nodes[chosen]), labels[chosen].astype(np.int8))
@@ -63,12 +76,13 @@ def graphs_instance(
     data: TrainingData, contract: LabelsContract, split: InstanceSplit, generator: np.random.Generator
 ) -> Instance:
     """An instance of a graphs task; see :meth:`openfingym.kinds.kind.Kind.instance`."""
-    from openfingym.data.graphs import GraphSet, graph_set_arrays
+    from openfingym.data.graphs import GraphSet, graph_set_arrays, undirected
     from openfingym.data.graphs.features import take_rows
 
     graphs, labels = np.asarray(data.read("train_graphs")), np.asarray(data.read("train_labels"))
     parts = _parts(data, contract, labels, split, generator)
-    chosen = np.sort(np.concatenate(parts))
+    chosen = np.concatenate(parts)
+    chosen = chosen[order_of(generator, len(chosen))]
     bounds, features = np.asarray(data.read("graph_offsets")), _features(data)
     sizes = np.diff(bounds)[graphs[chosen]]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
@@ -76,7 +90,7 @@ def graphs_instance(
     number = np.full(int(bounds[-1]), -1, dtype=np.int64)
     number[nodes] = np.arange(len(nodes))
     edges = number[np.asarray(data.read("graph_edges"))]
-    edges = np.ascontiguousarray(edges[:, (edges >= 0).all(axis=0)])
+    edges = undirected(edges[:, (edges >= 0).all(axis=0)], len(nodes))
     items = GraphSet(edges, offsets, take_rows(features, nodes), labels[chosen].astype(np.int8))
     return Instance(
         divided_material(
@@ -86,6 +100,29 @@ def graphs_instance(
             item="graph",
             recipe=origin(data, "some of the graphs with known labels"),
             counts={"n_graphs": len(chosen)},
+        )
+    )
+
+
+def drawn_graphs_instance(
+    data: TrainingData, contract: LabelsContract, split: InstanceSplit, generator: np.random.Generator
+) -> Instance:
+    """An instance of a graphs task on the bundled set, of which all graphs are drawn anew, with seeds that differ
+    between the splits.
+    """
+    from openfingym.data.graphs import ba_2motifs, graph_set_arrays, stratified_split
+
+    items = ba_2motifs(fresh_seed(split, generator), 2 * between(generator, *DRAWN_GRAPHS))
+    # The set's own order is random.
+    parts = stratified_split(items.labels, below(generator, 1 << 32), contract.train, contract.public)
+    return Instance(
+        divided_material(
+            contract,
+            Divided(items, data.info, parts),
+            graph_set_arrays(items),
+            item="graph",
+            recipe=origin(data, "graphs drawn anew"),
+            counts={"n_graphs": len(items.labels)},
         )
     )
 
@@ -144,4 +181,4 @@ def _parts(
 
 def _split(parts: tuple[NDArray[np.int64], ...], chosen: NDArray[np.int64]) -> LabelSplit:
     """The parts, by places among the chosen items."""
-    return LabelSplit(*(np.searchsorted(chosen, part).astype(np.int64) for part in parts))
+    return LabelSplit(*(np.flatnonzero(np.isin(chosen, part)).astype(np.int64) for part in parts))

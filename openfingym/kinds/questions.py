@@ -143,12 +143,11 @@ class QuestionsKind(Kind):
         )
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """Earlier questions to learn from, and later ones of training to answer, whose outcomes are known; see
-        :mod:`openfingym.kinds.row_instances`.
-        """
+        """Other questions, drawn anew; see :mod:`openfingym.kinds.row_instances`."""
         from openfingym.kinds.row_instances import questions_instance
 
-        return questions_instance(data, questions_contract(data.task.spec.contract), split, generator)
+        contract = questions_contract(data.task.spec.contract)
+        return questions_instance(data, contract, _name_of(data.task), split, generator)
 
     def scramble(self, task: Task, source: QuestionRows, generator: np.random.Generator) -> QuestionRows:
         """The same questions, with every hidden outcome replaced by one of another question of training."""

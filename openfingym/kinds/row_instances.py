@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.kinds.instances import Instance, between, origin, some_of, too_little
+from openfingym.kinds.instances import Instance, between, fresh_seed, origin, some_of, too_little
 from openfingym.kinds.material import Array, Material
 from openfingym.kinds.stretches import placed, public_part, public_share, room
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from openfingym.kinds.instances import InstanceSplit, TrainingData
     from openfingym.kinds.questions_contract import QuestionsContract
     from openfingym.kinds.stretches import Stretch
@@ -22,8 +20,10 @@ FEWEST_SERIES = 20
 """Series of an instance at least, of which a metric forms portfolios."""
 MOST_ROWS = 2400
 """Training rows of an instance at most."""
-MOST_QUESTIONS = 160
-"""Hidden questions of an instance at most."""
+HIDDEN_QUESTIONS = (80, 200)
+"""Questions to answer, at least and at most."""
+TRAINING_QUESTIONS = (900, 1200)
+"""Questions to learn from: few of them would make quantiles so coarse that a shift of the baseline was better."""
 
 
 def rows_instance(
@@ -100,30 +100,47 @@ def rows_instance(
 
 
 def questions_instance(
-    data: TrainingData, contract: QuestionsContract, split: InstanceSplit, generator: np.random.Generator
+    data: TrainingData, contract: QuestionsContract, name: str, split: InstanceSplit, generator: np.random.Generator
 ) -> Instance:
-    """An instance of a questions task: earlier training questions with their outcomes, and later ones to answer.
+    """An instance of a questions task: earlier questions with their outcomes, and later ones to answer, all of them
+    drawn anew from the simulator of the task's set, with seeds that differ between the splits.
 
-    Raises:
-        UsageError: there are too few.
+    Among the few questions of a package there are always some that are answered well by chance.
+
+    Args:
+        data: what the task gives to train on.
+        contract: its contract.
+        name: of the set of questions.
+        split: what the instance is for.
+        generator: decides what is in it.
     """
-    count = len(data.read("train_targets"))
-    stretch, hidden = _in_time(data, count, (60, 10), (40, MOST_QUESTIONS), split, generator)
-    first = stretch.train.start
+    from openfingym.data.processes.draws import Branch
+    from openfingym.data.questions import ROWS, simulated_questions
+
+    source = simulated_questions(name, Branch(fresh_seed(split, generator), ROWS))
+    table = data.task.spec.rows
+    asked = between(generator, *HIDDEN_QUESTIONS)
+    n_public = public_part(asked, public_share(table))
+    first = between(generator, *TRAINING_QUESTIONS) + table.embargo
+    second = first + n_public + table.embargo
     rows = {
-        "train": np.arange(first, stretch.train.stop),
-        "test": np.concatenate([np.arange(part.start, part.stop) for part in (stretch.public, stretch.private)]),
+        "train": np.arange(first - table.embargo),
+        "test": np.r_[first : first + n_public, second : second + asked - n_public],
     }
     public: dict[str, Array] = {}
     axes: dict[str, tuple[str, ...]] = {}
-    known = {"inputs": ("question", "feature"), "times": ("question", "moment"), "texts": ("question",)}
+    texts = np.array(source.texts)
+    known = {
+        "inputs": (source.features, ("question", "feature")),
+        "times": (source.times, ("question", "moment")),
+        "texts": (texts, ("question",)),
+    }
     for part, chosen in rows.items():
-        for name, meaning in known.items():
-            public[f"{part}_{name}"], axes[f"{part}_{name}"] = np.asarray(data.read(f"train_{name}"))[chosen], meaning
+        for about, (values, meaning) in known.items():
+            public[f"{part}_{about}"], axes[f"{part}_{about}"] = values[chosen], meaning
         public[f"{part}_series"], axes[f"{part}_series"] = np.arange(len(chosen)), ("question",)
-    targets: NDArray[np.float64] = np.asarray(data.read("train_targets"), dtype=np.float64)
-    public["train_targets"], axes["train_targets"] = targets[rows["train"]], ("question",)
-    numbers, asked = contract.numbers, len(rows["test"])
+    public["train_targets"], axes["train_targets"] = source.targets[rows["train"]], ("question",)
+    numbers = contract.numbers
     same = ("lookback", "horizon", "channels", "form", "levels", "coverage", "market_implied", "moments")
     return Instance(
         Material(
@@ -131,18 +148,18 @@ def questions_instance(
             dataset_digest=data.digest,
             public=public,
             axes=axes,
-            hidden={"targets": targets[rows["test"]]},
+            hidden={"targets": source.targets[rows["test"]]},
             n_train=len(rows["train"]),
-            n_public=hidden[0],
-            n_private=hidden[1],
+            n_public=n_public,
+            n_private=asked - n_public,
             shape=(asked, len(numbers)) if len(numbers) > 1 else (asked,),
             submission_axes=("question", "number") if len(numbers) > 1 else ("question",),
             labels=numbers,
             recipe=(
-                *origin(data, f"questions {first} to {stretch.private.stop - 1} of its training questions"),
-                f"{data.task.spec.rows.embargo} questions dropped between; {hidden[0]} public, {hidden[1]} private",
+                *origin(data, "questions drawn anew"),
+                f"{table.embargo} questions dropped between; {n_public} public, {asked - n_public} private",
             ),
-            facts={**{name: data.facts[name] for name in same}, "n_public": hidden[0]},
+            facts={**{fact: data.facts[fact] for fact in same}, "n_public": n_public},
         )
     )
 

@@ -72,6 +72,7 @@ def placed(
     generator: np.random.Generator,
     *,
     embargo: int,
+    reserved: int | None = None,
 ) -> Stretch:
     """A place for an instance among the training rows.
 
@@ -83,12 +84,13 @@ def placed(
         split: what the instance is for.
         generator: decides where.
         embargo: rows dropped before each fold.
+        reserved: the first row that is reserved; None for that of :func:`first_reserved`.
 
     Raises:
         UsageError: there are too few rows.
     """
     public, private = hidden
-    whole, reserved = public + embargo + private, first_reserved(rows)
+    whole, reserved = public + embargo + private, first_reserved(rows) if reserved is None else reserved
     first = train[0] + embargo + whole
     low, high = (first, reserved) if split == "train" else (max(first, reserved + whole), rows)
     if low > high:
