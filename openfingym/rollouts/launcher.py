@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Self
 from openfingym import catalog
 from openfingym.agents import Agent, require_model, suited, with_sampling
 from openfingym.errors import UsageError, VerifierError
+from openfingym.instances import Instances, place_of
 from openfingym.kinds import is_live
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.view import seen_with
 from openfingym.questions.question import REAL_CLOCK
-from openfingym.results import RolloutResult, write_run
+from openfingym.results import RolloutResult, SplitName, write_run
 from openfingym.rollouts.acting import ActingParts, act
 from openfingym.rollouts.bounds import lifetime_s, limits_of
 from openfingym.rollouts.run_files import Evidence, evidence_of, files_of
@@ -72,6 +73,7 @@ class Launcher:
 
     Attributes:
         packages: the built packages it serves, in the order given.
+        instances: the instances that its rollouts are on.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class Launcher:
         self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
         self._opened: weakref.WeakSet[OpenRollout] = weakref.WeakSet()
+        self.instances = Instances()
         # Rollouts in several threads share a launcher, and make its parts when first needed.
         self._lock = threading.Lock()
 
@@ -168,7 +171,7 @@ class Launcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._stack:
+        with self._stack, self.instances:
             with self._lock:
                 opened = list(self._opened)
             for rollout in opened:
@@ -206,6 +209,8 @@ class Launcher:
         fresh: bool = False,
         session: SessionOrder | None = None,
         questions: QuestionsOrder | None = None,
+        split: SplitName = "test",
+        instance: int | None = None,
         ended: Callable[[Outcome], None] | None = None,
         opened: Callable[[Conversation], None] | None = None,
     ) -> RolloutResult:
@@ -230,6 +235,9 @@ class Launcher:
             questions: the questions that it is to be asked, of a task about what has not happened yet; without them it
                 is asked the package's own. With a simulated clock they are resolved before this returns, with the real
                 one the result is ``deferred``.
+            split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances, which are cut
+                from its training data, and whose results are no scores.
+            instance: which instance of the split, from 0.
             ended: told how the program of an agent that is one ended, and what it printed, before it is scored.
             opened: told the conversation of an agent that talks, before it begins, in the thread of its event loop; it
                 may be read from any.
@@ -241,10 +249,12 @@ class Launcher:
             BackendUnavailableError: no backend can run the program here.
             StoreError: the run could not be written.
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
-                another tape.
+                another tape; or the task has no such instance.
         """
-        agent = suited(agent, package.task)
-        with self._model_setup(package, agent, model, allowance, prices) as setup:
+        with contextlib.ExitStack() as held:
+            package = held.enter_context(self._seen(package, split, instance))
+            agent = suited(agent, package.task)
+            setup = held.enter_context(self._model_setup(package, agent, model, allowance, prices))
             return self._run(
                 package,
                 agent,
@@ -255,8 +265,17 @@ class Launcher:
                 fresh=fresh,
                 session=session,
                 questions=questions,
+                split=split,
+                instance=instance,
                 ended=ended,
             )
+
+    def _seen(
+        self, package: BuiltPackage, split: SplitName, instance: int | None
+    ) -> contextlib.AbstractContextManager[BuiltPackage]:
+        """What a rollout of a split is on: the package itself, or one of its instances."""
+        place = place_of(split, instance)
+        return contextlib.nullcontext(package) if place is None else self.instances.hold(package, *place)
 
     def _run(
         self,
@@ -270,9 +289,11 @@ class Launcher:
         fresh: bool,
         session: SessionOrder | None,
         questions: QuestionsOrder | None,
+        split: SplitName,
+        instance: int | None,
         ended: Callable[[Outcome], None] | None,
     ) -> RolloutResult:
-        """Run a rollout whose model is open; see :meth:`run`."""
+        """Run a rollout whose model is open, on the package that its agent sees; see :meth:`run`."""
         backend = self._backend(agent)
         name = backend.name if backend else "host"
         line, cancel = self._line(package), cancel or threading.Event()
@@ -292,6 +313,8 @@ class Launcher:
             fresh=fresh,
             session=None if session is None else session.to_dict(),
             questions=None if questions is None else questions.to_dict(),
+            split=split,
+            instance=instance,
         )
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
@@ -307,6 +330,8 @@ class Launcher:
             model=setup.model.name if setup and setup.model else None,
             budget=ticket.budget,
             tape=ticket.tape,
+            split=split,
+            instance=instance,
             started_at=started.isoformat(timespec="milliseconds"),
         )
         contact = Contact()
@@ -354,6 +379,8 @@ class Launcher:
         seed: int = 0,
         out: Path | None = None,
         fresh: bool = False,
+        split: SplitName = "test",
+        instance: int | None = None,
     ) -> OpenRollout:
         """Begin one rollout whose model's answers come from the caller; the rest is as :meth:`run` has it.
 
@@ -368,9 +395,11 @@ class Launcher:
             seed: seed that programs are given.
             out: folder below which the run is kept; None keeps nothing.
             fresh: whether the rollout gets hidden data of its own, where the task can have any.
+            split: ``test`` for the task as it is, else one of its instances; see :meth:`run`.
+            instance: which instance of the split, from 0.
 
         Raises:
-            UsageError: the agent asks no model, or is not for this task.
+            UsageError: the agent asks no model, or is not for this task; or there is no such instance.
         """
         from openfingym.rollouts.opened import OpenRollout
 
@@ -378,8 +407,9 @@ class Launcher:
         require_model(agent, given=True)
         if append_only:
             agent = with_sampling(agent, append_only=True)
-        session = default_session(package)
+        session = default_session(package) if place_of(split, instance) is None else None
         run = partial(self.run, package, agent, allowance=allowance, seed=seed, out=out, fresh=fresh, session=session)
+        run = partial(run, split=split, instance=instance)
         rollout = OpenRollout(run, name, append_only=append_only)
         with self._lock:
             self._opened.add(rollout)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from openfingym import catalog, store
 from openfingym.agents import Agent, resolve, suited
 from openfingym.packages.tapes import require_renewal
-from openfingym.results import RolloutResult
+from openfingym.results import RolloutResult, SplitName
 from openfingym.rollouts.launcher import Launcher, default_session
 from openfingym.task import Task
 from openfingym.verifiers import VerifierAddress
@@ -37,6 +37,8 @@ def run(
     fresh: bool = False,
     session: SessionOrder | None = None,
     questions: QuestionsOrder | None = None,
+    split: SplitName = "test",
+    instance: int | None = None,
 ) -> RolloutResult:
     """Run one agent on one task and return its verified result.
 
@@ -57,6 +59,8 @@ def run(
         session: where the session of a live task is, and how long it lasts; None for the task's own duration on a
             simulated venue.
         questions: the questions to ask, of a task about what has not happened yet; None for the package's own.
+        split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances.
+        instance: which instance of the split, from 0.
 
     Raises:
         OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
@@ -82,6 +86,8 @@ def run(
             seed=seed,
             out=folder,
             fresh=fresh,
-            session=session or default_session(package),
+            session=session or (default_session(package) if split == "test" else None),
             questions=questions,
+            split=split,
+            instance=instance,
         )
