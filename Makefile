@@ -1,7 +1,7 @@
 # The two commands of the README, and the ones a contributor needs.
 #   make demo    set up, and run a baseline agent on the five tasks, with verified scores
 #   make test    set up, and pass the tests
-.PHONY: demo test lint format types pytest images bench clean
+.PHONY: demo test lint format types pytest trainers images bench clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -34,6 +34,10 @@ format: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+# Of trainers of models, each in an environment of its own, of a gigabyte or two: TRAINERS="trl verl" for some of them.
+trainers:
+	$(PYTHON) scripts/trainers.py $(TRAINERS)
+
 images: $(VENV)/.demo
 	scripts/docker-engine all
 
@@ -47,6 +51,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/receipts.py
 	$(BIN)/python benchmarks/workspace.py
 	$(BIN)/python benchmarks/turns.py
+	$(BIN)/python benchmarks/instances.py
 	$(BIN)/python benchmarks/rollouts.py
 
 clean:

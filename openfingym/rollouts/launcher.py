@@ -73,6 +73,7 @@ class Launcher:
 
     Attributes:
         packages: the built packages it serves, in the order given.
+        instances: the instances that its rollouts are on.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Launcher:
         self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
         self._opened: weakref.WeakSet[OpenRollout] = weakref.WeakSet()
-        self._instances = Instances()
+        self.instances = Instances()
         # Rollouts in several threads share a launcher, and make its parts when first needed.
         self._lock = threading.Lock()
 
@@ -170,7 +171,7 @@ class Launcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._stack, self._instances:
+        with self._stack, self.instances:
             with self._lock:
                 opened = list(self._opened)
             for rollout in opened:
@@ -250,30 +251,31 @@ class Launcher:
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
                 another tape; or the task has no such instance.
         """
-        with self._seen(package, split, instance) as seen:
-            agent = suited(agent, seen.task)
-            with self._model_setup(seen, agent, model, allowance, prices) as setup:
-                return self._run(
-                    seen,
-                    agent,
-                    None if setup is None else replace(setup, listener=listener, opened=opened),
-                    seed=seed,
-                    out=out,
-                    cancel=cancel,
-                    fresh=fresh,
-                    session=session,
-                    questions=questions,
-                    split=split,
-                    instance=instance,
-                    ended=ended,
-                )
+        with contextlib.ExitStack() as held:
+            package = held.enter_context(self._seen(package, split, instance))
+            agent = suited(agent, package.task)
+            setup = held.enter_context(self._model_setup(package, agent, model, allowance, prices))
+            return self._run(
+                package,
+                agent,
+                None if setup is None else replace(setup, listener=listener, opened=opened),
+                seed=seed,
+                out=out,
+                cancel=cancel,
+                fresh=fresh,
+                session=session,
+                questions=questions,
+                split=split,
+                instance=instance,
+                ended=ended,
+            )
 
     def _seen(
         self, package: BuiltPackage, split: SplitName, instance: int | None
     ) -> contextlib.AbstractContextManager[BuiltPackage]:
         """What a rollout of a split is on: the package itself, or one of its instances."""
         place = place_of(split, instance)
-        return contextlib.nullcontext(package) if place is None else self._instances.hold(package, *place)
+        return contextlib.nullcontext(package) if place is None else self.instances.hold(package, *place)
 
     def _run(
         self,
@@ -291,7 +293,7 @@ class Launcher:
         instance: int | None,
         ended: Callable[[Outcome], None] | None,
     ) -> RolloutResult:
-        """Run a rollout whose model is open; see :meth:`run`."""
+        """Run a rollout whose model is open, on the package that its agent sees; see :meth:`run`."""
         backend = self._backend(agent)
         name = backend.name if backend else "host"
         line, cancel = self._line(package), cancel or threading.Event()
@@ -393,11 +395,11 @@ class Launcher:
             seed: seed that programs are given.
             out: folder below which the run is kept; None keeps nothing.
             fresh: whether the rollout gets hidden data of its own, where the task can have any.
-            split: the task as it is, or one of its instances; see :meth:`run`.
-            instance: which instance of the split.
+            split: ``test`` for the task as it is, else one of its instances; see :meth:`run`.
+            instance: which instance of the split, from 0.
 
         Raises:
-            UsageError: the agent asks no model, or is not for this task.
+            UsageError: the agent asks no model, or is not for this task; or there is no such instance.
         """
         from openfingym.rollouts.opened import OpenRollout
 
@@ -405,19 +407,10 @@ class Launcher:
         require_model(agent, given=True)
         if append_only:
             agent = with_sampling(agent, append_only=True)
-        run = partial(
-            self.run,
-            package,
-            agent,
-            allowance=allowance,
-            seed=seed,
-            out=out,
-            fresh=fresh,
-            session=default_session(package) if split == "test" else None,
-            split=split,
-            instance=instance,
-        )
-        rollout = OpenRollout(run, name)
+        session = default_session(package) if place_of(split, instance) is None else None
+        run = partial(self.run, package, agent, allowance=allowance, seed=seed, out=out, fresh=fresh, session=session)
+        run = partial(run, split=split, instance=instance)
+        rollout = OpenRollout(run, name, append_only=append_only)
         with self._lock:
             self._opened.add(rollout)
         return rollout

@@ -36,8 +36,9 @@ class OpenRollout:
     One that is forgotten is ended when it is collected, and every one with its launcher.
     """
 
-    def __init__(self, run: Callable[..., RolloutResult], name: str) -> None:
+    def __init__(self, run: Callable[..., RolloutResult], name: str, *, append_only: bool) -> None:
         """Begin it; ``run`` is the launcher's, with everything but the model stated."""
+        self._append_only = append_only
         self._model = DrivenModel(name)
         self._cancel = threading.Event()
         self._conversations: list[Conversation] = []
@@ -61,9 +62,13 @@ class OpenRollout:
     @property
     def messages(self) -> list[Json]:
         """Everything that was said, as dicts in OpenAI's form; also after the end, with the last results."""
-        conversation = self.conversation
+        conversation, request = self.conversation, self._request
         said = [] if conversation is None else as_said(conversation.messages)
-        return [request_message(message, reasoning=True) for message in said]
+        found = [request_message(message, reasoning=True) for message in said]
+        # Tools that are called in the text are told in the system message, by whoever asks.
+        if self._append_only and request is not None:
+            found[: len(request.messages)] = request.messages
+        return found
 
     @property
     def over(self) -> bool:
@@ -76,7 +81,10 @@ class OpenRollout:
         Asking again before the answer gives the same request.
         """
         if self._request is None or not self._request.waiting:
-            self._request = await self._model.request()
+            found = await self._model.request()
+            if found is None:
+                return None
+            self._request = found
         return self._request
 
     def request_sync(self, timeout_s: float | None = None) -> DrivenRequest | None:
@@ -86,7 +94,10 @@ class OpenRollout:
             TimeoutError: there was none for so long.
         """
         if self._request is None or not self._request.waiting:
-            self._request = self._model.request_sync(timeout_s)
+            found = self._model.request_sync(timeout_s)
+            if found is None:
+                return None
+            self._request = found
         return self._request
 
     async def answer(self, answer: Answer) -> DrivenRequest | None:
@@ -150,8 +161,8 @@ class OpenRollout:
         self._model.close()
 
     def _asked(self) -> DrivenRequest:
-        if self._request is None:
-            raise UsageError("nothing was asked yet, or the rollout is over; wait for request() first")
+        if self._request is None or not self._request.waiting:
+            raise UsageError("nothing is asked, or the rollout is over; wait for request() first")
         return self._request
 
 

@@ -250,8 +250,8 @@ def test_a_brief_is_how_the_episode_begins(desk: Desk) -> None:
 def test_a_verifier_that_is_killed_is_replaced_and_its_rollouts_have_no_reward(desk: Desk) -> None:
     episode = desk.open_sync(TASK)
     for process in descendants(os.getpid()):
-        if "embedded_child" in Path(f"/proc/{process}/cmdline").read_text():
-            os.kill(process, signal.SIGKILL)
+        if any("embedded_child" in part for part in process.cmdline()):
+            process.kill()
     episode.call_sync("run_python", {"code": NAIVE})
     episode.finish_sync()
     assert episode.reward is None
