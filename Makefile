@@ -1,7 +1,7 @@
 # The two commands of the README, and the ones a contributor needs.
 #   make demo    set up, and run a baseline agent on the five tasks, with verified scores
 #   make test    set up, and pass the tests
-.PHONY: demo test lint format types pytest images bench clean
+.PHONY: demo test lint format types pytest trainers images bench clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -33,6 +33,10 @@ format: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+
+# Of trainers of models, each in an environment of its own, of a gigabyte or two: TRAINERS="trl verl" for some of them.
+trainers:
+	$(PYTHON) scripts/trainers.py $(TRAINERS)
 
 images: $(VENV)/.demo
 	scripts/docker-engine all
