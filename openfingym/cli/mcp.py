@@ -1,0 +1,1 @@
+"""``openfingym mcp``."""

@@ -1,0 +1,1 @@
+"""Training: rollouts that are played from outside, by any trainer."""
