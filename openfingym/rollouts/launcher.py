@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from openfingym.kinds.asking import QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
     from openfingym.models.meter import Allowance
+    from openfingym.models.model import LanguageModel
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
     from openfingym.verifiers.client import RolloutTicket, VerifierClient
@@ -186,9 +187,10 @@ class Launcher:
         package: BuiltPackage,
         agent: Agent,
         *,
-        model: ModelSpec | None = None,
+        model: ModelSpec | LanguageModel | None = None,
         allowance: Allowance | None = None,
         prices: PriceTable | None = None,
+        waits_s: float = 0.0,
         seed: int = 0,
         out: Path | None = None,
         cancel: threading.Event | None = None,
@@ -203,9 +205,10 @@ class Launcher:
         Args:
             package: one of the built packages in :attr:`packages`.
             agent: the agent that acts in the rollout.
-            model: the language model, for agents that ask one; None for others.
+            model: the language model, for agents that ask one: where it is, or itself; None for others.
             allowance: what such an agent may spend; where it states no turns or no time, the task's size does.
             prices: prices of models; by default the package's own table.
+            waits_s: seconds that the rollout may take beyond its own time, for a model that excuses its waiting.
             seed: seed that is given to the agent's program.
             out: folder below which the run is kept; None keeps nothing.
             cancel: ends the program early when set.
@@ -241,7 +244,7 @@ class Launcher:
         if backend is None and questions is not None:
             raise UsageError("the oracle does not know what has not happened yet; run it without --clock")
         started = datetime.now(UTC)
-        ttl_s = lifetime_s(package, setup.wall_s if setup else None)
+        ttl_s = lifetime_s(package, setup.wall_s if setup else None) + waits_s
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
         ticket = client.create_rollout(
             package.manifest.name,
@@ -273,7 +276,7 @@ class Launcher:
         try:
             own = {} if ticket.tape == "given" and questions is None else client.data(ticket.rollout_id)
             with seen_with(package, own) as seen, contact.acting.running():
-                acted = self._act(seen, agent, setup, backend, line, client, ticket, seed, cancel, contact)
+                acted = self._act(seen, agent, setup, backend, line, client, ticket, seed, cancel, contact, waits_s)
             if ended is not None and acted.outcome is not None:
                 ended(acted.outcome)
             if acted.played is not None and acted.played.failure is not None:
@@ -334,6 +337,7 @@ class Launcher:
         seed: int,
         cancel: threading.Event,
         contact: Contact,
+        waits_s: float,
     ) -> Acted:
         """Let the agent act; what it had to do with the verifier is noted also where that fails."""
         if backend is None:
@@ -363,7 +367,7 @@ class Launcher:
                 calls,
                 pool,
             )
-            played = play_rollout(resources, package, setup, ticket, seed=seed, cancel=cancel)
+            played = play_rollout(resources, package, setup, ticket, seed=seed, cancel=cancel, waits_s=waits_s)
             contact.failures, contact.told, contact.verifier_s = (
                 played.verifier_failures,
                 played.told,
@@ -394,7 +398,7 @@ class Launcher:
         self,
         package: BuiltPackage,
         agent: Agent,
-        model: ModelSpec | None,
+        model: ModelSpec | LanguageModel | None,
         allowance: Allowance | None,
         prices: PriceTable | None,
     ) -> ModelSetup | None:

@@ -131,7 +131,7 @@ class LocalRollouts:
                 f"the run is about build {spec.task_digest[:16]} of {spec.task!r}, which this machine has {found}; "
                 "install one version of OpenFinGym and of the task everywhere"
             )
-        with self._borrowed(cancel) as launcher:
+        with self.borrowed(cancel) as launcher:
             # Not before: a launcher that begins with this rollout is to start a workspace for it as well.
             with self._lock:
                 self._upcoming[_workspace_key(spec)] -= 1
@@ -168,7 +168,12 @@ class LocalRollouts:
         self.close()
 
     @contextlib.contextmanager
-    def _borrowed(self, cancel: threading.Event) -> Iterator[Launcher]:
+    def borrowed(self, cancel: threading.Event) -> Iterator[Launcher]:
+        """The launcher, for one rollout; ``cancel`` is set if its verifier dies meanwhile.
+
+        Raises:
+            OpenFinGymError: no verifier can be started.
+        """
         with self._lock:
             # A dead verifier takes what is running with it; who comes next gets a new one.
             if self._started is not None and not self._started.lives:

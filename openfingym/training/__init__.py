@@ -1,1 +1,40 @@
-"""Training: rollouts that are played from outside, by any trainer."""
+"""Training: rollouts that are played from outside, by any trainer.
+
+    from openfingym.training import Desk
+
+    desk = Desk(["treasury-forecast"], split="train")
+    episode = desk.open_sync("treasury-forecast", 0)
+    text = episode.call_sync("run_python", {"code": "import interface; ..."})
+    episode.finish_sync()
+    episode.reward                                # None for a failure of ours, and episode.failure says which
+
+No trainer is imported here; adapters to some are modules of their own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openfingym.lazy import names_of
+
+if TYPE_CHECKING:
+    from openfingym.training.desk import Desk
+    from openfingym.training.episode import Episode
+    from openfingym.training.groups import Played, Policy
+    from openfingym.training.rewards import REWARDS, Executed, TrainingReward, reward_of
+
+__all__ = ["REWARDS", "Desk", "Episode", "Executed", "Played", "Policy", "TrainingReward", "reward_of"]
+
+__getattr__, __dir__ = names_of(
+    __name__,
+    {
+        "REWARDS": "rewards",
+        "Desk": "desk",
+        "Episode": "episode",
+        "Executed": "rewards",
+        "Played": "groups",
+        "Policy": "groups",
+        "TrainingReward": "rewards",
+        "reward_of": "rewards",
+    },
+)

@@ -80,7 +80,7 @@ def find_model_setup(
     conversations: ConversationRunner,
     package: BuiltPackage,
     agent: ModelAgent,
-    spec: ModelSpec | None,
+    asked: ModelSpec | LanguageModel | None,
     allowance: Allowance | None,
     prices: PriceTable | None,
 ) -> ModelSetup:
@@ -91,8 +91,10 @@ def find_model_setup(
     """
     allowed = with_defaults(allowance, package)
     prices = prices or PriceTable.load()
-    model = None if spec is None else conversations.model(spec, prices, priced=allowed.cost_usd is not None)
-    return ModelSetup(agent, spec, model, allowed, prices)
+    if not isinstance(asked, ModelSpec):
+        return ModelSetup(agent, None, asked, allowed, prices)
+    model = conversations.model(asked, prices, priced=allowed.cost_usd is not None)
+    return ModelSetup(agent, asked, model, allowed, prices)
 
 
 def open_pool(conversations: ConversationRunner, backend: Backend, gates: GateKeeper, size: int) -> WorkspacePool:
@@ -124,8 +126,11 @@ def play_rollout(
     *,
     seed: int,
     cancel: threading.Event,
+    waits_s: float = 0.0,
 ) -> PlayedConversation:
     """Let an agent play one rollout; blocks until it is over.
+
+    ``waits_s`` is how long its workspace may last beyond the rollout's own time.
 
     Raises:
         UsageError: the agent cannot be run as it was asked for.
@@ -143,7 +148,7 @@ def play_rollout(
         ticket,
         seed=seed,
         limits=resources.limits,
-        wall_s=setup.wall_s,
+        wall_s=setup.wall_s + waits_s,
         max_body_bytes=resources.max_body_bytes,
         # Steps are taken by the tool or by programs: by both at once, they would get into each other's way.
         max_calls=resources.max_calls if symbols is None else 0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.ending import Ended
@@ -21,6 +21,24 @@ if TYPE_CHECKING:
     from openfingym_runtime.job import Backend, Limits, Outcome
 
 MAX_LOG_BYTES = 4 * 1024 * 1024
+_NOT_PYTHON = ("SyntaxError", "IndentationError", "TabError")
+
+
+@dataclass(frozen=True)
+class ProgramEnd:
+    """How a program ended."""
+
+    well: bool
+    """By itself, with status 0."""
+    compiled: bool
+    """Whether it was Python at all."""
+
+    @classmethod
+    def of(cls, ended_by: str, exit_code: int | None, output: str) -> ProgramEnd:
+        """From what is known of a run, and the last line that it printed."""
+        well = ended_by == "exit" and exit_code == 0
+        last = output.rstrip().rpartition("\n")[2]
+        return cls(well, well or not last.startswith(_NOT_PYTHON))
 
 
 class ProgramRunner:
@@ -31,6 +49,7 @@ class ProgramRunner:
         log: what programs printed, in order, as far as it is kept.
         execution_s: seconds that programs have run, in total.
         outcome: how the one program of :meth:`run_once` ended.
+        ends: how each program of the agent's ended, in order.
         our_time: entered while a workspace or program is being started, in which the rollout's time does not run.
     """
 
@@ -66,6 +85,7 @@ class ProgramRunner:
         self.log = bytearray()
         self.execution_s = 0.0
         self.outcome: Outcome | None = None
+        self.ends: list[ProgramEnd] = []
         self.our_time: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
         self._backend = backend
         self._package = package
@@ -123,6 +143,7 @@ class ProgramRunner:
         self.program = program
         execution = await workspace.run_python(program, timeout_s=self._limits.timeout_s)
         self.execution_s += execution.wall_s
+        self.ends.append(ProgramEnd.of(execution.ended_by, execution.exit_code, execution.output))
         status = f"status {execution.exit_code}" if execution.ended_by == "exit" else execution.ended_by
         self.write(f"{execution.output.rstrip()}\n[{status}, {execution.wall_s:.2f} s]\n".lstrip("\n"))
         self.require_alive(execution.ended_by)
@@ -165,7 +186,9 @@ class ProgramRunner:
                     self.outcome = await running.finished()
                 raise
         self.execution_s += self.outcome.wall_s
-        self.write(self.outcome.output.decode(errors="replace"))
+        output = self.outcome.output.decode(errors="replace")
+        self.ends.append(ProgramEnd.of(self.outcome.ended_by, self.outcome.exit_code, output))
+        self.write(output)
         return self.outcome
 
     def require_alive(self, ended_by: str) -> None:

@@ -122,6 +122,11 @@ class Conversation:
         first = self.turns[0] if self.turns else None
         return sha256_of_text(first.content) if first and first.role == "system" else None
 
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The conversation so far as a model is sent it; it grows, and nobody else may change it."""
+        return self._messages
+
     def instruct(self, text: str) -> None:
         """Give the system message, before anything else."""
         assert not self.turns, "the system message is the first"

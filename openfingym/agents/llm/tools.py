@@ -233,9 +233,13 @@ class Toolbox:
         return await self.run(str(arguments["code"]))
 
     async def _submit(self, arguments: Mapping[str, object]) -> ToolOutcome:
-        last = self.programs.program
-        found = await self.run(SUBMISSION.format(path=str(arguments["path"])))
-        self.programs.program = last
+        last, ends = self.programs.program, len(self.programs.ends)
+        try:
+            found = await self.run(SUBMISSION.format(path=str(arguments["path"])))
+        finally:
+            # This program is ours.
+            self.programs.program = last
+            del self.programs.ends[ends:]
         return found
 
     async def _read_file(self, arguments: Mapping[str, object]) -> ToolOutcome:
@@ -306,6 +310,8 @@ def _checked(call: ToolCall, tool: Tool) -> Mapping[str, object]:
             raise Malformed(
                 f"{tool.name} needs the argument {name!r}; found {', '.join(map(repr, arguments)) or 'none'}."
             )
+    # Who fills in a form writes null where an argument may be left out.
+    arguments = {name: value for name, value in arguments.items() if value is not None or name in required}
     for name, value in arguments.items():
         schema = tool.properties.get(name)
         kind, what = _KINDS.get(schema.get("type") if isinstance(schema, Mapping) else None, (object, "anything"))

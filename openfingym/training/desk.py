@@ -1,0 +1,327 @@
+"""Opening rollouts that are played from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import Coroutine, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
+
+from openfingym.agents import Agent, resolve
+from openfingym.errors import UsageError
+from openfingym.training import machinery as shared
+from openfingym.training.episode import Episode, settled
+from openfingym.training.rewards import TrainingReward, require_reward
+from openfingym.training.running import Running
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from openfingym.models.meter import Allowance
+    from openfingym.training.groups import Played, Policy, Wanted
+    from openfingym.training.machinery import Machinery
+    from openfingym.training.places import Place
+    from openfingym.verifiers import VerifierAddress
+
+T = TypeVar("T")
+Split = Literal["test", "train", "validation"]
+PATIENCE_S = 900.0
+"""Seconds to wait for a policy's answer before its rollout is given up."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Opens rollouts whose model is you: of some tasks, of one split, with one reward.
+
+    A specification: it can be pickled, compared and used in any process, and nothing is started before the first
+    :meth:`open`. What is started then is shared by equal desks of the process, and ends with the last of them, with the
+    process, or with a ``with`` block.
+    """
+
+    tasks: Sequence[str | Path]
+    """Names of tasks, or their folders."""
+    split: Split = "train"
+    """``test`` is each task as it is; ``train`` and ``validation`` consist of instances cut from its training data."""
+    reward: TrainingReward = "bounded"
+    """See :mod:`openfingym.training.rewards`."""
+    places: int = 8
+    """Episodes, and so sandboxes, that are open at once; :meth:`open` waits for a place, first come, first served."""
+    agent: str | Agent = "react"
+    """Whose prompts, tools and limits an episode has: ``react``, ``codeblock``, ``oneshot``, or an agent of your own
+    that asks a model."""
+    backend: str = "auto"
+    """How programs are isolated: ``auto``, ``docker``, ``sandbox`` or ``inline``."""
+    verifier: str | VerifierAddress | None = None
+    """Where a running verifier is; None for ``$OPENFINGYM_VERIFIER``, or one of its own."""
+    allowance: Allowance | None = None
+    """What a rollout may spend; by default what it may in an evaluation. Its time does not run while its policy is
+    waited for."""
+    deadline_s: float | None = None
+    """Seconds after which an episode is cut off wherever it is; None for no such limit."""
+    patience_s: float = PATIENCE_S
+    """Seconds that an answer of the policy is waited for; then the episode ends, as a failure that is not the
+    agent's."""
+    _machinery: Machinery | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        given: object = self.tasks
+        alone = isinstance(given, str | Path)
+        object.__setattr__(self, "tasks", (given,) if alone else tuple(self.tasks))
+        if not self.tasks:
+            raise UsageError("a desk has at least one task, found none")
+        if twice := sorted({str(task) for task in self.tasks if self.tasks.count(task) > 1}):
+            raise UsageError(f"{', '.join(twice)}: named more than once; name each task once")
+        if self.split not in get_args(Split):
+            raise UsageError(f"split is {self.split!r}; known: {', '.join(map(repr, get_args(Split)))}")
+        require_reward(self.reward)
+        if self.places < 1:
+            raise UsageError(f"places is {self.places}; expected at least 1")
+        for name in ("deadline_s", "patience_s"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UsageError(f"{name} is {value!r}; expected more than 0")
+        if not resolve(self.agent).asks_model:
+            raise UsageError(f"agent {resolve(self.agent).name!r} asks no model, so that nobody can answer for it")
+
+    # What was started belongs to this process.
+    def __getstate__(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in {**state, "_machinery": None}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its tasks, in order."""
+        from openfingym import catalog
+
+        return tuple(
+            task if isinstance(task, str) and os.sep not in task else catalog.load_task(task).name
+            for task in self.tasks
+        )
+
+    def __len__(self) -> int:
+        """Number of its instances, all tasks together."""
+        return len(self.names) * self._count()
+
+    def rows(self, n: int = 1000, *, start: int = 0) -> Iterator[dict[str, Any]]:
+        """Rows of a data set: ``task``, ``split``, ``index`` and ``seed`` of an episode to open; nothing is started.
+
+        Args:
+            n: how many, at most; tasks take turns, and then indices go up.
+            start: number of the first.
+        """
+        names = self.names
+        for number in range(start, min(start + n, len(names) * self._count())):
+            yield {"task": names[number % len(names)], "split": self.split, "index": number // len(names), "seed": 0}
+
+    def open(self, task: str, index: int = 0, *, seed: int = 0) -> Opening:
+        """Open an episode, as soon as there is a place: to be awaited, or entered by ``async with``, which finishes it.
+
+        Args:
+            task: name of one of the tasks.
+            index: which of its instances; 0 with ``split="test"``.
+            seed: seed that programs are given.
+
+        Returns:
+            The episode. Where it could not be begun for a reason of ours, it is over already and says why.
+
+        Raises:
+            UsageError: there is no such task or instance, or all places are taken by episodes that nobody uses.
+        """
+        self.require(task, index)
+        return Opening(self._open(task, index, seed))
+
+    def open_sync(self, task: str, index: int = 0, *, seed: int = 0) -> Episode:
+        """As :meth:`open`, for callers without an event loop."""
+        self.require(task, index)
+        machinery = self._taken()
+        place = machinery.places.ask()
+        try:
+            place.granted.result()
+        except BaseException:
+            machinery.places.give_back(place)
+            raise
+        running = self._begin(machinery, place, task, seed)
+        try:
+            running.driver.ready.result()
+        except BaseException:
+            running.cut("its caller was interrupted")
+            raise
+        return self._opened(running, task, index, seed)
+
+    async def group(self, wanted: Iterable[Wanted], policy: Policy, *, deadline_s: float | None = None) -> list[Played]:
+        """Play episodes at once with one policy, as the step of a trainer does.
+
+        Args:
+            wanted: task and index of each episode, and its seed where that is not 0.
+            policy: a function, or a coroutine function, of the messages so far and the tools, which returns the
+                assistant's next message or its text.
+            deadline_s: seconds after which what is not over is cut off. It has a reward if something was accepted by
+                then, else None.
+
+        Returns:
+            What came of each, in order. Whatever failed has the reward None and says why; it never holds up the others.
+
+        Raises:
+            UsageError: there is no such task or instance.
+        """
+        from openfingym.training.groups import play_group
+
+        return await play_group(self, wanted, policy, deadline_s)
+
+    def group_sync(self, wanted: Iterable[Wanted], policy: Policy, *, deadline_s: float | None = None) -> list[Played]:
+        """As :meth:`group`, for callers without an event loop."""
+        return _run(self.group(list(wanted), policy, deadline_s=deadline_s))
+
+    def require(self, task: str, index: int) -> None:
+        """Check that an episode can be opened.
+
+        Raises:
+            UsageError: there is no such task or instance.
+        """
+        if task not in self.names:
+            raise UsageError(f"{task!r} is no task of this desk; it has {', '.join(self.names)}")
+        if not 0 <= index < self._count():
+            raise UsageError(f"index is {index}; of split {self.split!r} there are 0 to {self._count() - 1}")
+
+    def close(self) -> None:
+        """End what it opened, and what was started for it and no other desk; it can be used again."""
+        finalizer = self.__dict__.get("_finalizer")
+        object.__setattr__(self, "_machinery", None)
+        if finalizer is not None and finalizer.detach() is not None:
+            shared.give_back(self._key(), os.getpid())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+    def _count(self) -> int:
+        return 1
+
+    def _key(self) -> shared.Key:
+        return tuple(self.tasks), self.backend, self.verifier, self.places
+
+    def _taken(self) -> Machinery:
+        machinery, owner = self._machinery, self.__dict__.get("_owner")
+        if machinery is None or owner != os.getpid():
+            machinery, pid, key = shared.take(self._key()), os.getpid(), self._key()
+            object.__setattr__(self, "_machinery", machinery)
+            self.__dict__["_owner"] = pid
+            order = partial(shared.give_back, key, pid)
+            finalizer = weakref.finalize(self, shared.later, order, pid)
+            finalizer.atexit = False
+            self.__dict__["_finalizer"] = finalizer
+        return machinery
+
+    async def _open(self, task: str, index: int, seed: int) -> Episode:
+        machinery = self._taken()
+        place = machinery.places.ask()
+        try:
+            await settled(place.granted)
+        except BaseException:
+            machinery.places.give_back(place)
+            raise
+        running = self._begin(machinery, place, task, seed)
+        try:
+            await settled(running.driver.ready)
+        except BaseException:
+            running.cut("its caller gave up")
+            raise
+        return self._opened(running, task, index, seed)
+
+    def _begin(self, machinery: Machinery, place: Place, task: str, seed: int) -> Running:
+        running = Running(
+            partial(machinery.borrowed, task),
+            resolve(self.agent),
+            seed=seed,
+            allowance=self.allowance,
+            patience_s=self.patience_s,
+            deadline_s=self.deadline_s,
+            closed=machinery.ended,
+        )
+        machinery.begin(place, running)
+        return running
+
+    def _opened(self, running: Running, task: str, index: int, seed: int) -> Episode:
+        if running.ending.done() and (error := running.ending.result().error) is not None:
+            raise error
+        episode = Episode(running, task=task, split=self.split, index=index, seed=seed, reward=self.reward)
+        order = partial(running.cut, "it was forgotten")
+        finalizer = weakref.finalize(episode, shared.later, order, os.getpid())
+        finalizer.atexit = False
+        return episode
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end, in this thread or, where an event loop runs in it, in another."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    found: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(asyncio.run(work))
+        except BaseException as error:  # raised again by who waits
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="openfingym-group", daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return found[0]
+
+
+class Opening(Coroutine[Any, Any, Episode]):
+    """An episode that is being opened: a coroutine, and a context manager that finishes it."""
+
+    def __init__(self, work: Coroutine[Any, Any, Episode]) -> None:
+        self._work = work
+        self._episode: Episode | None = None
+
+    def send(self, value: Any) -> Any:  # as of every coroutine
+        """See :class:`collections.abc.Coroutine`."""
+        return self._work.send(value)
+
+    def throw(self, *error: Any) -> Any:  # as of every coroutine
+        """See :class:`collections.abc.Coroutine`."""
+        return self._work.throw(*error)
+
+    def close(self) -> None:
+        """See :class:`collections.abc.Coroutine`."""
+        self._work.close()
+
+    def __await__(self) -> Generator[Any, Any, Episode]:
+        return self._work.__await__()
+
+    async def __aenter__(self) -> Episode:
+        self._episode = await self._work
+        return await self._episode.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._episode is not None
+        await self._episode.__aexit__(kind, error, trace)

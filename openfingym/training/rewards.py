@@ -1,0 +1,141 @@
+"""Rewards of a rollout that is over, for training: pure functions of its result.
+
+==============  ==================================================================================================
+``bounded``     in (-1, 1) for what is scored, 0 for the task's baseline; -1 for a failure of the agent
+``graded``      as ``bounded`` on three quarters of the scale, with credit below it for what was executed
+``relative``    -min(relative total, 99), and -100 for a failure of the agent
+``loss``        -min(total, 99), and -100 for a failure of the agent
+``grpo``        the paper's: -min(total, 5), and -6 for a failure of the agent
+==============  ==================================================================================================
+
+All are None for a failure of ours, and for what is not resolved.
+
+**The form of** ``bounded``. Let r be the relative total, in which the baseline is 1 and lower is better, and d = 1 - r
+the skill. Then::
+
+    bounded = k d / (1 + k |d|),    k = 5
+
+It is strictly decreasing in r, has the slope k at the baseline, and is an odd function of d, which keeps it from paying
+for volatility. An answer that departs from the baseline's by noise n, or by a bet whose direction is a guess, is as
+likely to depart by -n. Losses are convex in the answer: those of the two add up to no less than twice the baseline's,
+d+ + d- <= 0. An odd increasing function f then has f(d+) + f(d-) <= 0: on average such an answer gets no more than the
+baseline, whatever its size. A function that is convex about the baseline, as (1 - r) / (1 + r) and -log(r) are, has no
+such bound: of it, a bet without direction earns a positive mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from openfingym.errors import UsageError
+from openfingym.results import RolloutResult
+
+TrainingReward = Literal["bounded", "graded", "relative", "loss", "grpo"]
+SLOPE = 5.0
+"""Slope of ``bounded`` at the baseline, as reward for each unit of skill: 5 % less loss earn 0.2."""
+FLOOR = -1.0
+"""``bounded`` and ``graded`` of a failure of the agent that got nowhere."""
+GRADED_SHARE = 0.75
+"""Share of the scale that scored answers have in ``graded``."""
+CREDIT = 0.25 / 4
+"""Credit for each stage that was executed; all together stay below every scored answer."""
+
+
+@dataclass(frozen=True)
+class Executed:
+    """How far an agent got: facts of what was run, none of which it can only claim."""
+
+    parsed: bool = False
+    """A program of its own compiled."""
+    ran: bool = False
+    """One ended in order."""
+    submitted: bool = False
+    """Something of it reached the verifier, or an episode was begun."""
+
+    @property
+    def stages(self) -> int:
+        """Number of stages, 0 to 3, each of which counts only with those before it."""
+        stages = (self.submitted, self.ran or self.submitted, self.parsed or self.ran or self.submitted)
+        return sum(stages)
+
+
+def bounded(result: RolloutResult) -> float | None:
+    """Skill against the task's baseline on one scale for all tasks; see the module."""
+    if not _known(result):
+        return None
+    return FLOOR if result.relative_total is None else of_relative_total(result.relative_total)
+
+
+def graded(result: RolloutResult, executed: Executed | None = None) -> float | None:
+    """As :func:`bounded`, in (-0.75, 0.75) for what is scored, with -1 to -0.8125 for what was executed but not scored.
+
+    The stages are a program that compiles, one that ends in order, and something that reached the verifier.
+    """
+    if not _known(result):
+        return None
+    if result.relative_total is not None:
+        return GRADED_SHARE * of_relative_total(result.relative_total)
+    return FLOOR + CREDIT * (executed or Executed()).stages
+
+
+def relative(result: RolloutResult) -> float | None:
+    """See :meth:`openfingym.results.RolloutResult.reward`; None for a failure of ours."""
+    return result.reward("relative") if _known(result) else None
+
+
+def loss(result: RolloutResult) -> float | None:
+    """See :meth:`openfingym.results.RolloutResult.reward`; None for a failure of ours."""
+    return result.reward("loss") if _known(result) else None
+
+
+def grpo(result: RolloutResult) -> float | None:
+    """The paper's -min(loss, 5), and -6 for a failure of the agent; None for a failure of ours."""
+    return result.reward("grpo") if _known(result) else None
+
+
+def of_relative_total(total: float) -> float:
+    """``bounded`` of a relative total of at least 0: a number in (-1, 1), 0 at 1, strictly decreasing.
+
+    Raises:
+        UsageError: it is no such number.
+    """
+    if not (math.isfinite(total) and total >= 0.0):
+        raise UsageError(f"a relative total is a number of at least 0, found {total!r}")
+    gain = SLOPE * (1.0 - total)
+    return gain / (1.0 + abs(gain))
+
+
+_OF_RESULTS: Mapping[str, Callable[[RolloutResult], float | None]] = MappingProxyType(
+    {"bounded": bounded, "relative": relative, "loss": loss, "grpo": grpo}
+)
+REWARDS: tuple[TrainingReward, ...] = get_args(TrainingReward)
+"""Names of the rewards."""
+
+
+def reward_of(name: str, result: RolloutResult, executed: Executed | None = None) -> float | None:
+    """The reward of a name; None for a failure of ours.
+
+    Raises:
+        UsageError: no reward has this name.
+    """
+    require_reward(name)
+    return graded(result, executed) if name == "graded" else _OF_RESULTS[name](result)
+
+
+def require_reward(name: str) -> None:
+    """Check that there is a reward of this name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name not in REWARDS:
+        raise UsageError(f"reward is {name!r}; known: {', '.join(map(repr, REWARDS))}")
+
+
+def _known(result: RolloutResult) -> bool:
+    """Whether a result is the agent's doing, so that it has a reward."""
+    return result.state in {"scored", "rejected"}

@@ -1,0 +1,153 @@
+"""One rollout under way, in a thread of its own: the launcher's own rollout, whose model is driven from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from openfingym.errors import OpenFinGymError, TaskError, UsageError
+from openfingym.rollouts.launcher import default_session
+from openfingym.training.driver import DrivenAgent, Driver, Exchange
+from openfingym.training.rewards import Executed
+
+if TYPE_CHECKING:
+    from openfingym.agents import Agent
+    from openfingym.agents.llm.session import ModelAgent
+    from openfingym.models.meter import Allowance
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.results import RolloutResult
+    from openfingym.rollouts.launcher import Launcher
+
+_log = logging.getLogger(__name__)
+WAITS_S = 4 * 3600.0
+"""Seconds for which a rollout's policy may be waited for in all, beyond the rollout's own time."""
+
+Borrow = Callable[[threading.Event], AbstractContextManager["tuple[Launcher, BuiltPackage]"]]
+"""A launcher and the package of the rollout's task, for as long as the rollout runs."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a rollout ended, for whoever trains on it."""
+
+    result: RolloutResult | None
+    """None where there is none, for a reason of ours."""
+    failure: str | None
+    """Why there is no reward; None where there is one."""
+    executed: Executed
+    error: UsageError | TaskError | None = None
+    """A mistake of the user's, who is to be told."""
+
+
+class Running:
+    """A rollout under way.
+
+    Attributes:
+        driver: gives the agent's loop its answers.
+        ending: resolved when nothing of the rollout is left.
+        used_at: when it was last used, by the monotonic clock.
+        cut_at: when it is cut off, by the monotonic clock; None for never.
+    """
+
+    def __init__(
+        self,
+        borrow: Borrow,
+        agent: Agent,
+        *,
+        seed: int,
+        allowance: Allowance | None,
+        patience_s: float,
+        deadline_s: float | None,
+        closed: Callable[[Running], None],
+    ) -> None:
+        """Start nothing yet; ``closed`` is called in the rollout's thread when nothing of it is left."""
+        self.driver = Driver(patience_s=patience_s, waits_s=WAITS_S)
+        self.ending: Future[Ending] = Future()
+        self.used_at = time.monotonic()
+        self.cut_at = None if deadline_s is None else self.used_at + deadline_s
+        self._deadline_s = deadline_s
+        self._borrow, self._agent, self._seed, self._allowance = borrow, agent, seed, allowance
+        self._closed = closed
+        self._cancel = threading.Event()
+        self._cut: str | None = None
+        # Not waited for at the end of the process: what a trainer leaves behind may not keep it from ending.
+        self._thread = threading.Thread(target=self._run, name="openfingym-episode", daemon=True)
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+        self._thread.start()
+
+    def cut(self, why: str) -> None:
+        """End it now, with what it has; ``why`` is the failure where that is nothing."""
+        if not self.driver.over and self._cut is None:
+            self._cut = why
+        self._cancel.set()
+        # At once, where it only waits for an answer.
+        self.driver.submit(Exchange(None))
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until its thread has ended."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        try:
+            ending = self._played()
+        except BaseException as error:  # whatever it is, who waits must be told
+            _log.exception("a rollout failed in an unforeseen way")
+            ending = Ending(None, f"{type(error).__name__}: {error}", self._executed(None))
+        # The place first: who is told of the end may open the next one at once.
+        with contextlib.suppress(Exception):
+            self._closed(self)
+        self.ending.set_result(ending)
+        self.driver.end()
+
+    def _played(self) -> Ending:
+        agent = replace(self._agent, acts=DrivenAgent(_acting(self._agent), self.driver))
+        try:
+            with self._borrow(self._cancel) as (launcher, package):
+                result = launcher.run(
+                    package,
+                    agent,
+                    model=self.driver,
+                    allowance=self._allowance,
+                    waits_s=WAITS_S,
+                    seed=self._seed,
+                    cancel=self._cancel,
+                    session=default_session(package),
+                )
+        except CancelledError:
+            why = self._cut or "the verifier died while it ran"
+            return Ending(None, why, self._executed(None))
+        except (UsageError, TaskError) as error:
+            return Ending(None, str(error), self._executed(None), error)
+        except OpenFinGymError as error:
+            return Ending(None, str(error), self._executed(None))
+        failure = None if result.state in {"scored", "rejected"} else result.reason or f"it is {result.state}"
+        if result.state == "rejected" and (self._cut is not None or result.ended_by == "cancelled"):
+            failure = self._cut or "the verifier died while it ran"
+        return Ending(result, failure, self._executed(result))
+
+    def _executed(self, result: RolloutResult | None) -> Executed:
+        session = self.driver.session
+        if session is None:
+            return Executed()
+        ends, player = session.tools.programs.ends, session.tools.player
+        sent = result is not None and result.submissions_accepted + result.submissions_rejected > 0
+        return Executed(
+            parsed=any(end.compiled for end in ends),
+            ran=any(end.well for end in ends),
+            submitted=sent or (player is not None and player.told),
+        )
+
+
+def _acting(agent: Agent) -> ModelAgent:
+    assert agent.acts is not None, "the desk takes no other"
+    return agent.acts
