@@ -112,7 +112,9 @@ class Served:
                 task = catalog.load_task(name)
                 stepped = isinstance(kind_of(task), SequentialKind) and not self._tools
                 if stepped and "validation" in self.splits:
-                    raise UsageError(f"{name!r} is stepped through and has no split 'validation'; --tools plays instances")
+                    raise UsageError(
+                        f"{name!r} is stepped through and has no split 'validation'; --tools plays instances"
+                    )
                 if not stepped and "practice" in self.splits:
                     raise UsageError(f"{name!r} has no split 'practice', as it is not stepped through here")
                 self._loaded[name] = task
@@ -176,7 +178,7 @@ class Served:
         from openfingym.training.openenv.tools import opened
 
         desk = await asyncio.to_thread(self._desk, choice.split)
-        return await opened(desk.open(choice.task, choice.index, seed=choice.seed))
+        return await opened(lambda: desk.open(choice.task, choice.index, seed=choice.seed))
 
     def tools(self, name: str) -> list[Json]:
         """The tools of a task's rollouts, as they are known before one is begun."""

@@ -137,5 +137,3 @@ def _run(work: Awaitable[None]) -> None:
         uvloop.run(work)  # type: ignore[arg-type]
         return
     asyncio.run(work)  # type: ignore[arg-type]
-
-

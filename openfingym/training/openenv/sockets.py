@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Coroutine
@@ -153,10 +154,8 @@ class Sockets:
             self._open.discard(socket)
             # A request that is cancelled may not leave its session behind.
             await asyncio.shield(asyncio.ensure_future(self._sessions.detach(session, owned=owned)))
-        try:
+        with contextlib.suppress(ConnectionError, ClientConnectionError):
             await socket.close()
-        except (ConnectionError, ClientConnectionError):
-            pass
         return socket.response
 
     async def _frames(self, socket: Socket, session: Session) -> None:

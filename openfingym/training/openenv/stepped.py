@@ -95,7 +95,9 @@ class SteppedPlay:
             raise Refused("EXECUTION_ERROR", str(error)) from None
         self._over = True
         if result.state not in {"scored", "rejected"}:
-            raise Refused("EXECUTION_ERROR", f"there is no score, for a reason of ours: {result.reason or result.state}")
+            raise Refused(
+                "EXECUTION_ERROR", f"there is no score, for a reason of ours: {result.reason or result.state}"
+            )
         return {"observation": {"result": result.to_dict()}, "reward": None, "done": True}
 
     async def close(self) -> None:

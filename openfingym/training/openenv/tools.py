@@ -6,7 +6,7 @@ tools are the agent's own, and ``finish``, which ends the rollout.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from openfingym.errors import UsageError
@@ -105,8 +105,7 @@ class ToolPlay:
         if kind == "message":
             text = _checked(action, "content", str, {"type", "content", "metadata"})
             self._require_open()
-            told = await self.episode.say(text)
-            return await self._shown({"message": told or ""})
+            return await self._shown({"message": await self.episode.say(text) or ""})
         if kind != "call_tool":
             raise invalid("type", f"found {str(kind)[:60]!r}; known: call_tool, list_tools, message")
         name = _checked(action, "tool_name", str, {"type", "tool_name", "arguments", "metadata"})
@@ -116,9 +115,10 @@ class ToolPlay:
         self._require_open()
         if name == FINISH_NAME:
             ended = await self._ended()
-            return {**ended, "observation": {"tool_name": name, "result": ended["observation"]["outcome"]["text"], "error": None, **ended["observation"]}}
-        told = await self.episode.call(inner(name), arguments)
-        return await self._shown({"tool_name": name, "result": told, "error": None})
+            told = {"tool_name": name, "result": ended["observation"]["outcome"]["text"], "error": None}
+            return {**ended, "observation": {**told, **ended["observation"]}}
+        result = await self.episode.call(inner(name), arguments)
+        return await self._shown({"tool_name": name, "result": result, "error": None})
 
     def tools(self) -> list[Json]:
         """The tools, in OpenEnv's form."""
@@ -153,14 +153,14 @@ class ToolPlay:
         return {"observation": {"outcome": outcome_of(result)}, "reward": self.episode.reward, "done": True}
 
 
-async def opened(opening: Any) -> ToolPlay:
+async def opened(opening: Callable[[], Awaitable[EpisodeLike]]) -> ToolPlay:
     """The rollout that a desk opens.
 
     Raises:
         Refused: a mistake of the client's, or all places are taken.
     """
     try:
-        return ToolPlay(await opening)
+        return ToolPlay(await opening())
     except UsageError as error:
         raise Refused("EXECUTION_ERROR", str(error)) from None
 
