@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from openfingym.errors import OpenFinGymError
     from openfingym.reports.frame import read_runs
     from openfingym.results import RolloutResult, read_run
-    from openfingym.rollouts.launcher import run
+    from openfingym.rollouts.single import run
     from openfingym.task import Task
     from openfingym.verifiers import VerifierAddress
 
@@ -64,7 +64,7 @@ _HOMES = {
     "read_run": "results",
     "read_runs": "reports.frame",
     "register": "envs.registration",
-    "run": "rollouts.launcher",
+    "run": "rollouts.single",
     "tasks": "catalog",
 }
 

@@ -1,9 +1,10 @@
 """The store: where built packages live, and how one gets there whole or not at all.
 
 ``$OPENFINGYM_HOME`` (default: the user's data directory) holds ``packages/`` for public halves,
-``truth/`` (0700) for hidden ones and ``.staging/`` for builds in progress. A build is made in
-staging and moved into place by one rename, so a reader never sees half a package; what a killed
-build left in staging is removed by the next one.
+``truth/`` (0700) for hidden ones, ``.staging/`` for builds in progress, and ``.instances/`` for
+instances in use (:mod:`openfingym.instances`). A build is made in staging and moved into place by
+one rename, so a reader never sees half a package; what a killed build left in staging is removed by
+the next one.
 """
 
 from __future__ import annotations
@@ -46,13 +47,16 @@ def ledger_folder() -> Path:
 
 
 @contextlib.contextmanager
-def staging() -> Iterator[Path]:
+def staging(name: str = ".staging") -> Iterator[Path]:
     """A private folder on the store's file system, removed at the end whatever happens.
+
+    Args:
+        name: folder of the store below which it is; what dead processes left there goes first.
 
     Raises:
         StoreError: the store cannot be written, or the disk is full.
     """
-    root = home() / ".staging"
+    root = home() / name
     with store_errors(root, ELSEWHERE):
         _make_folder(home(), PUBLIC_FOLDER)
         _make_folder(root, TRUTH_FOLDER)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from openfingym.agents.builtin import BUILTIN, Builtin, fitting
 from openfingym.agents.installed import Installed, installed_agents, load_installed
@@ -122,7 +122,12 @@ def resolve(
 
 
 def with_sampling(
-    agent: Agent, *, temperature: float | None = None, reply_tokens: int | None = None, text_tools: bool | None = None
+    agent: Agent,
+    *,
+    temperature: float | None = None,
+    reply_tokens: int | None = None,
+    text_tools: bool | None = None,
+    append_only: bool | None = None,
 ) -> Agent:
     """The agent, asking its model as stated; None leaves a setting as it is. An agent that asks no model stays as it
     is.
@@ -130,19 +135,20 @@ def with_sampling(
     Raises:
         UsageError: its loop is the user's own, and has no such settings.
     """
-    if not agent.asks_model or (temperature is None and reply_tokens is None and text_tools is None):
+    given = {
+        "temperature": temperature,
+        "reply_tokens": reply_tokens,
+        "text_tools": text_tools,
+        "append_only": append_only,
+    }
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if not agent.asks_model or not changes:
         return agent
-    from openfingym.agents.llm import CodeBlock, OneShot, React, Sampling
+    from openfingym.agents.llm import CodeBlock, OneShot, React
 
     if not isinstance(agent.acts, CodeBlock | OneShot | React):
         raise UsageError(f"agent {agent.name!r} asks its model in its own way: its sampling cannot be set")
-    own = agent.acts.sampling
-    sampling = Sampling(
-        own.temperature if temperature is None else temperature,
-        own.reply_tokens if reply_tokens is None else reply_tokens,
-        own.text_tools if text_tools is None else text_tools,
-    )
-    return replace(agent, acts=replace(agent.acts, sampling=sampling))
+    return replace(agent, acts=replace(agent.acts, sampling=replace(agent.acts.sampling, **changes)))
 
 
 def suited(agent: Agent, task: Task) -> Agent:

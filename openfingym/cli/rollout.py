@@ -15,7 +15,7 @@ from openfingym.cli.model_options import ModelOptions, model_options, patience_o
 from openfingym.cli.notices import noticing
 from openfingym.cli.rollout_tables import print_ended, print_intended
 from openfingym.cli.run import exit_status
-from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
+from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option, split_option
 from openfingym.cli.verifier import verifier_option
 from openfingym.errors import UsageError
 
@@ -93,6 +93,8 @@ INTERRUPTED = 130
 )
 @real_option
 @fresh_option
+@split_option
+@click.option("--instances", metavar="A:B", help="Which instances of --split, such as 0:32; or how many, from 0.")
 @click.option(
     "--clock",
     type=click.Choice(CLOCKS),
@@ -126,6 +128,8 @@ def rollout(
     log: tuple[str, ...],
     real: bool,
     fresh: bool,
+    split: str | None,
+    instances: str | None,
     clock: str | None,
     quiet: bool,
     as_json: bool,
@@ -159,6 +163,8 @@ def rollout(
         "patience_s": patience,
         "real": real,
         "fresh": fresh,
+        "split": split,
+        "instances": instances,
         "clock": clock,
     }
     plan = _plan(file, changes, agents)

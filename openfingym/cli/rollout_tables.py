@@ -89,6 +89,7 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
         as_json: print JSON for programs instead of tables.
     """
     from openfingym.cli.rollout_progress import duration
+    from openfingym.cli.run import split_line
 
     resumed, unrun = len(work.done), len(work.specs) - len(results)
     groups = [_ended(found) for found in _by_agent(results)]
@@ -145,6 +146,9 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
             f"{unrun} of {len(work.specs)} rollouts were left unrun, as the run's budget is reached; with a higher "
             "one, the same command goes on"
         )
+    if trained := sorted({result.split for result in results} - {"test"}):
+        click.echo(split_line(trained[0]))
+        return
     click.echo(
         "skill: as in the report, over tasks, a rejected run counted as the baseline, which is 0; higher is better; "
         "[low, high]: its 95 % interval, where there is enough for one"
@@ -171,6 +175,8 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
                 "model": spec.model,
                 "seed": spec.seed,
                 "attempt": spec.attempt,
+                "split": spec.split,
+                "instance": spec.instance,
                 "finished": spec.identity in work.done,
             }
             for spec in work.specs
@@ -250,7 +256,7 @@ def _ended(results: Sequence[RolloutResult]) -> _Ended:
         error=states["error"],
         deferred=states["deferred"],
         median_skill=median(skills) if skills else None,
-        skill=tuple(_skills(results)),
+        skill=tuple(_skills([result for result in results if result.split == "test"])),
         cost_usd=_cost(results),
         wall_s=round(sum(result.wall_s for result in results), 1),
     )

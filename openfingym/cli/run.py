@@ -18,7 +18,14 @@ from openfingym.cli.notices import noticing
 from openfingym.cli.printable import printable
 from openfingym.cli.render import TerminalProgress, number, print_json, print_table, typed, with_interval
 from openfingym.cli.seconds import Seconds
-from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
+from openfingym.cli.task import (
+    fresh_option,
+    instance_option,
+    json_option,
+    quiet_option,
+    real_option,
+    split_option,
+)
 from openfingym.cli.verifier import verifier_option
 from openfingym.errors import UsageError
 
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
     from openfingym.agents.llm.session import Listener
     from openfingym.packages.package import BuiltPackage
     from openfingym.questions import Question
-    from openfingym.results import RolloutResult
+    from openfingym.results import RolloutResult, SplitName
     from openfingym.task import Task
 
 
@@ -72,6 +79,8 @@ if TYPE_CHECKING:
 @patience_option
 @real_option
 @fresh_option
+@split_option
+@instance_option
 @click.option("--duration", type=Seconds(), help="How long a live session lasts, such as 60s or 5m.")
 @click.option(
     "--venue",
@@ -118,6 +127,8 @@ def run(
     patience: float | None,
     real: bool,
     fresh: bool,
+    split: SplitName | None,
+    instance: int | None,
     duration: int | None,
     venue: Literal["simulated", "real"],
     tape: Path | None,
@@ -134,6 +145,7 @@ def run(
     from openfingym import catalog, store
     from openfingym.adversarial.marks import skill_of
     from openfingym.agents import require_model, resolve, suited
+    from openfingym.instances import place_of
     from openfingym.kinds import is_deferred, is_live
     from openfingym.kinds.asking import QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
@@ -154,6 +166,9 @@ def run(
         raise UsageError(
             "--clock is for tasks about what has not happened yet, such as polymarket-forecast; leave it out"
         )
+    on = split or "test"
+    if place_of(on, instance) is not None and (fresh or clock is not None or asked != SessionOrder()):
+        raise UsageError("an instance has hidden data of its own; leave out --fresh, --clock and live sessions")
     given = [] if questions_file is None else _given(questions_file, clock, tasks)
     for task in tasks:
         suited(resolved, task)
@@ -198,8 +213,10 @@ def run(
                     out=out,
                     listener=listener,
                     fresh=fresh,
-                    session=asked if is_live(package.task.spec.contract) else None,
+                    session=asked if on == "test" and is_live(package.task.spec.contract) else None,
                     questions=None if clock is None else QuestionsOrder(clock, tuple(one.id for one in given)),
+                    split=on,
+                    instance=instance,
                 )
                 results.append(result)
     if as_json:
@@ -249,6 +266,12 @@ def _listener(show: TerminalProgress, package: BuiltPackage, agent: Agent) -> Li
 
     show.console.print(f"\n{package.manifest.name}: {agent.name}", style="bold", markup=False)
     return LiveConversation(show.console).heard
+
+
+def split_line(split: str, instance: int | None = None) -> str:
+    """What is said of a rollout on an instance."""
+    which = f"instance {instance}" if instance is not None else "instances"
+    return f"{which} of the split {split}, cut from training data: no score, and in no report of scores"
 
 
 def session_line(session: Mapping[str, object]) -> str:
@@ -315,6 +338,8 @@ def print_results(results: list[RolloutResult]) -> None:
             click.echo(f"{result.task}: {result.model or 'its own model'}: {result.turns} answers, {tokens}, {cost}")
         if result.reason:
             click.echo(f"{result.task}: {result.state}: {printable(result.reason)}")
+        if result.split != "test":
+            click.echo(f"{result.task}: {split_line(result.split, result.instance)}")
         if result.tape != "given":
             click.echo(f"{result.task}: {TAPES[result.tape]}")
         if result.session is not None:

@@ -124,7 +124,7 @@ def _run_on(ctx: click.Context, path: Path, agent: str, backend: str, out: Path,
     from openfingym.cli.run import exit_status, print_results
     from openfingym.market.session.terms import SessionOrder
     from openfingym.market.tape_reader import TapeReader
-    from openfingym.rollouts.launcher import run
+    from openfingym.rollouts.single import run
 
     with TapeReader(path) as reader:
         name = reader.header.session.get("task")

@@ -12,12 +12,14 @@ from openfingym.cli.choices import BACKENDS, FAMILIES, FILLS, KINDS, MEASURES
 from openfingym.cli.completion import complete_task
 from openfingym.cli.printable import printable
 from openfingym.cli.render import Counter, print_json, print_table
-from openfingym.errors import TaskError
+from openfingym.errors import TaskError, UsageError
 
 if TYPE_CHECKING:
     from openfingym.adversarial.pooled import Pooled
     from openfingym.data.dataset import Measure
     from openfingym.packages.many import TaskOutcome
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.results import SplitName
     from openfingym.task.model import Fill
 
 C = TypeVar("C", bound=Callable[..., object])
@@ -37,6 +39,15 @@ fresh_option = click.option(
     "--fresh",
     is_flag=True,
     help="Hidden data drawn for each rollout, instead of the package's own, where the task can have any.",
+)
+split_option = click.option(
+    "--split",
+    type=click.Choice(("test", "train", "validation")),
+    help="test: the task as it is, which scores. train, validation: an instance of it, cut from its training data, "
+    "whose result is no score. Default: test.",
+)
+instance_option = click.option(
+    "--instance", type=click.IntRange(min=0), metavar="N", help="Which instance of --split, from 0."
 )
 real_option = click.option(
     "--real",
@@ -88,21 +99,35 @@ task.add_command(list_tasks, "list")
 @task.command()
 @click.argument("name", metavar="TASK", shell_complete=complete_task)
 @real_option
+@split_option
+@instance_option
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write a page for the task's author: plots of what is public and what is hidden. No agent may see it.",
 )
 @json_option("an object")
-def show(name: str, real: bool, html: Path | None, as_json: bool) -> None:
-    """Show what a task asks, how it is scored and where its data comes from."""
+def show(
+    name: str, real: bool, split: SplitName | None, instance: int | None, html: Path | None, as_json: bool
+) -> None:
+    """Show what a task asks, how it is scored and where its data comes from.
+
+    With --split and --instance: what an agent is told of that instance.
+    """
     from openfingym import catalog
     from openfingym.cli.real_data import real_data
+    from openfingym.instances import Instances, place_of
     from openfingym.packages.build import build
     from openfingym.task.published_sizes import split_beside_published
 
     loaded = catalog.load_task(name, real=real)
     built = build(loaded)
+    if (place := place_of(split or "test", instance)) is not None:
+        if html is not None:
+            raise UsageError("--html draws a task as it is; leave out --split, or --html")
+        with Instances() as instances, instances.hold(built, *place) as seen:
+            _show_instance(seen, as_json=as_json)
+        return
     manifest = built.manifest
     if html is not None:
         from openfingym.reports.task_page import render, write_private
@@ -143,6 +168,17 @@ def show(name: str, real: bool, html: Path | None, as_json: bool) -> None:
         click.echo(f"{key:>14}  {value}")
     if html is not None:
         click.echo(f"\nwrote {html.absolute()}, which holds hidden values: do not give it to an agent")
+
+
+def _show_instance(seen: BuiltPackage, *, as_json: bool) -> None:
+    """Print what an agent is told of an instance: its instruction, or as JSON its contract."""
+    if as_json:
+        print_json({**seen.contract, "digest": seen.manifest.digest, "instruction": seen.read_instruction()})
+        return
+    click.echo(seen.read_instruction().rstrip())
+    manifest = seen.manifest
+    click.echo(f"\n        digest  {manifest.digest}")
+    click.echo(f"         items  {manifest.n_train} train, {manifest.n_public} public, {manifest.n_private} private")
 
 
 jobs_option = click.option(

@@ -151,6 +151,18 @@ def simulated_curves(seed: int = DEFAULT_SEED, branch: Branch | None = None) -> 
     return Curves(times, tuple(country.code for country in COUNTRIES), maturities, values, _info(times, seed, digest))
 
 
+def drawn_curves(seed: int, months: int, maturities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """So many months of the same law, float64[months, countries, maturities]; other ones for another number of months.
+
+    Args:
+        seed: not negative.
+        months: number of months.
+        maturities: float64[m], maturities in years, increasing.
+    """
+    drawn: NDArray[np.float64] = np.round(spot_rates(_factors(seed, None, months), maturities), DECIMALS) + 0.0
+    return drawn
+
+
 def spot_rates(factors: NDArray[np.float64], maturities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Spot rates in percent a year, compounded annually, float64[months, countries, maturities].
 
@@ -195,12 +207,12 @@ def _combine(b: NDArray[np.float64], loadings: tuple[NDArray[np.float64], ...]) 
     return total
 
 
-def _factors(seed: int, branch: Branch | None) -> NDArray[np.float64]:
+def _factors(seed: int, branch: Branch | None, months: int = MONTHS) -> NDArray[np.float64]:
     """b, float64[months, countries, 4], from a start in its stationary law."""
     lower = cholesky(np.array(CORRELATION))
     moves = []
     for part, series in enumerate((1, len(COUNTRIES))):
-        white = students(stream(seed, part, branch=branch), DEGREES_OF_FREEDOM, BURN_IN + MONTHS, series, len(SHOCK))
+        white = students(stream(seed, part, branch=branch), DEGREES_OF_FREEDOM, BURN_IN + months, series, len(SHOCK))
         moves.append(autoregression(correlate(white, lower) * np.array(SHOCK), np.array(PERSISTENCE))[BURN_IN:])
     common, own = moves
     loading = np.array(COMMON)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -15,11 +16,14 @@ from numpy.typing import NDArray
 from openfingym import catalog
 from openfingym.agents import PROGRAM_LIMIT, Agent
 from openfingym.envs.code import told_of
+from openfingym.envs.instances import InstanceRound, Seen
 from openfingym.envs.lease import Lease, as_result
-from openfingym.errors import RuntimeFailureError, SubmissionError, UsageError
+from openfingym.envs.varying import Varying
+from openfingym.errors import RuntimeFailureError, SubmissionError, UsageError, VerifierError
+from openfingym.instances import place_of
 from openfingym.packages.build import build
 from openfingym.packages.tapes import require_renewal
-from openfingym.results import RewardName, RolloutResult
+from openfingym.results import RewardName, RolloutResult, SplitName
 from openfingym.task import Task
 from openfingym.verifiers.answers import RolloutTicket
 
@@ -68,6 +72,12 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     the observation holds that rollout's inputs; a program finds them where it runs, and the observation keeps those of
     the package.
 
+    ``split``: ``train`` or ``validation`` for instances of the task, which are cut from its training data
+    (docs/training.md): each ``reset`` goes on to the next one, from the one that its seed says, or from 0 on;
+    ``reset(options={"index": 3})`` chooses one, and ``index`` keeps to one. Observation, reward and ``instruction`` are
+    the instance's. Instances differ in their shapes, which ``info`` of ``reset`` states, and so the spaces are
+    :class:`~openfingym.envs.varying.Varying`, of which Gymnasium's vector environments make tuples.
+
     ## Version history
     v0: first version.
     """
@@ -82,6 +92,8 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         reward: RewardName = "loss",
         backend: str = "auto",
         fresh: bool = False,
+        split: SplitName = "test",
+        index: int | None = None,
     ) -> None:
         if action not in {"predictions", "code"}:
             raise UsageError(f"action is {action!r}; known: 'predictions', 'code'")
@@ -91,7 +103,12 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         self.package = build(self.task)
         if fresh:
             require_renewal(self.package)
+        if fresh and split != "test":
+            raise UsageError("an instance has hidden data of its own; leave out fresh, or the split")
         self._fresh = fresh
+        self._instances = None if split == "test" else InstanceRound(self.package, split, index)
+        if split == "test":
+            place_of(split, index)
         self._ticket: RolloutTicket | None = None
         self.render_mode = None
         self._reward: RewardName = reward
@@ -102,52 +119,57 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         self._ready = False
         self._predicts = action == "predictions"
         self._own: Observation = {}
-        arrays = {name: np.asarray(self.package.array(name)) for name in self.package.contract["arrays"]}
-        self._observation = {name: array for name, array in arrays.items() if array.dtype.kind not in "MU"}
-        self._texts = {name: array for name, array in arrays.items() if array.dtype.kind == "U"}
-        self.observation_space = spaces.Dict(
-            {name: _box(array, bounded=not fresh) for name, array in self._observation.items()}
-        )  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
+        self._on = Seen.of(self.package) if self._instances is None else self._instances.first()
+        made = partial(_box, bounded=not fresh) if self._instances is None else _varying
+        self.observation_space = spaces.Dict({name: made(array) for name, array in self._on.observation.items()})  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
         contract, shape = self.task.spec.contract, self.package.manifest.submission_shape
         self.action_space = (
-            spaces.Box(contract.low, contract.high, shape, np.float64)
-            if action == "predictions"
-            else spaces.Text(PROGRAM_LIMIT, min_length=0, charset=_CODE_CHARACTERS)
+            spaces.Text(PROGRAM_LIMIT, min_length=0, charset=_CODE_CHARACTERS)
+            if action == "code"
+            else spaces.Box(contract.low, contract.high, shape, np.float64)
+            if self._instances is None
+            else Varying(contract.low, contract.high, self._on.manifest.submission_shape, np.float64)
         )
 
     @property
     def instruction(self) -> str:
-        """The instruction of the task, in Markdown, as an agent gets it."""
-        return self.package.read_instruction()
+        """The instruction of the task, in Markdown, as an agent gets it; with a split, that of the instance at hand."""
+        return self._on.instruction
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
-        """Start a new rollout; the observation is the same every time, but for a fresh one's inputs to predict.
+        """Start a new rollout; the observation is the same every time, but for a fresh one's inputs to predict and for
+        instances.
 
         Args:
-            seed: given to a program as ``OPENFINGYM_SEED``.
-            options: must be empty; no options are known.
+            seed: given to a program as ``OPENFINGYM_SEED``; of instances also which is the first.
+            options: with a split ``index``, which of its instances; else none is known.
         """
         super().reset(seed=seed)
-        if options:
-            raise UsageError(f"unknown reset options: {', '.join(map(str, options))}")
+        known = {"index"} if self._instances is not None else set()
+        if unknown := sorted(map(str, (options or {}).keys() - known)):
+            raise UsageError(f"unknown reset options: {', '.join(unknown)}")
         self._seed = seed if seed is not None else 0
+        if self._instances is not None:
+            self._on = self._instances.next(seed, (options or {}).get("index"))
+            if isinstance(self.action_space, Varying):
+                self.action_space.current = self._on.manifest.submission_shape
         self._ready = True
         self._own = self._begin() if self._fresh and self._predicts else {}
-        manifest = self.package.manifest
+        manifest = self._on.manifest
         return self._observe(), {
             **self._provenance(),
             "family": self.task.spec.family,
             "unit": self.task.spec.contract.unit,
             "kind": self.task.spec.contract.kind,
-            "arrays": copy.deepcopy(self.package.contract["arrays"]),
+            "arrays": copy.deepcopy(self._on.contract["arrays"]),
             "submission_shape": manifest.submission_shape,
             "submission_axes": manifest.submission_axes,
             "labels": list(manifest.labels),
             "metrics": {metric.name: metric.weight for metric in self.task.spec.scoring.metrics},
             "dataset": manifest.dataset,
             **(
-                {"texts": {name: self._own.get(name, texts).tolist() for name, texts in self._texts.items()}}
-                if self._texts
+                {"texts": {name: self._own.get(name, texts).tolist() for name, texts in self._on.texts.items()}}
+                if self._on.texts
                 else {}
             ),
         }
@@ -200,7 +222,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
 
     def _observe(self) -> Observation:
         """Fresh arrays each time: what a caller keeps or changes is the caller's."""
-        return {name: self._own.get(name, array).copy() for name, array in self._observation.items()}
+        return {name: self._own.get(name, array).copy() for name, array in self._on.observation.items()}
 
     def _begin(self) -> dict[str, NDArray[np.generic]]:
         """Begin a rollout on a tape of its own, and return the arrays that replace the package's."""
@@ -212,9 +234,15 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         self._lease = self._lease or Lease.take(self.package, self._backend)
         return self._lease
 
+    def _place(self) -> tuple[SplitName, int | None]:
+        """The split, and which instance of it."""
+        return ("test", None) if self._instances is None else (self._instances.split, self._instances.index)
+
     def _provenance(self) -> Info:
-        manifest = self.package.manifest
+        manifest, (split, instance) = self._on.manifest, self._place()
         return {
+            "split": split,
+            "instance": instance,
             "task": manifest.name,
             "task_version": manifest.version,
             "task_digest": manifest.digest,
@@ -223,12 +251,14 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
 
     def _run_code(self, lease: Lease, source: str, ran: Info) -> RolloutResult:
         """Run a program to its result, and note in ``ran`` how it ended."""
-        before = time.monotonic()
+        before, (split, instance) = time.monotonic(), self._place()
         result = lease.launcher.run(
             self.package,
             Agent("code", "program", source),
             seed=self._seed,
             fresh=self._fresh,
+            split=split,
+            instance=instance,
             ended=lambda outcome: ran.update(told_of(outcome)),
         )
         ran["wall_s"] = round(time.monotonic() - before, 3)
@@ -241,17 +271,28 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             if set(action) != {"predictions"}:
                 raise UsageError(f"an action dict has the one key 'predictions', found {sorted(action)}")
             action = action["predictions"]
-        client = lease.client
+        client, name, (split, instance) = lease.client, self.package.manifest.name, self._place()
         ticket, self._ticket = (
-            self._ticket or client.create_rollout(self.package.manifest.name, agent=AGENT, seed=self._seed),
+            self._ticket or client.create_rollout(name, agent=AGENT, seed=self._seed, split=split, instance=instance),
             None,
         )
+        if instance is not None and ticket.task_digest != self._on.manifest.digest:
+            raise VerifierError(
+                f"the verifier has another instance {instance} of {split} than this process: it is of another version"
+            )
         refusal = None
         try:
             client.submit(ticket.token, np.asarray(action))
         except SubmissionError as error:
             refusal = str(error)
-        return as_result(client.finalize(ticket.rollout_id), self.package, AGENT, self._seed, refusal)
+        return as_result(client.finalize(ticket.rollout_id), self._on.manifest, AGENT, self._seed, refusal)
+
+
+def _varying(array: NDArray[np.generic]) -> Varying:
+    """The space of an array of which every instance has another."""
+    dtype = np.dtype(array.dtype)
+    low, high = (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype.str).min, np.iinfo(dtype.str).max)
+    return Varying(float(low), float(high), array.shape, array.dtype.type)
 
 
 def _box(array: NDArray[np.generic], *, bounded: bool) -> spaces.Box:

@@ -102,7 +102,7 @@ class HiddenEpisodes:
             raise UsageError("no episode was begun, so there is nothing to score")
         verified = self._lease.client.finalize(self._ticket.rollout_id)
         self._ticket = self._at = None
-        return as_result(verified, self.package, self._agent, self._seed)
+        return as_result(verified, self.package.manifest, self._agent, self._seed)
 
     def close(self) -> None:
         """Release the verifier; a rollout that was not finished stays without a result."""

@@ -12,7 +12,7 @@ from openfingym.results import RolloutResult
 from openfingym.rollouts.verdict import Acted, judged
 
 if TYPE_CHECKING:
-    from openfingym.packages.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage, Manifest
     from openfingym.rollouts.launcher import Launcher
     from openfingym.verifiers.client import VerifiedResult, VerifierClient
 
@@ -67,22 +67,22 @@ class Lease:
 
 
 def as_result(
-    verified: VerifiedResult, package: BuiltPackage, agent: str, seed: int, refusal: str | None = None
+    verified: VerifiedResult, manifest: Manifest, agent: str, seed: int, refusal: str | None = None
 ) -> RolloutResult:
     """The result of an environment's rollout, as a user sees it.
 
     Args:
         verified: the result as the verifier signed it.
-        package: the built package of the task.
+        manifest: what the package of the task, or its instance, states of itself.
         agent: name of the agent, as the verifier has it.
         seed: seed that ``reset`` was given.
         refusal: why the verifier refused what was submitted, where that is a better reason than the verifier's own.
     """
     blank = RolloutResult(
         rollout_id=verified.rollout_id,
-        task=package.manifest.name,
-        task_digest=package.manifest.digest,
-        data_kind=package.manifest.data_kind,
+        task=manifest.name,
+        task_digest=manifest.digest,
+        data_kind=manifest.data_kind,
         agent=agent,
         backend="none",
         seed=seed,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from openfingym.envs.trading import TradingEnv
     from openfingym.envs.trading_hidden import HiddenTradingEnv
     from openfingym.envs.trading_vector import TradingVectorEnv
+    from openfingym.kinds.instances import InstanceSplit
     from openfingym.packages.package import BuiltPackage
 
 T = TypeVar("T")
@@ -27,7 +28,9 @@ LOOKBACK = 16
 """Rows that an observation of a trading task shows by default."""
 
 
-def make(task: str | Path | Task, *, split: Split | None = None, **options: object) -> gymnasium.Env[Any, Any]:
+def make(
+    task: str | Path | Task, *, split: Split | InstanceSplit | None = None, **options: object
+) -> gymnasium.Env[Any, Any]:
     """Make the environment of a task, building its package on first use.
 
     Which one, the task's kind says (:attr:`openfingym.kinds.Kind.environment`). A batch task gives a
@@ -36,9 +39,13 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
     :class:`~openfingym.envs.rolling.RollingEnv`); on hidden ones behind the verifier with ``practice`` (the public
     fold) and ``test`` (the private fold, each episode once; ``env.unwrapped.result()`` then gives the verified score).
 
+    A batch task is scored on its hidden part, and with ``split="train"`` or ``"validation"`` on instances of it, which
+    are cut from its training data: each ``reset`` goes on to the next.
+
     Args:
         task: a task's name, its folder, or a task.
-        split: bars that a sequential task is played on, ``train``, ``practice`` or ``test``; None for ``train``.
+        split: bars that a sequential task is played on, ``train``, ``practice`` or ``test``; None for ``train``. Of a
+            batch task, ``test``, ``train`` or ``validation``; None for ``test``.
         options: options of the environment, such as ``action`` and ``reward`` of a batch task, or ``lookback``,
             ``action``, ``observation``, ``indicators`` and ``reward`` of a trading task. Target weights are projected
             onto the admissible ones on training bars, and refused where they are not admissible on hidden ones, unless
@@ -57,10 +64,7 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
         env = _made(maker, loaded, split=split or "train", **options)
         return _with_spec(env, task, loaded, {"split": split or "train", **options})
     if split is not None:
-        raise UsageError(
-            f"split is for tasks that are stepped through; {loaded.name!r} is a {kind.name} task, scored on its hidden "
-            "part"
-        )
+        options = {"split": split, **options}
     return _with_spec(_made(maker, loaded, **options), task, loaded, options)
 
 

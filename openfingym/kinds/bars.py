@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 
 from openfingym.errors import TaskError
 from openfingym.kinds.bar_data import Source, bars_of, contract_of, renewed_bars, twin_arrays
-from openfingym.kinds.bar_episodes import cut, fold_of, row_of, scrambled
+from openfingym.kinds.bar_episodes import Cut, cut, fold_of, row_of, scrambled
 from openfingym.kinds.kind import SequentialKind
 from openfingym.kinds.own_tables import start_from_bars
 from openfingym.kinds.panels import (
@@ -22,7 +23,8 @@ from openfingym.kinds.start import Given, Start
 from openfingym.task.contracts import Contract
 
 if TYPE_CHECKING:
-    from openfingym.kinds.material import Array, Fold, Reader
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
+    from openfingym.kinds.material import Array, Fold, Material, Reader
     from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
@@ -73,6 +75,17 @@ class BarsKind(SequentialKind):
     def renewed(self, task: Task, seed: int) -> Source:
         """The bars with every row behind the training block drawn anew."""
         return renewed_bars(task, seed)
+
+    @abstractmethod
+    def shaped(self, task: Task, source: Source, cut: Cut) -> Material:
+        """:meth:`shape` with given blocks of rows."""
+
+    def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
+        """Other bars, symbols, look-backs and lengths of episodes; see :mod:`openfingym.kinds.bar_instances`."""
+        from openfingym.kinds.bar_instances import bars_instance
+
+        horizon = contract_of(data.task.spec.contract).horizon
+        return bars_instance(data, horizon, self.shaped, split, generator)
 
     def twin(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], seed: int) -> dict[str, Array]:
         """Hidden bars resampled from the training bars."""

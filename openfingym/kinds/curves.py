@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from openfingym.data.curves import Curves
     from openfingym.data.recipe import Windows
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.kinds.pictures import AgentAnswer
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given
@@ -179,6 +180,13 @@ class CurvesKind(MonthsKind):
                 "channels": [f"y{years:g}" for years in source.maturities],
             },
         )
+
+    def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
+        """Other countries, months and look-backs; see :mod:`openfingym.kinds.curve_instances`."""
+        from openfingym.kinds.curve_instances import curves_instance
+
+        contract = _contract(data.task.spec.contract)
+        return curves_instance(data, contract, split, generator, fresh=self.renewable(data.task))
 
     def scramble(self, task: Task, source: Curves, generator: np.random.Generator) -> Curves:
         """The curves with every hidden month replaced by noise."""

@@ -6,7 +6,7 @@ inputs of any window.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from openfingym.data import Panel
     from openfingym.data.recipe import Windows
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
@@ -212,6 +213,12 @@ class ForecastKind(PanelKind):
         values[hidden] = generator.uniform(low, high, (int(hidden.sum()), values.shape[1]))
         return replace(source, values=values)
 
+    def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
+        """Other rows, channels, look-backs and horizons; see :mod:`openfingym.kinds.forecast_instances`."""
+        from openfingym.kinds.forecast_instances import forecast_instance
+
+        return forecast_instance(data, _contract(data.task.spec.contract), split, generator)
+
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """Zero returns, or the last level repeated."""
         from openfingym.metrics import naive_forecast
@@ -330,7 +337,7 @@ class ForecastKind(PanelKind):
                 "targets of a window",
                 f"{ahead}: {', '.join(material.labels)}" if contract.targets else f"{ahead} x {targets[2]} channels",
             ),
-            ("scaling", _scaling(task)),
+            ("scaling", _scaling(task, channels)),
         ]
         extra = ""
         if contract.graph_window is not None:
@@ -471,14 +478,16 @@ def _pooled(public: dict[str, Array]) -> dict[str, Array]:
     return {name: _unpivot(public[name]) for name in ("train_inputs", "train_targets", "test_inputs")} | out
 
 
-def _scaling(task: Task) -> str:
+def _scaling(task: Task, channels: Sequence[str]) -> str:
+    """What was done to these channels, of which an instance may have less than the task."""
     split = task.spec.rows
-    which = f" ({', '.join(split.scaled)})" if split.scaled else ""
+    scaled, logs = ([name for name in names if name in channels] for names in (split.scaled, split.log1p))
+    which = f" ({', '.join(scaled)})" if scaled else ""
     return {
         "none": "none",
         "standard": f"minus the mean, over the standard deviation, of the training block{which}",
         "mean": f"divided by the mean of the training block{which}",
-    }[split.scaling] + (f"; {', '.join(split.log1p)} as ln(1 + x)" if split.log1p else "")
+    }["none" if split.scaled and not scaled else split.scaling] + (f"; {', '.join(logs)} as ln(1 + x)" if logs else "")
 
 
 def _recipe(task: Task, panel: Panel, windows: Windows) -> tuple[str, ...]:
@@ -496,7 +505,7 @@ def _recipe(task: Task, panel: Panel, windows: Windows) -> tuple[str, ...]:
         *panel_recipe(panel),
         f"channels: {', '.join(panel.channels)}",
         f"values: {value}",
-        f"scaling: {_scaling(task)}",
+        f"scaling: {_scaling(task, panel.channels)}",
         f"{split_text(split)} rows dropped between",
         (
             f"training windows of {contract.lookback} + {contract.horizon} rows{graphs}, one every "

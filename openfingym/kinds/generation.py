@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
@@ -193,6 +194,12 @@ class GenerationKind(Kind):
                 "max_memorised": contract.max_memorised,
             },
         )
+
+    def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
+        """Some of the training windows; see :mod:`openfingym.kinds.generation_instances`."""
+        from openfingym.kinds.generation_instances import generation_instance
+
+        return generation_instance(data, _contract(data.task.spec.contract), split, generator)
 
     def scramble(self, task: Task, source: Paths, generator: np.random.Generator) -> Paths:
         """The same training windows and contexts; everything hidden replaced by noise."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.graphs import GraphSet
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.kinds.plots.plot import Plot
     from openfingym.task import DataKind, Spec, Task
 
@@ -131,6 +132,17 @@ class GraphsKind(ScoresKind):
         for part in (source.split.public, source.split.private):
             labels[part] = generator.permutation(labels[part])
         return replace(source, items=replace(source.items, labels=labels))
+
+    def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
+        """Graphs drawn anew, or of an author's own some with known labels; see
+        :mod:`openfingym.kinds.label_instances`.
+        """
+        from openfingym.kinds.label_instances import drawn_graphs_instance, graphs_instance
+
+        contract = data.task.spec.contract
+        assert isinstance(contract, LabelsContract)
+        make = drawn_graphs_instance if self.renewable(data.task) else graphs_instance
+        return make(data, contract, split, generator)
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator

@@ -26,6 +26,7 @@ from openfingym.task.episodes import Step
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.market.session.account import Mark
     from openfingym.task import Spec, Task
     from openfingym.task.contracts import Contract
@@ -184,6 +185,13 @@ class LiveKind(TradingKind):
         start = cut.private.start
         one = replace(cut, private=slice(start, start + bar_episodes.rows_of(1, contract, TAIL)), n_private=1)
         return self.shaped(task, source, one)
+
+    def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
+        """Bars alone, as in the package: an instance has no session, and its private episodes are of bars, too."""
+        from openfingym.kinds.bar_instances import bars_instance
+
+        names = live_contract(data.task.spec.contract).instruments
+        return bars_instance(data, TAIL, self.shaped, split, generator, instruments=names)
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers, and what is different while a market goes on."""

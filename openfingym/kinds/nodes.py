@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.graphs import Graph
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.kinds.plots.plot import Plot
     from openfingym.task import DataKind, Spec, Task
 
@@ -133,6 +134,14 @@ class NodesKind(ScoresKind):
         for part in (source.split.public, source.split.private):
             labels[part] = generator.permutation(labels[part])
         return replace(source, items=Graph(graph.edges, graph.features, labels))
+
+    def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
+        """Some of the nodes with known labels; see :mod:`openfingym.kinds.label_instances`."""
+        from openfingym.kinds.label_instances import nodes_instance
+
+        contract = data.task.spec.contract
+        assert isinstance(contract, LabelsContract)
+        return nodes_instance(data, contract, split, generator)
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.questions import QuestionRows
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.contracts import Contract
@@ -140,6 +141,13 @@ class QuestionsKind(Kind):
                 "moments": ["asked", "deadline", "resolves"],
             },
         )
+
+    def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
+        """Other questions, drawn anew; see :mod:`openfingym.kinds.row_instances`."""
+        from openfingym.kinds.row_instances import questions_instance
+
+        contract = questions_contract(data.task.spec.contract)
+        return questions_instance(data, contract, _name_of(data.task), split, generator)
 
     def scramble(self, task: Task, source: QuestionRows, generator: np.random.Generator) -> QuestionRows:
         """The same questions, with every hidden outcome replaced by one of another question of training."""

@@ -170,7 +170,11 @@ class RollingKind(BarsKind):
                 path=task.config_path,
                 key="dataset",
             )
-        cut = bar_episodes.cut(task, len(source.bars), contract.horizon)
+        return self.shaped(task, source, bar_episodes.cut(task, len(source.bars), contract.horizon))
+
+    def shaped(self, task: Task, source: Source, cut: bar_episodes.Cut) -> Material:
+        """:meth:`shape` with given blocks of rows."""
+        contract = _contract(task.spec.contract)
         return bar_episodes.material(
             task,
             source,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.rows import FeatureRows
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given
     from openfingym.task import Spec, Task
@@ -137,6 +138,12 @@ class RowsKind(MonthsKind):
             recipe=_recipe(task, source, centre),
             facts=facts,
         )
+
+    def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
+        """Other moments and series; see :mod:`openfingym.kinds.row_instances`."""
+        from openfingym.kinds.row_instances import rows_instance
+
+        return rows_instance(data, split, generator, centred=_contract(data.task).centred)
 
     def scramble(self, task: Task, source: FeatureRows, generator: np.random.Generator) -> FeatureRows:
         """The same features, with every hidden target replaced by noise."""

@@ -4,13 +4,17 @@
     async with spec.open() as model:
         completion = await model.complete([Message("user", "…")])
 
+A function is a model as well (:func:`from_function`), and so is whoever answers from outside (:class:`DrivenModel`).
+
 An endpoint that fails for a while is asked again; one that stays away raises ModelUnavailableError,
 and a request that no patience helps raises ModelRefusedError. The client comes with the extra ``llm``.
 """
 
 from __future__ import annotations
 
+from openfingym.models.driven import DrivenModel, DrivenRequest
 from openfingym.models.endpoint import ChatModel, ModelEndpoint
+from openfingym.models.given import from_function, on_loop
 from openfingym.models.messages import (
     CallForm,
     Completion,
@@ -34,6 +38,8 @@ __all__ = [
     "ChatModel",
     "Completion",
     "CompletionTokens",
+    "DrivenModel",
+    "DrivenRequest",
     "FinishReason",
     "LanguageModel",
     "Left",
@@ -49,4 +55,6 @@ __all__ = [
     "ToolCall",
     "ToolModel",
     "Usage",
+    "from_function",
+    "on_loop",
 ]

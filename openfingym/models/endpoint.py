@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Self, TypeVar, Unpack
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
-from openfingym.models.messages import Completion, Message, Tool, Usage
+from openfingym.models.messages import Completion, Message, Tool, estimated_usage
 from openfingym.models.model import CompletionOptions
 from openfingym.models.outage import Outage
 from openfingym.models.prices import PriceTable
@@ -24,6 +24,8 @@ from openfingym.models.transport import cause_of, never_connected, open_client, 
 from openfingym.models.urls import without_credentials
 from openfingym.models.wire import (
     ADAPTATIONS,
+    ASKING_FOR_TOKENS,
+    REASONING,
     Json,
     MalformedAnswer,
     ParsedCompletion,
@@ -39,7 +41,6 @@ _log = logging.getLogger(__name__)
 CONCURRENCY = 16
 TIMEOUT_S = 300.0
 PATIENCE_S = 600.0
-CHARACTERS_A_TOKEN = 4
 
 
 class ModelEndpoint:
@@ -114,6 +115,10 @@ class ModelEndpoint:
             tokens: ask for token ids and log probabilities, which not every endpoint gives.
         """
         return ChatModel(self, name, request_name or name, prices or PriceTable.load(), stream=stream, tokens=tokens)
+
+    def refused(self, model: str, word: str) -> bool:
+        """Whether a model was found not to take one of :data:`~openfingym.models.wire.ADAPTATIONS`."""
+        return (model, word) in self._refused
 
     async def complete(self, body: Json) -> tuple[ParsedCompletion, float, int]:
         """Send a request until it is answered.
@@ -261,6 +266,11 @@ class ChatModel:
         self._toolless: str | None = None
         """Why no tools are offered any more: once refused, they always are."""
 
+    @property
+    def sends_reasoning(self) -> bool:
+        """Whether thoughts are sent back where that is asked for; False once the endpoint has refused them."""
+        return not self._endpoint.refused(self._request_name, REASONING)
+
     async def complete(
         self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
     ) -> Completion:
@@ -271,7 +281,7 @@ class ChatModel:
         if self._stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         if self._tokens:
-            body |= {"logprobs": True, "return_token_ids": True}
+            body |= ASKING_FOR_TOKENS
         try:
             answer, latency_s, attempts = await self._endpoint.complete(body)
         except ModelRefusedError as refused:
@@ -280,7 +290,7 @@ class ChatModel:
                 _log.info("%s: %s; its calls are text from now on", self.name, refused)
             raise
         counted = answer.usage is not None
-        usage = answer.usage or _estimate(messages, answer.message)
+        usage = answer.usage or estimated_usage(messages, answer.message)
         cost_usd = self._prices.cost_usd(self.name, usage)
         return Completion(
             message=answer.message,
@@ -294,12 +304,3 @@ class ChatModel:
             counted=counted,
             tokens=answer.tokens if self._tokens else None,
         )
-
-
-def _estimate(messages: Sequence[Message], answer: Message) -> Usage:
-    """Tokens where nobody counted them, so that a limit on tokens still holds: a quarter of the characters."""
-    said, answered = (
-        sum(len(message.content) + sum(len(call.arguments) for call in message.tool_calls) for message in part)
-        for part in (messages, (answer,))
-    )
-    return Usage(-(-said // CHARACTERS_A_TOKEN), -(-answered // CHARACTERS_A_TOKEN))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -19,6 +19,7 @@ called in the text of answers. ``written``: offered natively, and yet called in 
 never called; a code block was run instead."""
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a completion ended. ``refusal``: the model said, in the field made for it, that it will not."""
+CHARACTERS_A_TOKEN = 4
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -36,6 +37,8 @@ class ToolCall:
     name: str
     arguments: str
     """JSON text as the model wrote it, which may be anything."""
+    written: bool = field(default=False, compare=False)
+    """Whether it was read from the text of the answer, and not sent as a call."""
 
     def parsed(self) -> dict[str, object]:
         """The arguments as an object.
@@ -74,7 +77,18 @@ class Message:
     tool_call_id: str | None = None
     """In a tool's message, the id of the call that this is the result of."""
     reasoning: str | None = None
-    """What a reasoning model thought, where its endpoint shows it; it is not sent back."""
+    """What a reasoning model thought, where its endpoint shows it; it is sent back only where that is asked for."""
+    said: str | None = field(default=None, compare=False, repr=False)
+    """The whole text of the answer, where thoughts or calls were taken out of it to make :attr:`content`."""
+
+    def as_said(self) -> Message:
+        """The message with the text that the model wrote, before thoughts and calls were taken out of it."""
+        if self.role != "assistant":
+            return self
+        calls = tuple(call for call in self.tool_calls if not call.written)
+        if self.said is None:
+            return replace(self, tool_calls=calls)
+        return Message(self.role, self.said, calls)
 
 
 @dataclass(frozen=True)
@@ -138,6 +152,8 @@ class CompletionTokens:
     completion_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     """Natural logarithm of the probability of each completion token."""
+    loss_mask: tuple[Literal[0, 1], ...] = ()
+    """Which completion tokens are trained on; empty for all. No endpoint tells; who answers in its place may."""
 
 
 @dataclass(frozen=True)
@@ -161,3 +177,12 @@ class Completion:
     """Tokens of the answer, where they were asked for and the endpoint tells them."""
     call_form: CallForm | None = None
     """None where no tools were offered."""
+
+
+def estimated_usage(messages: Sequence[Message], answer: Message) -> Usage:
+    """Tokens where nobody counted them, so that a limit on tokens still holds: a quarter of the characters."""
+    said, answered = (
+        sum(len(message.content) + sum(len(call.arguments) for call in message.tool_calls) for message in part)
+        for part in (messages, (answer,))
+    )
+    return Usage(-(-said // CHARACTERS_A_TOKEN), -(-answered // CHARACTERS_A_TOKEN))

@@ -19,6 +19,9 @@ class CompletionOptions(TypedDict, total=False):
     """Seed of the sampling, for endpoints that can repeat themselves."""
     stop: Sequence[str]
     """Texts at which the answer ends."""
+    reasoning: bool
+    """Send back what the model thought with its earlier answers; stated only where a conversation is only ever to
+    grow."""
 
 
 class LanguageModel(Protocol):

@@ -1,4 +1,4 @@
-"""The specification of a model: its name, its endpoint, and the variable that holds its key."""
+"""The specification of a model: its name, its endpoint, and its key or the variable that holds it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import contextlib
 import importlib.util
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field
+from typing import NoReturn, Self
 
 from openfingym.errors import UsageError
 from openfingym.models.endpoint import CONCURRENCY, PATIENCE_S, TIMEOUT_S, ChatModel, ModelEndpoint
@@ -25,9 +25,50 @@ _NO_KEY = "none"
 """Sent in place of a key to a user's own endpoint, which checks none but needs the header."""
 
 
+class ApiKey:
+    """A key that was given by value: nothing shows it but :meth:`reveal`, and it is never pickled."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The key itself, for whoever sends it."""
+        return self._value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ApiKey) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash((ApiKey, self._value))
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+    __str__ = __repr__
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError(
+            "a model's key that was given by value stays in its process: it is not pickled, so that it lies in no file "
+            "and no queue; give key_variable, and set that variable where the model is asked"
+        )
+
+
 @dataclass(frozen=True)
 class ModelSpec:
-    """A model by name and place. It holds the name of the key's variable, never the key."""
+    """A model by name and place.
+
+    The key is in a variable of the environment, or given by value (``api_key``). In the latter case it stays in this
+    process's memory: it is in no representation, file, log or message, and a specification that holds it cannot be
+    pickled.
+    """
 
     name: str
     """Name that the endpoint knows it by; ``stand-in/POLICY`` is the stand-in of :mod:`openfingym.models.testing`."""
@@ -36,16 +77,33 @@ class ModelSpec:
     key_variable: str = KEY_VARIABLE
     stream: bool = False
     """Have answers sent piece by piece, where the endpoint answers in no other way or cuts silent connections."""
+    tokens: bool = False
+    """Keep token ids and log probabilities of answers, where the endpoint tells them."""
+    api_key: ApiKey | str | None = field(default=None, repr=False)
+    """The key itself, in place of a variable's; kept as an :class:`ApiKey`."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.api_key, str):
+            object.__setattr__(self, "api_key", ApiKey(self.api_key))
 
     @classmethod
     def parse(
-        cls, name: str, *, base_url: str | None = None, key_variable: str = KEY_VARIABLE, stream: bool = False
+        cls,
+        name: str,
+        *,
+        base_url: str | None = None,
+        key_variable: str = KEY_VARIABLE,
+        stream: bool = False,
+        tokens: bool = False,
+        api_key: str | None = None,
     ) -> Self:
         """Check what a user gave.
 
         Raises:
-            UsageError: no name, no URL, or a stand-in that does not exist.
+            UsageError: no name, no URL, no key where one is given, or a stand-in that does not exist.
         """
+        if api_key is not None and (not api_key.strip() or not api_key.isascii() or not api_key.isprintable()):
+            raise UsageError("an api_key is a text of printable ASCII characters; leave it out where there is none")
         name = name.strip()
         if not name:
             raise UsageError("a model needs a name, such as stand-in/competent")
@@ -55,7 +113,7 @@ class ModelSpec:
             from openfingym.models.testing import find_policy
 
             find_policy(name)
-        return cls(name, base_url, key_variable, stream)
+        return cls(name, base_url, key_variable, stream, tokens, api_key)
 
     @property
     def _stands_in(self) -> bool:
@@ -67,6 +125,13 @@ class ModelSpec:
         return self.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
 
     @property
+    def _key(self) -> str:
+        """The key, by value or of the environment; empty where there is none."""
+        if isinstance(self.api_key, ApiKey):
+            return self.api_key.reveal()
+        return os.environ.get(self.key_variable, "")
+
+    @property
     def endpoint(self) -> str | None:
         """Base URL that the model is asked at, fit to be kept; None of a stand-in that is started for it.
 
@@ -75,7 +140,7 @@ class ModelSpec:
         """
         if self._stands_in:
             return None
-        return without_credentials(self._resolved_url, os.environ.get(self.key_variable))
+        return without_credentials(self._resolved_url, self._key)
 
     def require_access(self) -> None:
         """Make sure that this process can ask the model, as far as that is known without asking.
@@ -85,7 +150,7 @@ class ModelSpec:
         """
         if importlib.util.find_spec("openai") is None:
             raise UsageError(NEEDS_CLIENT)
-        if not (self._stands_in or self.base_url or os.environ.get(URL_VARIABLE) or os.environ.get(self.key_variable)):
+        if not (self._stands_in or self.base_url or os.environ.get(URL_VARIABLE) or self._key):
             raise UsageError(
                 f"model {self.name!r} needs a key in ${self.key_variable}, or the base URL of an endpoint that needs "
                 "none; "
@@ -108,7 +173,7 @@ class ModelSpec:
         Args:
             prices: prices of models; None for the table of the package.
             stream: have answers sent piece by piece, also where :attr:`stream` does not say so.
-            tokens: ask for token ids and log probabilities; see :meth:`ModelEndpoint.model`.
+            tokens: ask for token ids and log probabilities, also where :attr:`tokens` does not say so.
             concurrency: largest number of requests that are under way at once.
             timeout_s: seconds that one attempt at a request may take.
             patience_s: seconds for which failing requests are tried again.
@@ -118,7 +183,7 @@ class ModelSpec:
         """
         async with contextlib.AsyncExitStack() as stack:
             self.require_access()
-            base_url, key, local = self._resolved_url, os.environ.get(self.key_variable, ""), False
+            base_url, key, local = self._resolved_url, self._key, False
             if self._stands_in:
                 from openfingym.models.testing import StandIn
 
@@ -136,4 +201,4 @@ class ModelSpec:
                     loopback=local,
                 )
             )
-            yield endpoint.model(self.name, prices=prices, stream=stream or self.stream, tokens=tokens)
+            yield endpoint.model(self.name, prices=prices, stream=stream or self.stream, tokens=tokens or self.tokens)

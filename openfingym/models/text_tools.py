@@ -61,11 +61,14 @@ class ToolModel:
     Args:
         model: the model to wrap; it need not take tools.
         text: whether calls are written as text; None for only where the endpoint takes no tools.
+        append_only: send the model's answers back as it wrote them, thoughts included, so that each request begins with
+            the one before. The results of calls that stood in the text are a user's message then.
     """
 
-    def __init__(self, model: LanguageModel, *, text: bool | None = None) -> None:
+    def __init__(self, model: LanguageModel, *, text: bool | None = None, append_only: bool = False) -> None:
         self._model = model
         self._text = text
+        self._append_only = append_only
 
     @property
     def name(self) -> str:
@@ -76,6 +79,11 @@ class ToolModel:
         self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
     ) -> Completion:
         """Continue a conversation; calls in the text of the answer are taken out of it."""
+        made = sum(len(message.tool_calls) for message in messages)
+        if self._append_only:
+            messages = as_said(messages)
+            if any(message.reasoning for message in messages):
+                options["reasoning"] = True
         complete = partial(self._model.complete, **options)
         if not tools:
             return await complete(messages)
@@ -88,21 +96,47 @@ class ToolModel:
             else:
                 if found.message.tool_calls:
                     return replace(found, call_form="native")
-                return _searched(found, messages, tools, "native", "written")
-        return _searched(await complete(as_text(messages, tools)), messages, tools, "text", "text")
+                return _searched(found, made, tools, "native", "written")
+        return _searched(await complete(as_text(messages, tools)), made, tools, "text", "text")
 
 
 def _searched(
-    found: Completion, messages: Sequence[Message], tools: Sequence[Tool], without: CallForm, with_calls: CallForm
+    found: Completion, made: int, tools: Sequence[Tool], without: CallForm, with_calls: CallForm
 ) -> Completion:
-    """An answer with the calls in its text."""
+    """An answer with the calls in its text, of a conversation in which so many were ``made``."""
     # Calls of one conversation need names of their own.
-    message = read_calls(found.message, tools, first=sum(len(message.tool_calls) for message in messages))
+    message = read_calls(found.message, tools, first=made)
     if not message.tool_calls:
         return replace(found, call_form=without)
+    calls = tuple(replace(call, written=True) for call in message.tool_calls)
+    message = replace(message, tool_calls=calls, said=found.message.said or found.message.content)
     # What was cut off is no call.
     reason = found.finish_reason if found.finish_reason == "length" else "tool_calls"
     return replace(found, message=message, finish_reason=reason, call_form=with_calls)
+
+
+def as_said(messages: Sequence[Message]) -> list[Message]:
+    """A conversation with the model's answers as it wrote them; results of calls in their text are the user's words."""
+    out: list[Message] = []
+    written: dict[str, str] = {}
+    for message in messages:
+        written |= {call.id: call.name for call in message.tool_calls if call.written}
+        if message.role != "tool" or message.tool_call_id not in written:
+            # Many endpoints want the user's messages and the model's by turns; nothing of these was shown yet.
+            if message.role == "user" and out and out[-1].content.startswith("<result ") and out[-1].role == "user":
+                out[-1] = replace(message, content=f"{out[-1].content}\n{message.content}")
+            else:
+                out.append(message.as_said())
+            continue
+        said = _result(written[message.tool_call_id or ""], message.content)
+        if out[-1].role == "user":
+            said = replace(said, content=f"{out.pop().content}\n{said.content}")
+        out.append(said)
+    return out
+
+
+def _result(name: str, text: str) -> Message:
+    return Message("user", f'<result tool="{name}">\n{text}\n</result>')
 
 
 def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message, ...]:
@@ -116,9 +150,7 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message
     out = [Message("system", f"{head}\n\n{told}".strip())]
     for message in rest:
         if message.role == "tool":
-            said = Message(
-                "user", f'<result tool="{names.get(message.tool_call_id or "", "")}">\n{message.content}\n</result>'
-            )
+            said = _result(names.get(message.tool_call_id or "", ""), message.content)
         elif message.tool_calls:
             calls = "\n".join(write_call(call, known.get(call.name)) for call in message.tool_calls)
             said = Message(message.role, f"{message.content}\n{calls}".strip())

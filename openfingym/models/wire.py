@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Unpack, get_args
 
 from openfingym.models.messages import CompletionTokens, FinishReason, Message, Tool, ToolCall, Usage, well_formed
@@ -19,6 +19,10 @@ MAX_CONTENT = 1_000_000
 """Characters kept of one answer; one that goes on for longer counts as cut off (``length``)."""
 
 Json = dict[str, object]
+REASONING = "reasoning_content"
+"""Field of a message that holds what the model thought, under the name that most endpoints have for it."""
+ASKING_FOR_TOKENS: Json = {"logprobs": True, "return_token_ids": True}
+"""What asks for token ids and log probabilities; the second is vLLM's own."""
 
 
 class MalformedAnswer(ValueError):  # noqa: N818  # the name says what was found
@@ -37,8 +41,8 @@ class ParsedCompletion:
     tokens: CompletionTokens
 
 
-def request_message(message: Message) -> Json:
-    """A message as the endpoint wants it."""
+def request_message(message: Message, *, reasoning: bool = False) -> Json:
+    """A message as the endpoint wants it; with ``reasoning``, what the model thought is in it."""
     if message.role == "tool":
         return {"role": "tool", "content": message.content, "tool_call_id": message.tool_call_id or ""}
     body: Json = {"role": message.role, "content": message.content}
@@ -48,6 +52,8 @@ def request_message(message: Message) -> Json:
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in message.tool_calls
         ]
+    if reasoning and message.reasoning:
+        body[REASONING] = message.reasoning
     return body
 
 
@@ -63,7 +69,8 @@ def request_body(
     model: str, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
 ) -> Json:
     """The body of a chat completion, without what is left to the endpoint."""
-    body: Json = {"model": model, "messages": [request_message(message) for message in messages]}
+    reasoning = options.pop("reasoning", False)
+    body: Json = {"model": model, "messages": [request_message(message, reasoning=reasoning) for message in messages]}
     if tools:
         body["tools"] = [request_tool(tool) for tool in tools]
     stated = {**options, "stop": list(options.get("stop", ())) or None}
@@ -92,11 +99,27 @@ def _uncounted(body: Json) -> Json:
     return {key: value for key, value in body.items() if key != "stream_options"}
 
 
+def _without_ids(body: Json) -> Json:
+    return {key: value for key, value in body.items() if key != "return_token_ids"}
+
+
+def _without_logprobs(body: Json) -> Json:
+    return {key: value for key, value in body.items() if key != "logprobs"}
+
+
+def _thoughtless(body: Json) -> Json:
+    messages = [_object(message, "a message") for message in _list(body["messages"])]
+    return body | {"messages": [{key: part[key] for key in part if key != REASONING} for part in messages]}
+
+
 ADAPTATIONS: Mapping[str, Callable[[Json], Json]] = {
     "max_tokens": _renamed,
     "seed": _seedless,
     "system": _folded,
     "stream_options": _uncounted,
+    "return_token_ids": _without_ids,
+    "logprobs": _without_logprobs,
+    REASONING: _thoughtless,
 }
 """What some models refuse, by the word that they say, and how a request does without."""
 
@@ -118,11 +141,12 @@ def read_answer(document: object) -> ParsedCompletion:
     reason = _finish_reason(choice.get("finish_reason"), calls=bool(calls), refused=bool(refusal) and not content)
     if len(content) > MAX_CONTENT:
         content, reason = content[:MAX_CONTENT], "length"
-    thought = _text(said.get("reasoning_content")) or _text(said.get("reasoning"))
+    thought, whole = _text(said.get(REASONING)) or _text(said.get("reasoning")), None
     if not thought:
-        thought, content = _thought(content)
+        whole, (thought, content) = content, _thought(content)
+    message = Message("assistant", content or refusal, calls, reasoning=thought or None)
     return ParsedCompletion(
-        message=Message("assistant", content or refusal, calls, reasoning=thought or None),
+        message=message if whole is None or whole == content else replace(message, said=whole),
         finish_reason=reason,
         usage=_read_usage(body.get("usage")),
         model=_text(body.get("model")),
@@ -153,6 +177,8 @@ class StreamedAnswer:
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
         self._calls: list[dict[str, str]] = []
+        self._logprobs: list[object] = []
+        self._ids: list[object] = []
         self._places: dict[int, int] = {}
         """Position of the latest call of each index that the endpoint numbers calls by."""
         self._finish: object = None
@@ -175,10 +201,12 @@ class StreamedAnswer:
             MalformedAnswer: the chunk is not one of a chat completion.
         """
         body = _object(chunk, "a chunk")
-        self._body |= {key: body[key] for key in ("model", "usage") if body.get(key)}
+        self._body |= {key: body[key] for key in ("model", "usage", "prompt_token_ids") if body.get(key)}
         for item in _list(body.get("choices")):
             choice = _object(item, "a choice")
             self._finish = choice.get("finish_reason") or self._finish
+            self._logprobs += _entries(choice.get("logprobs"))
+            self._ids += _list(choice.get("token_ids"))
             delta = _object(choice.get("delta") or {}, "a delta")
             thought = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
             for parts, part in (
@@ -200,7 +228,12 @@ class StreamedAnswer:
             "refusal": "".join(self._refusal),
             "tool_calls": calls,
         }
-        return self._body | {"choices": [{"message": message, "finish_reason": self._finish}]}
+        choice: Json = {"message": message, "finish_reason": self._finish}
+        if self._logprobs:
+            choice["logprobs"] = {"content": self._logprobs}
+        if self._ids:
+            choice["token_ids"] = self._ids
+        return self._body | {"choices": [choice]}
 
     def _add_call(self, part: Mapping[str, object]) -> None:
         index, name = part.get("index"), _text(part.get("id"))
@@ -257,8 +290,7 @@ def _read_usage(value: object) -> Usage | None:
 
 def _read_tokens(body: Mapping[str, object], choice: Mapping[str, object]) -> CompletionTokens:
     """Token ids where vLLM's ``return_token_ids`` gave them, log probabilities where ``logprobs`` did."""
-    stated = choice.get("logprobs")
-    entries = _list(stated.get("content")) if isinstance(stated, Mapping) else []
+    entries = _entries(choice.get("logprobs"))
     found = [entry.get("logprob") for entry in entries if isinstance(entry, Mapping)]
     logprobs = tuple(float(item) for item in found if isinstance(item, int | float) and math.isfinite(item))
     completion_ids = tuple(_count(item) for item in _list(choice.get("token_ids")))
@@ -270,6 +302,11 @@ def _read_tokens(body: Mapping[str, object], choice: Mapping[str, object]) -> Co
         if len(logprobs) == len(entries) and (not completion_ids or len(logprobs) == len(completion_ids))
         else (),
     )
+
+
+def _entries(value: object) -> list[object]:
+    """What is told of each token of an answer."""
+    return _list(value.get("content")) if isinstance(value, Mapping) else []
 
 
 def _object(value: object, what: str) -> Mapping[str, object]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,15 +16,14 @@ from typing import TYPE_CHECKING
 from openfingym import store
 from openfingym.digests import canonical_json, sha256_of, sha256_of_file, sha256_of_files, sha256_of_json
 from openfingym.errors import TaskError
-from openfingym.kinds import Array, Blocks, Material, is_sequential, kind_of
+from openfingym.kinds import Array, Blocks, Material, kind_of
 from openfingym.kinds.real_forms import RealForm, real_form
+from openfingym.packages.instruction import Written, remark_on_form, render_instruction
 from openfingym.packages.package import PACKAGE_FORMAT, BuiltPackage, Manifest, files_digest, truth_digest
 from openfingym.task import Task
 from openfingym.task.files import CONFIG, INSTRUCTION, INTERFACE, has_task_file, read_task_file
-from openfingym.task.scoring import Scoring
 
 if TYPE_CHECKING:
-    from openfingym.metrics import Metric
     from openfingym.task.contracts import Contract
 
 BUILDER_VERSION = 2
@@ -82,6 +80,25 @@ def write_package(task: Task, public: Path, truth: Path) -> Material:
     """Write both halves of ``task`` into two empty or missing folders; returns what they were made of."""
     kind = kind_of(task)
     material = kind.shape(task, kind.load(task))
+    form = _form(task)
+    author = _text(read_task_file(task.folder, INSTRUCTION), task.instruction_path).strip()
+    panel = task.spec.panel if form is None else form.panel
+    remark = "" if form is None else remark_on_form(panel)
+    written = Written(read_task_file(task.folder, CONFIG), author, _interface(task), panel, remark)
+    write_material(task, material, written, public, truth)
+    return material
+
+
+def write_material(task: Task, material: Material, written: Written, public: Path, truth: Path) -> Manifest:
+    """Write both halves of a package into two empty or missing folders; returns its manifest.
+
+    Args:
+        task: the task that the package is of.
+        material: what the package holds of its data.
+        written: what its author wrote.
+        public: folder of the public half.
+        truth: folder of the truth half.
+    """
     data = public / "environment" / "data"
     data.mkdir(parents=True)
     (public / "tests").mkdir()
@@ -90,18 +107,18 @@ def write_package(task: Task, public: Path, truth: Path) -> Material:
         _save(data / f"{name}.npy", array)
     for name, array in material.hidden.items():
         _save(truth / f"{name}.npy", array)
-    (data / "contract.json").write_bytes(json.dumps(describe(task, material), indent=2).encode() + b"\n")
-    (public / "task.toml").write_bytes(read_task_file(task.folder, CONFIG))
-    (public / "instruction.md").write_text(render_instruction(task, material), encoding="utf-8")
-    (public / "environment" / "interface.py").write_bytes(_interface(task))
+    contract = describe(task, material, written.panel)
+    (data / "contract.json").write_bytes(json.dumps(contract, indent=2).encode() + b"\n")
+    (public / "task.toml").write_bytes(written.config)
+    (public / "instruction.md").write_text(render_instruction(task, material, written), encoding="utf-8")
+    (public / "environment" / "interface.py").write_bytes(written.interface)
     (public / "environment" / "Dockerfile").write_bytes(_template("Dockerfile"))
     (public / "tests" / "test.sh").write_bytes(_template("test.sh"))
-    _seal(task, material, public, truth)
-    return material
+    return _seal(task, material, public, truth)
 
 
-def describe(task: Task, material: Material) -> dict[str, object]:
-    """``contract.json``: everything a program needs to know, as plain values."""
+def describe(task: Task, material: Material, panel: str) -> dict[str, object]:
+    """``contract.json``: everything a program needs to know, as plain values; ``panel`` is what the data holds."""
     from openfingym.metrics import find_metric
 
     contract, spec, kind = task.spec.contract, task.spec, kind_of(task)
@@ -115,7 +132,7 @@ def describe(task: Task, material: Material) -> dict[str, object]:
         "kind": contract.kind,
         "asset_class": spec.asset_class,
         "frequency": spec.frequency,
-        "panel": spec.panel if (form := _form(task)) is None else form.panel,
+        "panel": panel,
         "data_kind": material.info.kind,
         "value_semantics": getattr(contract, "value_semantics", None),
         "unit": contract.unit,
@@ -147,101 +164,6 @@ def describe(task: Task, material: Material) -> dict[str, object]:
     }
 
 
-def render_instruction(task: Task, material: Material) -> str:
-    """``instruction.md``: the author's text, then the facts no author should have to repeat."""
-    spec, contract, info, kind = task.spec, task.spec.contract, material.info, kind_of(task)
-    brief = kind.brief(task, material)
-    honesty = {
-        "real": f"Real data: {info.source}.",
-        "simulated": f"SIMULATED data, not a real market: {info.source}.",
-        "specified": f"Synthetic by definition of the source paper: {info.source}.",
-    }[info.kind]
-    form = _form(task)
-    if form is not None:
-        honesty += (
-            f" {form.panel[0].upper()}{form.panel[1:]}: what the text above says of simulated data does not hold."
-        )
-    author = _text(read_task_file(task.folder, INSTRUCTION), task.instruction_path).strip()
-    facts = "\n".join(f"| {name} | {value} |" for name, value in brief.facts)
-    return f"""{author}
-
-## Data
-
-{honesty}
-
-| | |
-|---|---|
-{facts}
-
-{brief.note}
-
-## What to do
-
-Write a Python program. It runs once, in a container without a network, in the empty folder `/work`.
-
-```python
-import interface
-
-{brief.usage}
-```
-
-Every {kind.bounded} must be finite and between {contract.low:g} and {contract.high:g}.
-
-## How it is scored
-
-{_scoring(spec.scoring)}
-
-{_counting(task, material)}
-
-## Limits
-
-{task.file.agent.timeout_sec:g} seconds, {task.file.environment.memory_mb} MB of memory, {task.file.environment.cpus} CPU core(s),
-{task.file.environment.storage_mb} MB of disk in `/work`. Installed: NumPy, pandas, SciPy, scikit-learn, and where the machine
-has them statsmodels, LightGBM and arch. The Unix time at which the program will be stopped is in `$OPENFINGYM_DEADLINE`.
-"""  # noqa: E501
-
-
-def _form(task: Task) -> RealForm | None:
-    """The real form that the library knows of a task's dataset; None where the task runs on its own data, or on what it
-    states itself.
-    """
-    return real_form(task) if task.real and task.spec.dataset.pulled is None and real_form(task).panel else None
-
-
-def _counting(task: Task, material: Material) -> str:
-    """What of an agent's work counts."""
-    budget = task.spec.verification.budget
-    if is_sequential(task.spec.contract):
-        return f"""{material.n_private} episodes count. They are played in the order of time, each once: `env.reset()` begins the next
-one and ends the one before, and an episode that is left early, or never begun, counts as if nothing more were done in it.
-Before or between them you may practise at most {budget} times on earlier bars, with `env.reset(options={{"fold": "public"}})`;
-practice does not count. The score is computed by the verifier from what it saw you do, once, at the end."""  # noqa: E501
-    return f"""You may submit at most {budget} times, and the last accepted submission counts. After each submission you see the
-result on a first part of the hidden set, clipped and rounded; the score is the result on the other part, which
-is not shown while you work."""  # noqa: E501
-
-
-def _scoring(scoring: Scoring) -> str:
-    """How the total is made, as sentences."""
-    from openfingym.metrics import find_metric
-
-    terms = ", ".join(f"{m.weight:.4g} x {_as_loss(find_metric(m.name))}" for m in scoring.metrics if m.weight > 0.0)
-    reported = [m.name for m in scoring.metrics if m.weight == 0.0]
-    lines = [f"Loss (lower is better): {terms}."]
-    if reported:
-        lines.append(f"Also reported: {', '.join(reported)}.")
-    lines.append(f"Ranks are by each metric's loss relative to the {scoring.baseline} baseline's (geometric mean).")
-    return "\n".join(lines)
-
-
-def _as_loss(metric: Metric) -> str:
-    """How a metric enters the total."""
-    if metric.direction == "lower":
-        return metric.name
-    bound = metric.range[1]
-    return f"({bound:g} - {metric.name})" if math.isfinite(bound) else f"(-{metric.name})"
-
-
 def _save(path: Path, array: Array | Blocks) -> None:
     import numpy as np
 
@@ -268,7 +190,7 @@ def _save_blocks(path: Path, blocks: Blocks) -> None:
     assert rows == blocks.shape[0], f"{path.name}: {rows} rows made, {blocks.shape[0]} announced"
 
 
-def _seal(task: Task, material: Material, public: Path, truth: Path) -> None:
+def _seal(task: Task, material: Material, public: Path, truth: Path) -> Manifest:
     """Write both digests and give every file its final mode."""
     files = sha256_of_files(public)
     public_digest = files_digest(files)
@@ -301,6 +223,14 @@ def _seal(task: Task, material: Material, public: Path, truth: Path) -> None:
     store.set_modes(public, file=store.PUBLIC_FILE, directory=store.PUBLIC_FOLDER)
     (public / "tests" / "test.sh").chmod(0o755)
     store.set_modes(truth, file=store.TRUTH_FILE, directory=store.TRUTH_FOLDER)
+    return manifest
+
+
+def _form(task: Task) -> RealForm | None:
+    """The real form that the library knows of a task's dataset; None where the task runs on its own data, or on what it
+    states itself.
+    """
+    return real_form(task) if task.real and task.spec.dataset.pulled is None and real_form(task).panel else None
 
 
 def _reach(contract: Contract) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from openfingym.errors import UsageError
 from openfingym.kinds import kind_of
 from openfingym.packages.scaffold import INSTRUCTION_TEXT, own_dataset, require_new, toml_value, write_folder
+from openfingym.packages.toml_tables import split_tables, with_values
 
 if TYPE_CHECKING:
     from openfingym.data.dataset import Measure
@@ -70,16 +71,14 @@ def _measure(known: Task) -> Measure | None:
 def _copied(text: str, name: str, known: Task, start: Start) -> str:
     """The text of the known ``task.toml`` with everything about its data replaced."""
     assert start.own_data is not None, "of a scaffold from files"
-    blocks = re.split(r"(?m)^(?=\[)", text)
     out = []
-    for block in blocks:
-        table = block.partition("]")[0].strip("[ ")
+    for table, block in split_tables(text):
         if table == f"{OURS}.dataset":
             out.append(own_dataset(start.own_data))
         elif table.startswith(f"{OURS}.dataset.") or table == f"{OURS}.waivers":
             continue
         else:
-            out.append(_changed(block, _changes(table, name, known, start)))
+            out.append(with_values(block, _changes(table, name, known, start)))
     return "".join(out)
 
 
@@ -101,16 +100,6 @@ def _changes(table: str, name: str, known: Task, start: Start) -> Mapping[str, s
     if table == f"{OURS}.provenance":
         return {"catalogue_id": None, "note": toml_value(f"contract, metrics and split of {known.name}; other data")}
     return {}
-
-
-def _changed(block: str, changes: Mapping[str, str | None]) -> str:
-    for key, value in changes.items():
-        line = "" if value is None else f"{key} = {value}\n"
-        value_of_any_form = r"(?:\[[^\]]*\]|\"\"\".*?\"\"\"|[^\n]*)"
-        found = re.search(rf"(?ms)^{key} = {value_of_any_form}[^\n]*\n", block)
-        if found is not None:
-            block = block[: found.start()] + line + block[found.end() :]
-    return block
 
 
 def require_files(given: Given | None) -> Given:

@@ -30,7 +30,7 @@ def answer_together(
     """Ask once about the same, and answer its questions; what fails for one leaves the others alone.
 
     Args:
-        questions: of one provider, in any order.
+        questions: questions that one provider answers, in any order.
         about: what a question is about, such as a market.
         ask: what the final state of that is, or why there is none; by any of its questions.
         answer: the answer to a question about what is final.

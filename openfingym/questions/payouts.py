@@ -60,7 +60,7 @@ def truth_of(question: Question, labels: Sequence[str], payouts: Sequence[Decima
     """The truth of a question from what each outcome of a market pays.
 
     Args:
-        question: of the form ``probability``, ``probabilities`` or ``choice``.
+        question: a question of the form ``probability``, ``probabilities`` or ``choice``.
         labels: the market's outcomes, by their names.
         payouts: what each of them pays, in their order.
         outcome: which one a ``probability`` is of.

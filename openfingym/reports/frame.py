@@ -23,6 +23,8 @@ COLUMNS = {
     "task_digest": "string",
     "data_kind": "string",
     "tape": "string",
+    "split": "string",
+    "instance": "Int64",
     "agent": "string",
     "model": "string",
     "endpoint": "string",
@@ -63,7 +65,8 @@ def read_runs(*folders: str | Path, metrics: bool = False) -> pd.DataFrame:
     ``success`` is whether a rollout was scored rather than rejected. It, like ``reward``, is missing where the agent
     is not to blame, so means leave out infrastructure errors. A rollout that cannot be read has the state ``damaged``,
     and one that is being written, or was when its process died, ``unfinished``; both have a folder and no more than
-    that. A copy of a rollout is left out; ``attrs["copies"]`` counts them.
+    that. A copy of a rollout is left out; ``attrs["copies"]`` counts them. Rollouts on instances are rows too, with
+    another ``split`` than ``test``: their totals are of training data, and belong beside no score.
 
     Args:
         folders: folders of runs, or with runs anywhere below.

@@ -12,7 +12,7 @@ from pathlib import Path
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, read_json, walk
 from openfingym.models.urls import without_credentials
-from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
+from openfingym.results import CONFIG, RESULT, VERIFIED, RolloutResult, read_run
 from openfingym.verifiers.receipt_check import is_backed
 
 CONFIG_LIMIT = 16 * MEGABYTE
@@ -43,6 +43,8 @@ class Made:
     """Version of this library that it ran with."""
     family: str | None = None
     """Family of its task, as stated."""
+    split: str | None = None
+    """What it was on, as stated; see :class:`openfingym.RolloutResult`."""
     backed: bool = False
     """Whether a receipt in its folder proves that the log of a verifier has its result."""
 
@@ -72,9 +74,17 @@ def find_runs(paths: Iterable[Path]) -> FoundRuns:
     whose name starts with a dot are being written, and are not looked into.
 
     Raises:
-        UsageError: a path is no folder, or there is no run below any of them.
+        UsageError: a path is no folder, there is no run below any of them, or one was on an instance: what an agent was
+            trained on is in no report of scores.
     """
     found = found_below(paths)
+    if trained := [result for result in found.results if result.split != "test"]:
+        first = trained[0]
+        raise UsageError(
+            f"{len(trained)} of {len(found.results)} runs were on instances cut from training data, and have no score, "
+            f"such as {first.path} (instance {first.instance} of {first.split}); give folders of the split test alone, "
+            "or read all with openfingym.read_runs, which says the split of each"
+        )
     if not found.results and not found.damaged:
         where = ", ".join(map(str, found.folders))
         raise UsageError(f"no run was found below {where}; a run is a folder with a result.json")
@@ -156,7 +166,10 @@ def _unique(folders: Iterable[Path]) -> Iterator[Path]:
 def _load(folder: Path) -> tuple[Path, RolloutResult | Damaged, Made]:
     try:
         result = read_run(folder)
-        return folder, result, replace(_made(folder), backed=result.state == "scored" and is_backed(folder, result))
+        made = _made(folder)
+        if (other := _other_split(folder, result, made)) is not None:
+            return folder, Damaged(folder, other), Made()
+        return folder, result, replace(made, backed=result.state == "scored" and is_backed(folder, result))
     except StoreError as error:
         return folder, Damaged(folder, str(error)), Made()
 
@@ -175,7 +188,25 @@ def _made(folder: Path) -> Made:
         None if endpoint is None else without_credentials(endpoint),
         _text(config, "openfingym"),
         _text(config, "family"),
+        _text(config, "split"),
     )
+
+
+def _other_split(folder: Path, result: RolloutResult, made: Made) -> str | None:
+    """What is wrong where another file of a run says that it was on something else; None where none does."""
+    stated = {CONFIG: (made.split, result.task_digest)}
+    try:
+        verified = read_json(folder, VERIFIED, CONFIG_LIMIT)
+    except (OSError, ValueError):
+        verified = None
+    if isinstance(verified, dict):
+        stated[VERIFIED] = (_text(verified, "split"), _text(verified, "task_digest") or result.task_digest)
+    for name, (split, digest) in stated.items():
+        if split not in {None, result.split}:
+            return f"{RESULT} says that the run was on the split {result.split}, and {name} {split}: one was changed"
+        if digest != result.task_digest:
+            return f"{RESULT} has another task digest than {name}: one was changed"
+    return None
 
 
 def _text(values: object, name: str) -> str | None:

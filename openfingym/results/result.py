@@ -45,6 +45,9 @@ TapePolicy = Literal["given", "fresh"]
 """What a verifier gives where nobody asks: the package's own hidden data, or other data for each rollout where there
 can be."""
 
+SplitName = Literal["test", "train", "validation"]
+"""What a rollout was on: the task as it is, or an instance, cut from its training data (openfingym.instances)."""
+
 RewardName = Literal["loss", "grpo", "relative"]
 
 
@@ -124,6 +127,10 @@ class RolloutResult:
     tape: TapeKind = "given"
     """Which hidden data it was scored on, as was the baseline: the package's own, ``fresh`` or a ``twin``
     (openfingym.packages.tapes)."""
+    split: SplitName = "test"
+    """Whether it was on the task as it is; a result of another split is of a training instance, and no score."""
+    instance: int | None = None
+    """Which instance of the split; None on the task as it is."""
     session: dict[str, str | int | bool | None] | None = None
     """The live session that its private episode was, as the verifier states it; None where it had none."""
     questions: dict[str, str | int | bool] | None = None

@@ -1,34 +1,36 @@
 """Running a rollout: verifier, gate, backend and agent put together.
 
 One :class:`Launcher` holds what rollouts share: the verifier (its own process, or those that are
-running elsewhere), the gate keepers and the backend. :func:`run` is one rollout with a launcher of
-its own.
+running elsewhere), the gate keepers and the backend. :func:`openfingym.rollouts.single.run` is one
+rollout with a launcher of its own, and :class:`openfingym.rollouts.opened.OpenRollout` one whose
+model's answers come from outside.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from openfingym import catalog, store
-from openfingym.agents import Agent, require_model, resolve, suited
-from openfingym.agents.oracle import submit_truth
+from openfingym import catalog
+from openfingym.agents import Agent, require_model, suited, with_sampling
 from openfingym.errors import UsageError, VerifierError
+from openfingym.instances import Instances, place_of
 from openfingym.kinds import is_live
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
-from openfingym.packages.tapes import require_renewal
 from openfingym.packages.view import seen_with
 from openfingym.questions.question import REAL_CLOCK
-from openfingym.results import RolloutResult, write_run
-from openfingym.rollouts.bounds import gate_bounds, lifetime_s, limits_of
+from openfingym.results import RolloutResult, SplitName, write_run
+from openfingym.rollouts.acting import ActingParts, act
+from openfingym.rollouts.bounds import lifetime_s, limits_of
 from openfingym.rollouts.run_files import Evidence, evidence_of, files_of
 from openfingym.rollouts.verdict import OURS, Acted, Contact, failed, judged
 from openfingym.task import Task
@@ -39,14 +41,15 @@ from openfingym.verifiers.local import start_on
 if TYPE_CHECKING:
     from openfingym.agents.llm.conversation_runner import ConversationRunner
     from openfingym.agents.llm.launching import ModelSetup
-    from openfingym.agents.llm.session import Listener
+    from openfingym.agents.llm.session import Conversation, Listener
     from openfingym.kinds.asking import QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
     from openfingym.models.meter import Allowance
     from openfingym.models.model import LanguageModel
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
-    from openfingym.verifiers.client import RolloutTicket, VerifierClient
+    from openfingym.rollouts.opened import OpenRollout
+    from openfingym.verifiers.client import VerifierClient
     from openfingym.workspace import WorkspacePool
     from openfingym_runtime.gate import GateKeeper
     from openfingym_runtime.job import Backend, Outcome
@@ -106,6 +109,8 @@ class Launcher:
         self._runner: ConversationRunner | None = None
         self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
+        self._opened: weakref.WeakSet[OpenRollout] = weakref.WeakSet()
+        self._instances = Instances()
         # Rollouts in several threads share a launcher, and make its parts when first needed.
         self._lock = threading.Lock()
 
@@ -165,7 +170,13 @@ class Launcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._stack:
+        with self._stack, self._instances:
+            with self._lock:
+                opened = list(self._opened)
+            for rollout in opened:
+                rollout.abandon()
+            for rollout in opened:
+                rollout.join()
             self._runners.close()  # before the gates of its conversations
             for backend in self._backends.values():
                 backend.tidy()
@@ -190,7 +201,6 @@ class Launcher:
         model: ModelSpec | LanguageModel | None = None,
         allowance: Allowance | None = None,
         prices: PriceTable | None = None,
-        waits_s: float = 0.0,
         seed: int = 0,
         out: Path | None = None,
         cancel: threading.Event | None = None,
@@ -198,17 +208,21 @@ class Launcher:
         fresh: bool = False,
         session: SessionOrder | None = None,
         questions: QuestionsOrder | None = None,
+        split: SplitName = "test",
+        instance: int | None = None,
         ended: Callable[[Outcome], None] | None = None,
+        opened: Callable[[Conversation], None] | None = None,
     ) -> RolloutResult:
         """Run one rollout to its verified result.
 
         Args:
             package: one of the built packages in :attr:`packages`.
             agent: the agent that acts in the rollout.
-            model: the language model, for agents that ask one: where it is, or itself; None for others.
+            model: the language model, for agents that ask one; None for others. An object is asked on the launcher's
+                event loop, which runs in a thread of its own; :func:`openfingym.models.on_loop` has it asked on its
+                own, and :func:`openfingym.models.from_function` in threads.
             allowance: what such an agent may spend; where it states no turns or no time, the task's size does.
             prices: prices of models; by default the package's own table.
-            waits_s: seconds that the rollout may take beyond its own time, for a model that excuses its waiting.
             seed: seed that is given to the agent's program.
             out: folder below which the run is kept; None keeps nothing.
             cancel: ends the program early when set.
@@ -220,7 +234,12 @@ class Launcher:
             questions: the questions that it is to be asked, of a task about what has not happened yet; without them it
                 is asked the package's own. With a simulated clock they are resolved before this returns, with the real
                 one the result is ``deferred``.
+            split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances, which are cut
+                from its training data, and whose results are no scores.
+            instance: which instance of the split, from 0.
             ended: told how the program of an agent that is one ended, and what it printed, before it is scored.
+            opened: told the conversation of an agent that talks, before it begins, in the thread of its event loop; it
+                may be read from any.
 
         Returns:
             The result; ``state`` is ``error`` where our machinery failed.
@@ -229,12 +248,50 @@ class Launcher:
             BackendUnavailableError: no backend can run the program here.
             StoreError: the run could not be written.
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
-                another tape.
+                another tape; or the task has no such instance.
         """
-        agent = suited(agent, package.task)
-        setup = self._model_setup(package, agent, model, allowance, prices)
-        if setup is not None and listener is not None:
-            setup = replace(setup, listener=listener)
+        with self._seen(package, split, instance) as seen:
+            agent = suited(agent, seen.task)
+            with self._model_setup(seen, agent, model, allowance, prices) as setup:
+                return self._run(
+                    seen,
+                    agent,
+                    None if setup is None else replace(setup, listener=listener, opened=opened),
+                    seed=seed,
+                    out=out,
+                    cancel=cancel,
+                    fresh=fresh,
+                    session=session,
+                    questions=questions,
+                    split=split,
+                    instance=instance,
+                    ended=ended,
+                )
+
+    def _seen(
+        self, package: BuiltPackage, split: SplitName, instance: int | None
+    ) -> contextlib.AbstractContextManager[BuiltPackage]:
+        """What a rollout of a split is on: the package itself, or one of its instances."""
+        place = place_of(split, instance)
+        return contextlib.nullcontext(package) if place is None else self._instances.hold(package, *place)
+
+    def _run(
+        self,
+        package: BuiltPackage,
+        agent: Agent,
+        setup: ModelSetup | None,
+        *,
+        seed: int,
+        out: Path | None,
+        cancel: threading.Event | None,
+        fresh: bool,
+        session: SessionOrder | None,
+        questions: QuestionsOrder | None,
+        split: SplitName,
+        instance: int | None,
+        ended: Callable[[Outcome], None] | None,
+    ) -> RolloutResult:
+        """Run a rollout whose model is open; see :meth:`run`."""
         backend = self._backend(agent)
         name = backend.name if backend else "host"
         line, cancel = self._line(package), cancel or threading.Event()
@@ -244,7 +301,7 @@ class Launcher:
         if backend is None and questions is not None:
             raise UsageError("the oracle does not know what has not happened yet; run it without --clock")
         started = datetime.now(UTC)
-        ttl_s = lifetime_s(package, setup.wall_s if setup else None) + waits_s
+        ttl_s = lifetime_s(package, setup.open_s if setup else None)
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
         ticket = client.create_rollout(
             package.manifest.name,
@@ -254,6 +311,8 @@ class Launcher:
             fresh=fresh,
             session=None if session is None else session.to_dict(),
             questions=None if questions is None else questions.to_dict(),
+            split=split,
+            instance=instance,
         )
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
@@ -266,9 +325,11 @@ class Launcher:
             backend=name,
             seed=seed,
             state="error",
-            model=model.name if model else None,
+            model=setup.model.name if setup and setup.model else None,
             budget=ticket.budget,
             tape=ticket.tape,
+            split=split,
+            instance=instance,
             started_at=started.isoformat(timespec="milliseconds"),
         )
         contact = Contact()
@@ -276,7 +337,9 @@ class Launcher:
         try:
             own = {} if ticket.tape == "given" and questions is None else client.data(ticket.rollout_id)
             with seen_with(package, own) as seen, contact.acting.running():
-                acted = self._act(seen, agent, setup, backend, line, client, ticket, seed, cancel, contact, waits_s)
+                pool = self._pool_for(line, seen)
+                parts = ActingParts(backend, client, partial(self._gate_keeper, line), self._conversation_runner, pool)
+                acted = act(seen, agent, setup, ticket, parts, seed=seed, cancel=cancel, contact=contact)
             if ended is not None and acted.outcome is not None:
                 ended(acted.outcome)
             if acted.played is not None and acted.played.failure is not None:
@@ -303,6 +366,62 @@ class Launcher:
             return result
         return write_run(out, result, files_of(package, agent, setup, backend, result, acted, evidence))
 
+    def open(
+        self,
+        package: BuiltPackage,
+        agent: Agent,
+        *,
+        name: str = "driven",
+        append_only: bool = True,
+        allowance: Allowance | None = None,
+        seed: int = 0,
+        out: Path | None = None,
+        fresh: bool = False,
+        split: SplitName = "test",
+        instance: int | None = None,
+    ) -> OpenRollout:
+        """Begin one rollout whose model's answers come from the caller; the rest is as :meth:`run` has it.
+
+        It runs in a thread of its own, and ends with this launcher at the latest.
+
+        Args:
+            package: one of the built packages in :attr:`packages`.
+            agent: an agent that asks a model: its prompts, tools and limits are those of the rollout.
+            name: name under which results record the model.
+            append_only: let the conversation only ever grow; see :class:`openfingym.agents.llm.Sampling`.
+            allowance: what the agent may spend.
+            seed: seed that programs are given.
+            out: folder below which the run is kept; None keeps nothing.
+            fresh: whether the rollout gets hidden data of its own, where the task can have any.
+            split: the task as it is, or one of its instances; see :meth:`run`.
+            instance: which instance of the split.
+
+        Raises:
+            UsageError: the agent asks no model, or is not for this task.
+        """
+        from openfingym.rollouts.opened import OpenRollout
+
+        agent = suited(agent, package.task)
+        require_model(agent, given=True)
+        if append_only:
+            agent = with_sampling(agent, append_only=True)
+        run = partial(
+            self.run,
+            package,
+            agent,
+            allowance=allowance,
+            seed=seed,
+            out=out,
+            fresh=fresh,
+            session=default_session(package) if split == "test" else None,
+            split=split,
+            instance=instance,
+        )
+        rollout = OpenRollout(run, name)
+        with self._lock:
+            self._opened.add(rollout)
+        return rollout
+
     def warm(
         self, package: BuiltPackage, agent: Agent, rollouts: int, *, allowance: Allowance | None = None, size: int = 2
     ) -> None:
@@ -325,75 +444,12 @@ class Launcher:
         limits = replace(limits_of(package), timeout_s=with_defaults(allowance, package).wall_s or 0.0)
         conversations.call(partial(line.pool.expect, package, rollouts, limits=limits))
 
-    def _act(
-        self,
-        package: BuiltPackage,
-        agent: Agent,
-        setup: ModelSetup | None,
-        backend: Backend | None,
-        line: _Line,
-        client: VerifierClient,
-        ticket: RolloutTicket,
-        seed: int,
-        cancel: threading.Event,
-        contact: Contact,
-        waits_s: float,
-    ) -> Acted:
-        """Let the agent act; what it had to do with the verifier is noted also where that fails."""
-        if backend is None:
-            if ticket.tape != "given":
-                raise UsageError(
-                    f"the oracle knows the package's own hidden data, and this rollout has a {ticket.tape} tape; "
-                    "run it without --fresh, or on a verifier that gives rollouts the package's own"
-                )
-            submit_truth(client, ticket, package)
-            # All that the oracle does is ask the verifier.
-            contact.verifier_s = contact.acting.elapsed_s
-            return Acted(contact=contact)
-        body, calls = gate_bounds(package)
-        if setup is not None:
-            from openfingym.agents.llm.launching import RolloutResources, play_rollout
+    def _pool_for(self, line: _Line, seen: BuiltPackage) -> WorkspacePool | None:
+        """The workspaces that wait, where they were started over the data that this rollout sees."""
+        own = seen.public in {known.public for known in self.packages}
+        return line.pool if own and seen.manifest.digest in self._warmed else None
 
-            # A workspace that waits was started over the package's own data.
-            own = package.public in {known.public for known in self.packages}
-            pool = line.pool if own and package.manifest.digest in self._warmed else None
-            resources = RolloutResources(
-                self._conversation_runner(),
-                client,
-                self._gate_keeper(line),
-                backend,
-                limits_of(package),
-                body,
-                calls,
-                pool,
-            )
-            played = play_rollout(resources, package, setup, ticket, seed=seed, cancel=cancel, waits_s=waits_s)
-            contact.failures, contact.told, contact.verifier_s = (
-                played.verifier_failures,
-                played.told,
-                played.verifier_s,
-            )
-            return Acted(played.outcome, contact, played)
-        from openfingym_runtime.job import Job
-
-        with self._gate_keeper(line).open(
-            rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=body, max_calls=calls
-        ) as gate:
-            job = Job(
-                rollout_id=ticket.rollout_id,
-                program=agent.program,
-                task_files=package.agent_view(),
-                gate_directory=gate.directory,
-                limits=limits_of(package),
-                seed=seed,
-                cancel=cancel,
-            )
-            try:
-                return Acted(backend.run(job), contact)
-            finally:
-                contact.failures, contact.told = gate.verifier_failures, gate.told
-                contact.verifier_s = gate.waiting.elapsed_s
-
+    @contextlib.contextmanager
     def _model_setup(
         self,
         package: BuiltPackage,
@@ -401,14 +457,16 @@ class Launcher:
         model: ModelSpec | LanguageModel | None,
         allowance: Allowance | None,
         prices: PriceTable | None,
-    ) -> ModelSetup | None:
-        """What an agent that talks needs; None for any other."""
+    ) -> Iterator[ModelSetup | None]:
+        """What an agent that talks needs, during the block; None for any other."""
         require_model(agent, given=model is not None)
         if agent.acts is None:
-            return None
-        from openfingym.agents.llm.launching import find_model_setup
+            yield None
+            return
+        from openfingym.agents.llm.launching import model_setup
 
-        return find_model_setup(self._conversation_runner(), package, agent.acts, model, allowance, prices)
+        with model_setup(self._conversation_runner(), package, agent.acts, model, allowance, prices) as setup:
+            yield setup
 
     def _conversation_runner(self) -> ConversationRunner:
         with self._lock:
@@ -443,67 +501,3 @@ def default_session(package: BuiltPackage) -> SessionOrder | None:
     from openfingym.market.session.terms import SessionOrder
 
     return SessionOrder() if is_live(package.task.spec.contract) else None
-
-
-def run(
-    task: str | Path | Task,
-    agent: str | Agent = "naive",
-    *,
-    program: str | Path | None = None,
-    command: Sequence[str] | None = None,
-    model: str | ModelSpec | None = None,
-    allowance: Allowance | None = None,
-    backend: str = "auto",
-    seed: int = 0,
-    out: str | Path | None = "runs",
-    verifier: str | VerifierAddress | None = None,
-    fresh: bool = False,
-    session: SessionOrder | None = None,
-    questions: QuestionsOrder | None = None,
-) -> RolloutResult:
-    """Run one agent on one task and return its verified result.
-
-    Args:
-        task: a task's name, its folder, or a task.
-        agent: a built-in agent's name, as in :data:`openfingym.agents.BUILTIN`, or an agent.
-        program: path of your program, with ``agent="script"``.
-        command: your own agent, with ``agent="command"``.
-        model: model of agents that ask one: its name, such as ``stand-in/competent``, or where else it is.
-        allowance: what such an agent may spend.
-        backend: ``auto``, ``docker``, ``sandbox`` or ``inline``.
-        seed: given to the program as ``OPENFINGYM_SEED``.
-        out: folder below which the run is kept; None keeps nothing on disk.
-        verifier: where a running one is, or a registry file; None for what ``$OPENFINGYM_VERIFIER`` says, or one for
-            this call.
-        fresh: hidden data drawn for this rollout instead of the package's own; the result's ``tape`` says which it had.
-        session: where the session of a live task is, and how long it lasts; None for the task's own duration on a
-            simulated venue.
-        questions: the questions to ask, of a task about what has not happened yet; None for the package's own.
-
-    Raises:
-        OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
-            returned as a result in state ``error``.
-    """
-    resolved = resolve(agent, program, command=command)
-    if isinstance(model, str):
-        from openfingym.models.spec import ModelSpec
-
-        model = ModelSpec.parse(model)
-    loaded = task if isinstance(task, Task) else catalog.load_task(task)
-    suited(resolved, loaded)  # before anything is built
-    state = None if questions is None else store.ledger_folder()
-    with Launcher.for_tasks([loaded], backend=backend, verifier=verifier, state=state) as launcher:
-        package, folder = launcher.packages[0], Path(out) if out is not None else None
-        if fresh:
-            require_renewal(package)
-        return launcher.run(
-            package,
-            resolved,
-            model=model,
-            allowance=allowance,
-            seed=seed,
-            out=folder,
-            fresh=fresh,
-            session=session or default_session(package),
-            questions=questions,
-        )

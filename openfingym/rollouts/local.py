@@ -108,7 +108,9 @@ class LocalRollouts:
         """
         self._settings = settings or RolloutSettings()
         # What has data of its own starts its workspace when the data is known.
-        known = [spec for spec in self._settings.upcoming if not spec.fresh and spec.clock is None]
+        known = [
+            spec for spec in self._settings.upcoming if not spec.fresh and spec.clock is None and spec.split == "test"
+        ]
         talkers = [spec for spec in known if spec.agent.acts is not None]
         self._upcoming = Counter(map(_workspace_key, talkers))
         self._examples = {_workspace_key(spec): spec for spec in talkers}
@@ -146,8 +148,10 @@ class LocalRollouts:
                     out=out,
                     cancel=cancel,
                     fresh=spec.fresh,
-                    session=default_session(package),
+                    session=default_session(package) if spec.split == "test" else None,
                     questions=None if spec.clock is None else QuestionsOrder(spec.clock),
+                    split=spec.split,
+                    instance=spec.instance,
                 )
             except CancelledError:
                 # By the watch over the verifier, or by a caller who does not look at the result any more.

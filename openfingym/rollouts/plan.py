@@ -13,6 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from openfingym import catalog
 from openfingym.agents import BUILTIN, Agent, read_program, require_model, resolve, suited, with_sampling
 from openfingym.errors import TaskError, UsageError
+from openfingym.instances import COUNT
 from openfingym.kinds import is_deferred
 from openfingym.kinds.asking import Clock
 from openfingym.machine import BackendName
@@ -20,6 +21,7 @@ from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import KEY_VARIABLE, ModelSpec
+from openfingym.results import SplitName
 from openfingym.rollouts.spec import RolloutSpec
 from openfingym.task import TASK_NAME, Task
 from openfingym.task.contracts import PositiveInt, Section, as_tuple
@@ -135,6 +137,12 @@ class Plan(Section):
     clock: Clock | None = None
     """Ask what has not happened yet, of tasks about such, by a simulated clock or the real one; rollouts of one task
     that begin together on the real one are asked the same."""
+    split: SplitName = "test"
+    """The tasks as they are; or ``train`` or ``validation``, their instances, cut from their training data, whose
+    results are no scores."""
+    instances: tuple[int, ...] = ()
+    """Which instances of another split than ``test``; the file may state their number instead, counted from 0, or
+    ``"first:end"`` as of a slice in Python."""
     backend: BackendName = "auto"
     concurrency: PositiveInt | None = None
     """Rollouts at once on each machine; by default one a core."""
@@ -170,6 +178,28 @@ class Plan(Section):
         if any(seed < 0 for seed in value):
             raise ValueError(f"a seed is 0 or more, found {min(value)}")
         return value
+
+    @field_validator("instances", mode="before")
+    @classmethod
+    def _range(cls, value: object) -> object:
+        return instances_of(value) if isinstance(value, int | str) else as_tuple(value)
+
+    @field_validator("instances")
+    @classmethod
+    def _instances(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if wrong := [index for index in value if not 0 <= index < COUNT]:
+            raise ValueError(f"instances are numbered from 0 to {COUNT - 1}, found {wrong[0]}")
+        return tuple(dict.fromkeys(value))
+
+    @model_validator(mode="after")
+    def _one_split(self) -> Self:
+        if self.split == "test" and self.instances:
+            raise ValueError("instances are of the split 'train' or 'validation'; state it, or leave the instances out")
+        if self.split != "test" and not self.instances:
+            raise ValueError(f"the split {self.split!r} has many instances; state which, such as instances = '0:32'")
+        if self.split != "test" and (self.fresh or self.clock is not None):
+            raise ValueError("instances have hidden data of their own; leave out fresh and clock")
+        return self
 
     @field_validator("tasks", "agents", "seeds")
     @classmethod
@@ -280,7 +310,8 @@ def select(plan: Plan, *, program: Path | None = None) -> Selection:
 def expand(plan: Plan, selection: Selection, digests: Mapping[str, str]) -> list[RolloutSpec]:
     """Every rollout of a plan.
 
-    Attempts and seeds vary slowest, so that a run that is broken off has something on every task.
+    Attempts and seeds vary slowest, so that a run that is broken off has something on every task; but for instances,
+    whose rollouts are together.
 
     Args:
         plan: the plan of the run.
@@ -298,12 +329,32 @@ def expand(plan: Plan, selection: Selection, digests: Mapping[str, str]) -> list
             attempt,
             plan.fresh,
             plan.clock,
+            plan.split,
+            instance,
         )
+        for instance in plan.instances or (None,)
         for attempt in range(plan.attempts)
         for seed in plan.seeds
         for task, agent in selection.pairs
         for model in ([model.name for model in plan.models] if agent.asks_model else (None,))
     ]
+
+
+def instances_of(stated: int | str) -> tuple[int, ...]:
+    """The instances that a number of them, counted from 0, or ``first:end`` means, as of a slice in Python.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    text = f"0:{stated}" if isinstance(stated, int) or stated.strip().isdecimal() else stated
+    first, colon, end = text.partition(":")
+    numbers = [part.strip() or default for part, default in ((first, "0"), (end, str(COUNT)))]
+    if isinstance(stated, bool) or not colon or not all(part.isdecimal() for part in numbers):
+        raise ValueError(f"expected a number of instances or first:end, such as 0:32; found {stated!r}")
+    low, high = map(int, numbers)
+    if not low < high <= COUNT:
+        raise ValueError(f"expected instances from 0 on, of {COUNT} in all; {stated!r} has none, or more")
+    return tuple(range(low, high))
 
 
 def shard(specs: Sequence[RolloutSpec], part: str) -> list[RolloutSpec]:

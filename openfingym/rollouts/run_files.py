@@ -144,6 +144,8 @@ def _config(
         "environment": backend.environment() if backend else None,
         "limits": asdict(limits_of(package)),
         "seed": result.seed,
+        "split": result.split,
+        "instance": result.instance,
         **talked,
     }
 

@@ -13,6 +13,7 @@ from openfingym.digests import sha256_of_json
 from openfingym.errors import UsageError
 from openfingym.kinds.asking import Clock
 from openfingym.models.meter import Allowance
+from openfingym.results import SplitName
 
 NAME_DIGITS = 16
 """Hex digits of an identity that a folder's name carries."""
@@ -38,6 +39,10 @@ class RolloutSpec:
     """Whether it has hidden data of its own, where its task can have any."""
     clock: Clock | None = None
     """By whose time it is asked what has not happened yet; None for its task's own rows."""
+    split: SplitName = "test"
+    """Whether it is on the task as it is, or on an instance, cut from its training data."""
+    instance: int | None = None
+    """Which instance of the split."""
 
     @cached_property
     def inputs(self) -> dict[str, object]:
@@ -59,6 +64,7 @@ class RolloutSpec:
             # Named only where it is asked for, as the limit "useless" is, so that runs of before keep their names.
             **({"fresh": True} if self.fresh else {}),
             **({"clock": self.clock} if self.clock is not None else {}),
+            **({"split": self.split, "instance": self.instance} if self.split != "test" else {}),
         }
 
     @cached_property
@@ -74,12 +80,15 @@ class RolloutSpec:
     @property
     def folder(self) -> str:
         """Path of the rollout's folder, relative to the run's: readable names, and the identity for programs."""
-        return f"{self.task}/{_plain(self.label)}-s{self.seed}-a{self.attempt}-{self.identity[:NAME_DIGITS]}"
+        where = "" if self.instance is None else f"-{self.split}-{self.instance}"
+        return f"{self.task}/{_plain(self.label)}{where}-s{self.seed}-a{self.attempt}-{self.identity[:NAME_DIGITS]}"
 
     @property
     def title(self) -> str:
         """One line for people."""
-        return f"{self.task} {self.label} seed {self.seed}" + (f" attempt {self.attempt}" if self.attempt else "")
+        where = "" if self.instance is None else f" {self.split} {self.instance}"
+        said = f"{self.task}{where} {self.label} seed {self.seed}"
+        return said + (f" attempt {self.attempt}" if self.attempt else "")
 
 
 def agent_digest(agent: Agent) -> str:
@@ -127,7 +136,12 @@ def _made_of(value: object) -> object:
         raise UsageError(
             f"{kind.__name__} must be a dataclass of plain values, so that a run knows which rollouts it has finished"
         )
-    parts = {item.name: _made_of(getattr(value, item.name)) for item in fields(value)}
+    parts = {
+        item.name: _made_of(getattr(value, item.name))
+        for item in fields(value)
+        # As of an agent: rollouts of before keep their names.
+        if not (item.metadata.get("added_later") and getattr(value, item.name) == item.default)
+    }
     own = {} if kind.__module__.startswith("openfingym.") else {"source": _source(kind)}
     return {"class": f"{kind.__module__}.{kind.__qualname__}", **parts, **own}
 

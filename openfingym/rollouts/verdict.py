@@ -135,6 +135,8 @@ def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutRes
         season=verified.season,
         disclosure=verified.disclosure,
         tape=verified.tape,
+        split=verified.split,
+        instance=verified.instance,
         session=verified.session,
         questions=verified.questions,
         log_head=verified.log_head,

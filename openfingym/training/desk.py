@@ -10,10 +10,12 @@ from collections.abc import Coroutine, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args
 
 from openfingym.agents import Agent, resolve
 from openfingym.errors import UsageError
+from openfingym.instances import COUNT
+from openfingym.results import SplitName
 from openfingym.training import machinery as shared
 from openfingym.training.episode import Episode, settled
 from openfingym.training.rewards import TrainingReward, require_reward
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from openfingym.verifiers import VerifierAddress
 
 T = TypeVar("T")
-Split = Literal["test", "train", "validation"]
 PATIENCE_S = 900.0
 """Seconds to wait for a policy's answer before its rollout is given up."""
 
@@ -45,7 +46,7 @@ class Desk:
 
     tasks: Sequence[str | Path]
     """Names of tasks, or their folders."""
-    split: Split = "train"
+    split: SplitName = "train"
     """``test`` is each task as it is; ``train`` and ``validation`` consist of instances cut from its training data."""
     reward: TrainingReward = "bounded"
     """See :mod:`openfingym.training.rewards`."""
@@ -66,6 +67,8 @@ class Desk:
     patience_s: float = PATIENCE_S
     """Seconds that an answer of the policy is waited for; then the episode ends, as a failure that is not the
     agent's."""
+    out: str | Path | None = None
+    """Folder below which every rollout is kept, as ``openfingym run`` keeps them; None keeps nothing."""
     _machinery: Machinery | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -76,8 +79,8 @@ class Desk:
             raise UsageError("a desk has at least one task, found none")
         if twice := sorted({str(task) for task in self.tasks if self.tasks.count(task) > 1}):
             raise UsageError(f"{', '.join(twice)}: named more than once; name each task once")
-        if self.split not in get_args(Split):
-            raise UsageError(f"split is {self.split!r}; known: {', '.join(map(repr, get_args(Split)))}")
+        if self.split not in get_args(SplitName):
+            raise UsageError(f"split is {self.split!r}; known: {', '.join(map(repr, get_args(SplitName)))}")
         require_reward(self.reward)
         if self.places < 1:
             raise UsageError(f"places is {self.places}; expected at least 1")
@@ -148,7 +151,7 @@ class Desk:
         except BaseException:
             machinery.places.give_back(place)
             raise
-        running = self._begin(machinery, place, task, seed)
+        running = self._begin(machinery, place, task, index, seed)
         try:
             running.driver.ready.result()
         except BaseException:
@@ -215,7 +218,8 @@ class Desk:
         await asyncio.to_thread(self.close)
 
     def _count(self) -> int:
-        return 1
+        """Instances of each task."""
+        return 1 if self.split == "test" else COUNT
 
     def _key(self) -> shared.Key:
         return tuple(self.tasks), self.backend, self.verifier, self.places
@@ -240,7 +244,7 @@ class Desk:
         except BaseException:
             machinery.places.give_back(place)
             raise
-        running = self._begin(machinery, place, task, seed)
+        running = self._begin(machinery, place, task, index, seed)
         try:
             await settled(running.driver.ready)
         except BaseException:
@@ -248,14 +252,17 @@ class Desk:
             raise
         return self._opened(running, task, index, seed)
 
-    def _begin(self, machinery: Machinery, place: Place, task: str, seed: int) -> Running:
+    def _begin(self, machinery: Machinery, place: Place, task: str, index: int, seed: int) -> Running:
         running = Running(
             partial(machinery.borrowed, task),
             resolve(self.agent),
+            split=self.split,
+            instance=None if self.split == "test" else index,
             seed=seed,
             allowance=self.allowance,
             patience_s=self.patience_s,
             deadline_s=self.deadline_s,
+            out=None if self.out is None else Path(self.out),
             closed=machinery.ended,
         )
         machinery.begin(place, running)

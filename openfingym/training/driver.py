@@ -10,15 +10,16 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from openfingym.agents.llm.ending import Ended
 from openfingym.errors import ModelUnavailableError, OpenFinGymError
-from openfingym.models.messages import Completion, CompletionTokens, FinishReason, Message, Tool, Usage
+from openfingym.models.driven import DrivenModel, DrivenRequest, Stopped
+from openfingym.models.messages import Completion, Message, Tool, estimated_usage
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.session import Conversation, ModelAgent
@@ -26,19 +27,16 @@ if TYPE_CHECKING:
 
 POLICY = "policy"
 """Name of the model, in results."""
-CHARACTERS_A_TOKEN = 4
-"""Where nobody counts tokens."""
+WAITS_S = 4 * 3600.0
+"""Seconds for which a rollout's policy may be waited for in all, beyond the rollout's own time."""
 
 
 @dataclass(eq=False)
 class Exchange:
     """An answer of the policy's, or the wish to end, and whether what follows from it is done."""
 
-    message: Message | None
+    completion: Completion | None
     """None: the rollout is to be ended with what it has."""
-    cut: bool = False
-    """Whether the answer was cut off for its length."""
-    tokens: CompletionTokens | None = None
     done: Future[int | None] = field(default_factory=Future)
     """Resolved when the loop asks for the next answer or is over, with the position of the message in the conversation;
     None where the loop was over before it."""
@@ -46,53 +44,39 @@ class Exchange:
     """Length of the conversation then, known before that."""
 
 
-class Driver:
-    """Answers for one rollout; a :class:`~openfingym.models.model.LanguageModel` that waits for them.
+class Driver(DrivenModel):
+    """The model of one rollout, which takes its answers from a queue, in time that is not the rollout's.
 
     Attributes:
         ready: resolved when the task was put and the first answer is waited for, or the rollout is over.
         waited_s: seconds for which the policy was waited for.
         session: the conversation; None before it begins.
         offers_tools: whether the loop offers tools.
+        over: whether no answer will be asked for any more.
     """
 
-    name = POLICY
+    waits_s = WAITS_S
 
-    def __init__(self, *, patience_s: float, waits_s: float) -> None:
-        """Wait for each answer for ``patience_s`` seconds at most, and for all together for ``waits_s``."""
+    def __init__(self, *, patience_s: float) -> None:
+        """Wait for each answer for ``patience_s`` seconds at most."""
+        super().__init__(POLICY)
         self.ready: Future[None] = Future()
         self.waited_s = 0.0
         self.session: Conversation | None = None
-        self._patience_s = patience_s
-        self._waits_s = waits_s
-        self._lock = threading.Lock()
-        self._queue: deque[Exchange] = deque()
-        self._current: tuple[Exchange, int] | None = None
-        self._asking: tuple[asyncio.AbstractEventLoop, asyncio.Future[Exchange]] | None = None
-        self._over = False
         self.offers_tools = False
-
-    @property
-    def over(self) -> bool:
-        """Whether no answer will be asked for any more."""
-        return self._over
+        self.over = False
+        self._patience_s = patience_s
+        self._current: tuple[Exchange, int] | None = None
+        self._settling = threading.Lock()
 
     @property
     def asking(self) -> bool:
         """Whether an answer is waited for, so that the rollout does nothing."""
-        return self._asking is not None
+        return self.pending > 0
 
     def submit(self, exchange: Exchange) -> Exchange:
         """Hand over an answer; several are taken one after the other."""
-        with self._lock:
-            if self._over:
-                _resolve(exchange.done, None)
-            elif self._asking is None or self._queue:
-                self._queue.append(exchange)
-            else:
-                loop, waiting = self._asking
-                self._asking = None
-                loop.call_soon_threadsafe(_hand, waiting, exchange)
+        self._take().add_done_callback(partial(self._give, exchange))
         return exchange
 
     def begin(self, session: Conversation) -> None:
@@ -101,81 +85,59 @@ class Driver:
 
     def end(self) -> None:
         """No answer is asked for any more; who waits is told so. Doing it twice does no harm."""
-        with self._lock:
-            self._over, self._asking = True, None
-            current, self._current = self._current, None
-            left = list(self._queue)
-            self._queue.clear()
-        self._settle(current)
-        for exchange in left:
-            _resolve(exchange.done, None)
+        self.over = True
+        self._settle()
+        self.close()
         _resolve(self.ready, None)
 
     async def complete(
-        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **_: Unpack[CompletionOptions]
+        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
     ) -> Completion:
-        """Wait for the next answer, in time that is not the rollout's; who gives it has seen the conversation.
+        """Wait for the next answer.
 
         Raises:
-            Ended: the rollout is to end with what it has.
+            Stopped: the rollout is to end with what it has.
             ModelUnavailableError: no answer came.
         """
         assert self.session is not None, "the loop begins before it asks"
         self.offers_tools = bool(tools)
-        started = time.monotonic()
+        self._settle()
+        started, patience_s = time.monotonic(), min(self._patience_s, max(0.0, self.waits_s - self.waited_s))
+        # The first to wait is who opened it, who finds an answer asked for.
+        asyncio.get_running_loop().call_soon(_resolve, self.ready, None)
         with self.session.tools.programs.our_time():
-            exchange = await self._next()
+            try:
+                async with asyncio.timeout(patience_s):
+                    found = await super().complete(messages, tools=tools, **options)
+            except TimeoutError:
+                raise ModelUnavailableError(
+                    f"the policy gave no answer for {patience_s:.0f} s, and was waited for during "
+                    f"{self.waited_s + patience_s:.0f} s in all"
+                ) from None
         took = time.monotonic() - started
         self.waited_s += took
-        if exchange.message is None:
-            if await self.session.tools.answered():
-                raise Ended("finished", "it answered the task")
-            raise Ended("stopped", "its rollout was finished before the task was answered")
-        reason: FinishReason = "length" if exchange.cut else "tool_calls" if exchange.message.tool_calls else "stop"
-        return Completion(
-            exchange.message,
-            reason,
-            _usage(messages, exchange),
-            POLICY,
-            cost_usd=0.0,
-            latency_s=took,
-            counted=exchange.tokens is not None,
-            tokens=exchange.tokens,
-        )
+        usage = found.usage if found.counted else estimated_usage(messages, found.message)
+        # Whoever trains a model pays for it elsewhere.
+        return replace(found, usage=usage, cost_usd=found.cost_usd or 0.0, latency_s=took)
 
-    async def _next(self) -> Exchange:
+    def _give(self, exchange: Exchange, taker: Future[DrivenRequest | None]) -> None:
+        """Give an answer to the request that was waiting, or came."""
+        request = taker.result()
+        if request is None:
+            _resolve(exchange.done, None)
+            return
         assert self.session is not None
-        with self._lock:
-            current, self._current = self._current, None
-            exchange = self._queue.popleft() if self._queue else None
-            loop = asyncio.get_running_loop()
-            waiting: asyncio.Future[Exchange] = loop.create_future()
-            if exchange is None:
-                self._asking = loop, waiting
-        self._settle(current)
-        _resolve(self.ready, None)
-        if exchange is None:
-            exchange = await self._awaited(waiting)
-        self._current = exchange, len(self.session.messages)
-        return exchange
+        with self._settling:
+            self._current = exchange, len(self.session.messages)
+        request.settle(Stopped("its rollout was finished") if exchange.completion is None else exchange.completion)
 
-    def _settle(self, current: tuple[Exchange, int] | None) -> None:
-        """Tell who gave an answer that what follows from it is done."""
-        if current is not None:
-            assert self.session is not None
+    def _settle(self) -> None:
+        """Tell who gave the latest answer that what follows from it is done."""
+        with self._settling:
+            current, self._current = self._current, None
+        if current is not None and self.session is not None:
             current[0].end = len(self.session.messages)
             _resolve(current[0].done, current[1])
-
-    async def _awaited(self, waiting: asyncio.Future[Exchange]) -> Exchange:
-        patience_s = min(self._patience_s, max(0.0, self._waits_s - self.waited_s))
-        try:
-            async with asyncio.timeout(patience_s):
-                return await waiting
-        except TimeoutError:
-            raise ModelUnavailableError(
-                f"the policy gave no answer for {patience_s:.0f} s, and was waited for during "
-                f"{self.waited_s + patience_s:.0f} s in all"
-            ) from None
 
 
 @dataclass(frozen=True)
@@ -211,28 +173,7 @@ class DrivenAgent:
             self.driver.end()
 
 
-def _usage(messages: Sequence[Message], exchange: Exchange) -> Usage:
-    """Tokens of an answer and what it follows: those that are known, or a quarter of the characters."""
-    assert exchange.message is not None
-    if exchange.tokens is not None and exchange.tokens.prompt_ids:
-        return Usage(len(exchange.tokens.prompt_ids), len(exchange.tokens.completion_ids))
-    return Usage(_counted(messages), _counted((exchange.message,)))
-
-
-def _counted(messages: Sequence[Message]) -> int:
-    said = sum(len(message.content) + sum(len(call.arguments) for call in message.tool_calls) for message in messages)
-    return -(-said // CHARACTERS_A_TOKEN)
-
-
-def _hand(waiting: asyncio.Future[Exchange], exchange: Exchange) -> None:
-    if waiting.done():
-        # It was cancelled, or its patience had just ended: the loop is about to be over.
-        _resolve(exchange.done, None)
-    else:
-        waiting.set_result(exchange)
-
-
-def _resolve(future: Future[object] | Future[None] | Future[int | None], value: object) -> None:
+def _resolve(future: Future[None] | Future[int | None], value: int | None) -> None:
     """Resolve a future that may be resolved already, or given up by who waited."""
     with contextlib.suppress(InvalidStateError):
         future.set_result(value)  # type: ignore[arg-type]  # each future gets its own kind of value

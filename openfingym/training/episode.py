@@ -9,12 +9,14 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from openfingym.errors import UsageError
-from openfingym.models.messages import CompletionTokens, Message, ToolCall, well_formed
+from openfingym.models.given import Answer, read_completion
+from openfingym.models.messages import Completion, well_formed
+from openfingym.models.text_tools import as_said
 from openfingym.models.wire import request_message, request_tool
-from openfingym.training.driver import Exchange
+from openfingym.training.driver import POLICY, Exchange
 from openfingym.training.rewards import Executed, reward_of
 
 if TYPE_CHECKING:
@@ -85,15 +87,12 @@ class Episode:
         ending = self._running.ending
         return ending.result().executed if ending.done() else Executed()
 
-    async def answer(
-        self, message: Mapping[str, Any], *, tokens: CompletionTokens | None = None, cut: bool = False
-    ) -> list[ChatMessage]:
+    async def answer(self, answer: Answer, *, cut: bool = False) -> list[ChatMessage]:
         """Give the model's next message, with any calls it makes, and get what the model is told next.
 
         Args:
-            message: the assistant's message: ``content``, and ``tool_calls`` in the form of chat completions, whose
-                arguments may be JSON text or objects.
-            tokens: its tokens, for the record.
+            answer: the assistant's message in the form of chat completions, whose arguments may be JSON text or
+                objects; or its text; or a :class:`~openfingym.models.Completion`, which may carry its tokens.
             cut: whether it was cut off for its length.
 
         Returns:
@@ -101,19 +100,17 @@ class Episode:
             the rollout is over without a word.
 
         Raises:
-            UsageError: the message is none of an assistant's.
+            UsageError: this is no answer; another one may be given.
         """
-        exchange = self._submit(self._read(message), tokens, cut)
+        exchange = self._submit(answer, cut)
         await settled(exchange.done)
-        return self._after(exchange, message)
+        return self._after(exchange)
 
-    def answer_sync(
-        self, message: Mapping[str, Any], *, tokens: CompletionTokens | None = None, cut: bool = False
-    ) -> list[ChatMessage]:
+    def answer_sync(self, answer: Answer, *, cut: bool = False) -> list[ChatMessage]:
         """As :meth:`answer`, for callers without an event loop."""
-        exchange = self._submit(self._read(message), tokens, cut)
+        exchange = self._submit(answer, cut)
         exchange.done.result()
-        return self._after(exchange, message)
+        return self._after(exchange)
 
     async def call(self, name: str, arguments: Mapping[str, Any] | str = "", call_id: str | None = None) -> str:
         """Call a tool, as a message of the model's that calls nothing else, and get the text of its result.
@@ -139,12 +136,12 @@ class Episode:
         Returns:
             What the model is told next; None where the rollout is over.
         """
-        told = await self.answer({"role": "assistant", "content": text})
+        told = await self.answer(text)
         return None if self.over else _text(told)
 
     def say_sync(self, text: str) -> str | None:
         """As :meth:`say`, for callers without an event loop."""
-        told = self.answer_sync({"role": "assistant", "content": text})
+        told = self.answer_sync(text)
         return None if self.over else _text(told)
 
     async def finish(self) -> RolloutResult | None:
@@ -197,9 +194,9 @@ class Episode:
             return CLOSED
         return None if self.tools else NO_TOOLS
 
-    def _submit(self, message: Message, tokens: CompletionTokens | None, cut: bool) -> Exchange:
+    def _submit(self, answer: Answer, cut: bool) -> Exchange:  # as of _read
         self._running.used_at = time.monotonic()
-        return self._drive(Exchange(message, cut, tokens))
+        return self._drive(Exchange(self._read(answer, cut)))
 
     def _drive(self, exchange: Exchange) -> Exchange:
         if os.getpid() != self._pid:  # its rollout is the parent's
@@ -207,7 +204,7 @@ class Episode:
             return exchange
         return self._running.driver.submit(exchange)
 
-    def _after(self, exchange: Exchange, message: Mapping[str, Any]) -> list[ChatMessage]:
+    def _after(self, exchange: Exchange) -> list[ChatMessage]:
         """What follows an answer, which is now part of the conversation."""
         self._running.used_at = time.monotonic()
         position = exchange.done.result()
@@ -215,44 +212,36 @@ class Episode:
             return []
         session = self._running.driver.session
         assert session is not None
-        end = exchange.end if exchange.end is not None else len(session.messages)
-        told = [request_message(follows) for follows in session.messages[position + 1 : end]]
-        said = {"role": "assistant", "content": message.get("content")}
-        if message.get("tool_calls"):
-            said["tool_calls"] = message["tool_calls"]
-        self.messages.extend([said, *told])
-        return told
+        said = as_said(session.messages[position : exchange.end])
+        new = [request_message(message, reasoning=True) for message in said]
+        self.messages.extend(new)
+        return new[1:]
 
     def _calling(self, name: str, arguments: Mapping[str, Any] | str, call_id: str | None) -> ChatMessage:
         called = {"name": str(name), "arguments": _json(arguments)}
-        identity = call_id or f"call_{next(self._names)}"
+        identity = str(call_id or f"call_{next(self._names)}")
         return {
             "role": "assistant",
             "content": None,
             "tool_calls": [{"id": identity, "type": "function", "function": called}],
         }
 
-    def _read(self, message: Mapping[str, Any]) -> Message:
-        """A message in the form of chat completions.
+    def _read(self, answer: Answer, cut: bool) -> Completion:  # one thing to know of an answer
+        """An answer as a completion, each of its calls with a name and JSON text for arguments.
 
         Raises:
             UsageError: it is none.
         """
-        if not isinstance(message, Mapping) or message.get("role", "assistant") != "assistant":
-            raise UsageError(f"an answer is a message of the assistant's, a mapping; found {str(message)[:200]!r}")
-        content = message.get("content")
-        if isinstance(content, Sequence) and not isinstance(content, str):
-            content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-        calls: list[ToolCall] = []
-        for call in message.get("tool_calls") or ():
-            function = call.get("function", call) if isinstance(call, Mapping) else None
-            if not isinstance(function, Mapping):
-                raise UsageError(f"a call is a mapping with 'function' in it, found {str(call)[:200]!r}")
-            identity = str(call.get("id") or f"call_{next(self._names)}")
-            while any(identity == other.id for other in calls):
-                identity = f"call_{next(self._names)}"
-            calls.append(ToolCall(identity, str(function.get("name") or ""), _json(function.get("arguments"))))
-        return Message("assistant", well_formed(str(content or "")), tuple(calls))
+        if isinstance(answer, Mapping) and isinstance(calls := answer.get("tool_calls"), Sequence):
+            answer = {**answer, "tool_calls": [self._call(call) for call in calls]}
+        found = read_completion(answer, name=POLICY)
+        return replace(found, finish_reason="length") if cut else found
+
+    def _call(self, call: object) -> object:
+        if not isinstance(call, Mapping) or not isinstance(function := call.get("function", call), Mapping):
+            return call
+        named = {**function, "arguments": _json(function.get("arguments"))}
+        return {"type": "function", "id": f"call_{next(self._names)}", **_known(call), "function": named}
 
     def _finishing(self) -> Running | None:
         """The rollout, told to end after what was given it; None where its result is known."""
@@ -268,6 +257,11 @@ class Episode:
         self.result, self.failure = ending.result, ending.failure
         if ending.result is not None and ending.failure is None:
             self.reward = reward_of(self._reward, ending.result, ending.executed)
+
+
+def _known(call: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call says of itself."""
+    return {"id": str(call["id"])} if call.get("id") else {}
 
 
 def _json(arguments: object) -> str:

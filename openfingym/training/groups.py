@@ -110,7 +110,7 @@ class _Slot:
                 break
             finally:
                 self.asking = None
-            await episode.answer({"role": "assistant", "content": message} if isinstance(message, str) else message)
+            await episode.answer(message)
         await episode.finish()
 
     def cut(self, why: str) -> None:

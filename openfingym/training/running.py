@@ -12,22 +12,23 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from openfingym.agents import with_sampling
 from openfingym.errors import OpenFinGymError, TaskError, UsageError
 from openfingym.rollouts.launcher import default_session
 from openfingym.training.driver import DrivenAgent, Driver, Exchange
 from openfingym.training.rewards import Executed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from openfingym.agents import Agent
     from openfingym.agents.llm.session import ModelAgent
     from openfingym.models.meter import Allowance
     from openfingym.packages.package import BuiltPackage
-    from openfingym.results import RolloutResult
+    from openfingym.results import RolloutResult, SplitName
     from openfingym.rollouts.launcher import Launcher
 
 _log = logging.getLogger(__name__)
-WAITS_S = 4 * 3600.0
-"""Seconds for which a rollout's policy may be waited for in all, beyond the rollout's own time."""
 
 Borrow = Callable[[threading.Event], AbstractContextManager["tuple[Launcher, BuiltPackage]"]]
 """A launcher and the package of the rollout's task, for as long as the rollout runs."""
@@ -61,20 +62,24 @@ class Running:
         borrow: Borrow,
         agent: Agent,
         *,
+        split: SplitName,
+        instance: int | None,
         seed: int,
         allowance: Allowance | None,
         patience_s: float,
         deadline_s: float | None,
+        out: Path | None,
         closed: Callable[[Running], None],
     ) -> None:
         """Start nothing yet; ``closed`` is called in the rollout's thread when nothing of it is left."""
-        self.driver = Driver(patience_s=patience_s, waits_s=WAITS_S)
+        self.driver = Driver(patience_s=patience_s)
         self.ending: Future[Ending] = Future()
         self.used_at = time.monotonic()
         self.cut_at = None if deadline_s is None else self.used_at + deadline_s
         self._deadline_s = deadline_s
         self._borrow, self._agent, self._seed, self._allowance = borrow, agent, seed, allowance
-        self._closed = closed
+        self._closed, self._out = closed, out
+        self._split, self._instance = split, instance
         self._cancel = threading.Event()
         self._cut: str | None = None
         # Not waited for at the end of the process: what a trainer leaves behind may not keep it from ending.
@@ -110,7 +115,9 @@ class Running:
         self.driver.end()
 
     def _played(self) -> Ending:
-        agent = replace(self._agent, acts=DrivenAgent(_acting(self._agent), self.driver))
+        # A trainer has the tokens of what was said, and so nothing of it is said otherwise later.
+        agent = with_sampling(self._agent, append_only=True) if _is_built_in(self._agent) else self._agent
+        agent = replace(agent, acts=DrivenAgent(_acting(agent), self.driver))
         try:
             with self._borrow(self._cancel) as (launcher, package):
                 result = launcher.run(
@@ -118,10 +125,12 @@ class Running:
                     agent,
                     model=self.driver,
                     allowance=self._allowance,
-                    waits_s=WAITS_S,
+                    out=self._out,
                     seed=self._seed,
                     cancel=self._cancel,
-                    session=default_session(package),
+                    session=default_session(package) if self._split == "test" else None,
+                    split=self._split,
+                    instance=self._instance,
                 )
         except CancelledError:
             why = self._cut or "the verifier died while it ran"
@@ -151,3 +160,9 @@ class Running:
 def _acting(agent: Agent) -> ModelAgent:
     assert agent.acts is not None, "the desk takes no other"
     return agent.acts
+
+
+def _is_built_in(agent: Agent) -> bool:
+    from openfingym.agents.llm import MODEL_AGENTS
+
+    return isinstance(agent.acts, tuple(kind for kind in MODEL_AGENTS.values() if isinstance(kind, type)))

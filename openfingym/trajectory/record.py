@@ -112,7 +112,10 @@ class Turn(RecordSection):
         trace = None
         if tokens and (tokens.prompt_ids or tokens.completion_ids or tokens.logprobs):
             trace = TokenTrace(
-                prompt_ids=tokens.prompt_ids, completion_ids=tokens.completion_ids, logprobs=tokens.logprobs
+                prompt_ids=tokens.prompt_ids,
+                completion_ids=tokens.completion_ids,
+                logprobs=tokens.logprobs,
+                loss_mask=tokens.loss_mask,
             )
         return cls(
             role="assistant",
@@ -234,6 +237,9 @@ class RolloutRecord(RecordSection):
     tools: tuple[Tool, ...] = ()
     """Tools that the model was offered."""
     messages: tuple[Turn, ...] = ()
+    rewritten: Annotated[int, Field(ge=0)] | None = None
+    """Requests to the model that did not begin with the one before and its answer: 0 of a conversation that only grew.
+    None where no model was asked, or nobody counted."""
     rewards: tuple[StepReward, ...] = ()
     """Of steps that the agent took itself; those of a program that it wrote are the program's."""
     score: RecordedScore

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from openfingym.results import Disclosure, PolicyName, TapeKind
+from openfingym.results import Disclosure, PolicyName, SplitName, TapeKind
 from openfingym.task import DataKind
 
 
@@ -27,6 +27,10 @@ class RolloutTicket:
     """Submissions that may be accepted, or private episodes that may be played."""
     tape: TapeKind = "given"
     """Which hidden data the rollout has; see :mod:`openfingym.packages.tapes`."""
+    split: SplitName = "test"
+    """Whether it is on the task as it is, or on an instance; see :mod:`openfingym.instances`."""
+    instance: int | None = None
+    """Which instance of the split."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ class RolloutStatus:
     """Whose rollout it is: ``local``, ``operator``, or a participant's name."""
     season: str = ""
     """Season in which it was begun."""
+    split: SplitName = "test"
+    instance: int | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,10 @@ class VerifiedResult:
     """Standard error of each metric, in its unit; without those of which nothing can be said."""
     tape: TapeKind = "given"
     """Which hidden data it was scored on, as was the baseline; see :mod:`openfingym.packages.tapes`."""
+    split: SplitName = "test"
+    """Whether it was on the task as it is; a result of another split is of an instance, and no score."""
+    instance: int | None = None
+    """Which instance of the split."""
     session: dict[str, str | int | bool | None] | None = None
     """What there is to say of the live session that its private episode was: its venue, whether that is simulated, its
     seconds, bars with missing trades, and the SHA-256 of its tape; None where it had none."""

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
     from openfingym.receipts.receipt import Receipt
+    from openfingym.results import SplitName
     from openfingym.task.episodes import FoldName
 
 __all__ = [
@@ -160,6 +161,8 @@ class VerifierClient:
         fresh: bool = False,
         session: Mapping[str, object] | None = None,
         questions: Mapping[str, object] | None = None,
+        split: SplitName = "test",
+        instance: int | None = None,
     ) -> RolloutTicket:
         """Begin a rollout.
 
@@ -174,12 +177,15 @@ class VerifierClient:
                 :meth:`openfingym.market.session.terms.SessionOrder.to_dict` gives it.
             questions: the questions that it is to be asked, of a task about what has not happened yet, as
                 :meth:`openfingym.kinds.asking.QuestionsOrder.to_dict` gives it.
+            split: ``test`` for the task as it is; else the rollout is on an instance, cut from its training data.
+            instance: which instance of the split.
 
         Raises:
-            VerifierError: unknown task, wrong admin token, or no verifier there.
+            VerifierError: unknown task or instance, wrong admin token, or no verifier there.
         """
         order = {"task": task, "agent": agent, "seed": seed, "ttl_s": ttl_s, "session": session}
         order["questions"] = questions
+        order |= {"split": None if split == "test" else split, "instance": instance}
         body = {key: value for key, value in order.items() if value is not None} | ({"fresh": True} if fresh else {})
         return _build(
             RolloutTicket,

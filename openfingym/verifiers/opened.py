@@ -110,6 +110,11 @@ def check_score(folder: Path, checked: CheckedRun, opened: Path) -> PassedStep:
         raise UsageError(f"{folder}: the run has no score to compute again; it is {verified.get('state')}")
     if verified.get("disclosure") != "full":
         raise UsageError(f"{folder}: the run was told its score {verified.get('disclosure')}, not to the last digit")
+    if verified.get("split", "test") != "test":
+        raise UsageError(
+            f"{folder}: the run was on instance {verified.get('instance')} of {verified['split']}, which is cut from "
+            "training data: it has no labels to open, and no score"
+        )
     if verified.get("tape") != "given" or any(verified.get(name) is not None for name in ORDERS):
         raise UsageError(f"{folder}: the run had hidden data of its own, which the labels of the package do not say")
     package = _package(str(verified["task"]), str(verified["task_digest"]))

@@ -49,12 +49,14 @@ PROVEN = (
     "season",
     "disclosure",
     "tape",
+    "split",
+    "instance",
     "session",
     "questions",
     "log_head",
 )
 """Fields of ``result.json`` that the verifier states."""
-IDENTITY = ("task", "task_digest", "agent", "seed")
+IDENTITY = ("task", "task_digest", "agent", "seed", "split", "instance")
 """Fields that say what a result without a score is of."""
 SCORE_FIELDS = frozenset({"total", "relative_total", "relative_interval", "total_interval"})
 ORDERS = ("session", "questions")
@@ -196,8 +198,9 @@ def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf)
     if result.state == "error":
         if result.metrics or any(getattr(result, name) is not None for name in SCORE_FIELDS):
             raise _wrong(end, "result.json is an error of ours, which has no score, and states one")
-        for name in IDENTITY:
-            if not _equal(getattr(result, name), verified.get(name)):
+        # What a verifier of another version does not state, it does not prove.
+        for name in (name for name in IDENTITY if name in verified):
+            if not _equal(getattr(result, name), verified[name]):
                 raise _wrong(end, f"result.json is of another {name} than entry {end.index}")
         state = verified.get("state")
         return PassedStep("result", f"no score is claimed: an error, says its launcher; to the verifier it is {state}")

@@ -24,7 +24,7 @@ from openfingym.packages.build import build
 from openfingym.receipts import Checkpoint, PublicKey, Receipt, SigningKey
 from openfingym.receipts.merkle import leaf_hash, node_hash
 from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
-from openfingym.rollouts.launcher import run
+from openfingym.rollouts.single import run
 from openfingym.verifiers import VerifierAddress
 from openfingym.verifiers.log_tiles import require_consistent
 from openfingym.verifiers.opened import check_score, read_opened, write_opened

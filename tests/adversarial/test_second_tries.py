@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openfingym.agents import Agent
-from openfingym.rollouts.launcher import run
+from openfingym.rollouts.single import run
 
 PROGRAM = """
 import socket, struct, sys

@@ -263,6 +263,8 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
             fresh=body.fresh,
             session=None if body.session is None else SessionOrder(**body.session.model_dump()),
             questions=None if body.questions is None else _questions_order(body.questions),
+            split=body.split,
+            instance=body.instance,
             caller=caller,
         )
         row = rollout.row
@@ -272,6 +274,8 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
             "task_digest": row.task_digest,
             "budget": row.budget,
             "tape": row.tape,
+            "split": row.split,
+            "instance": row.instance,
         }
         return {**ticket, "token": tokens.issue(row.id, row.expires_ns), "expires_at": utc(row.expires_ns)}
 
@@ -330,7 +334,7 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
         if payload is None:
             raise Problem("not-found", f"This rollout has {len(rollout.feedback)} submissions.")
         stream = io.BytesIO()
-        shape = rollout.hidden_task().shape
+        shape = (await service.tapes.form_of(rollout)).shape
         np.lib.format.write_array(stream, np.frombuffer(payload, "<f8").reshape(shape), allow_pickle=False)
         return Response(stream.getvalue(), media_type=NPY)
 
@@ -390,7 +394,7 @@ def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
     @app.get(TASK, response_model=doc.TaskContract, **common)
     async def task(rollout: Rollout = the_rollout) -> dict[str, object]:
         """The contract of the task: what a submission must be."""
-        return _contract(rollout.hidden_task(), rollout.row.budget)
+        return _contract(await service.tapes.form_of(rollout), rollout.row.budget)
 
     @app.get(ROLLOUT, response_model=doc.RolloutView, **common)
     async def rollout(rollout: Rollout = the_rollout) -> dict[str, object]:

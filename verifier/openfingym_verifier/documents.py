@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from openfingym.instances import COUNT
+from openfingym.results import SplitName
 from openfingym.task import DataKind
 from openfingym.verifiers.answers import PastSubmission, PublicFeedback
 from openfingym_verifier.service import DEFAULT_TTL_S
@@ -48,6 +50,11 @@ class NewRollout(_Document):
     package's own bars."""
     questions: NewRolloutQuestions | None = None
     """The questions to ask, of a task about what has not happened yet; without it the package's own are asked."""
+    split: SplitName = "test"
+    """``test`` for the task as it is; else an instance, cut from its training data, which goes neither with ``fresh``
+    nor with a session or questions."""
+    instance: Annotated[int, Field(ge=0, lt=COUNT)] | None = None
+    """Which instance of the split."""
 
 
 class NewParticipant(_Document):

@@ -31,8 +31,8 @@ class Created:
         transaction.connection.execute(
             "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, "
             "bucket_ns,"
-            " principal, season, policy, tape, tape_commitment, session, questions)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " principal, season, policy, tape, tape_commitment, session, questions, split, instance)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 row.id,
                 row.task,
@@ -50,6 +50,8 @@ class Created:
                 row.tape_commitment,
                 None if row.session is None else json.dumps(row.session),
                 None if row.questions is None else json.dumps(row.questions),
+                row.split,
+                row.instance,
             ),
         )
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
@@ -57,6 +59,7 @@ class Created:
         entry |= {"tape": row.tape, "tape_commitment": row.tape_commitment}
         entry |= {} if row.session is None else {"session": row.session}
         entry |= {} if row.questions is None else {"questions": row.questions}
+        entry |= {} if row.split == "test" else {"split": row.split, "instance": row.instance}
         transaction.log(
             row.id, {**entry, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns}
         )
@@ -387,8 +390,9 @@ class SeasonClosed:
 
 
 def _disclose(transaction: Transaction, rollout_id: str, fold: FoldName, n: int, at_ns: int) -> None:
-    """Record that a principal was told something of a fold's hidden data."""
+    """Record that a principal was told something of a fold's hidden data; what instances hide, is training data."""
     transaction.connection.execute(
-        "INSERT INTO disclosures (rollout_id, fold, n, at_ns) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (rollout_id, fold, n, at_ns),
+        "INSERT INTO disclosures (rollout_id, fold, n, at_ns) SELECT id, ?, ?, ? FROM rollouts WHERE id = ? AND split ="
+        " 'test' ON CONFLICT DO NOTHING",
+        (fold, n, at_ns, rollout_id),
     )

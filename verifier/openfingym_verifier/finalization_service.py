@@ -84,9 +84,7 @@ class FinalizationService:
                 else:
                     assert baseline is not None, "where nothing is known, nothing was scored"
                     outcome = await self._judged(task, score, baseline)
-                flags = await self._watch.flags(
-                    rollout.row, task, values, None if isinstance(outcome, str) else outcome.relative
-                )
+                flags = await self._flags(rollout, task, values, outcome)
                 now = now_ns()
                 result = final_result(rollout, outcome, baseline, flags, now, self._episodes.session_said(rollout))
                 finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
@@ -104,6 +102,16 @@ class FinalizationService:
                 if task.tape_of_its_own:
                     self._grading.forget(task)
         return rollout.result
+
+    async def _flags(
+        self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None, outcome: Judged | str
+    ) -> list[str]:
+        """What the rollout's submissions look like; of an instance nothing, whose labels are training data."""
+        if task.split != "test":
+            return []
+        return await self._watch.flags(
+            rollout.row, task, values, None if isinstance(outcome, str) else outcome.relative
+        )
 
     async def _defer(self, rollout: Rollout) -> None:
         """End a rollout whose outcomes are not known yet; who has them resolved gets its score."""

@@ -63,9 +63,11 @@ def final_result(
     return {
         "rollout_id": rollout.id,
         "task": task.name,
-        "task_digest": task.manifest.digest,
+        "task_digest": rollout.row.task_digest,
         "data_kind": task.manifest.data_kind if questions is None or questions["simulated"] else "real",
         "tape": rollout.row.tape,
+        "split": rollout.row.split,
+        "instance": rollout.row.instance,
         "agent": rollout.row.agent,
         "seed": rollout.row.seed,
         **(scored_fields(outcome) if isinstance(outcome, Judged) else _unscored(outcome)),

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from openfingym.results import Disclosure, PolicyName, TapeKind
+    from openfingym.results import Disclosure, PolicyName, SplitName, TapeKind
     from openfingym.task.episodes import FoldName
     from openfingym_verifier.writer import Transaction
 
 FIRST_SEASON = "1"
-VERSION = 8
+VERSION = 9
 LOCK_PAUSE_S = 0.05
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
@@ -149,7 +149,21 @@ CREATE INDEX rollouts_asked ON rollouts (task_digest, created_ns) WHERE question
 """
 # What a rollout was asked and shown in the place of its task's private rows, and the result once that was resolved.
 # Several rollouts may be asked the same question.
-STEPS = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES, SESSIONS, tree.SCHEMA, questions.SCHEMA, DEFERRALS)
+INSTANCES = """
+ALTER TABLE rollouts ADD COLUMN split TEXT NOT NULL DEFAULT 'test' CHECK (split IN ('test', 'train', 'validation'));
+ALTER TABLE rollouts ADD COLUMN instance INTEGER;
+"""
+STEPS = (
+    SCHEMA + log.SCHEMA,
+    EPISODES,
+    PRINCIPALS,
+    PROBES,
+    SESSIONS,
+    tree.SCHEMA,
+    questions.SCHEMA,
+    DEFERRALS,
+    INSTANCES,
+)
 """What each version of the ledger added."""
 # Written and emptied again, to see whether a rollout could be.
 PROBE_BYTES = 64 * 1024
@@ -197,6 +211,10 @@ class RolloutRow:
     :mod:`openfingym_verifier.deferral`."""
     settled: dict[str, object] | None = None
     """The result once those are resolved, which takes the place of a deferred one."""
+    split: SplitName = "test"
+    """``test`` on the task as it is; else on an instance, cut from its training data."""
+    instance: int | None = None
+    """Which instance of the split; None on the task as it is."""
 
 
 @dataclass(frozen=True)
@@ -331,6 +349,7 @@ class Ledger:
         """
         query = (
             "SELECT 1 FROM rollouts WHERE principal = ? AND task IN (SELECT value FROM json_each(?)) AND tape = 'given'"
+            " AND split = 'test'"
             " AND (accepted > 0 OR (result IS NULL AND expires_ns > ?)) LIMIT 1"
         )
         with self.read() as connection:
@@ -406,7 +425,7 @@ class Ledger:
         """
         query = (
             "SELECT principal, task, fold, count(*) AS count FROM disclosures JOIN rollouts ON rollout_id = id"
-            " WHERE tape = 'given' GROUP BY principal, task, fold"
+            " WHERE tape = 'given' AND split = 'test' GROUP BY principal, task, fold"
         )
         with self.read() as connection:
             return [Disclosures(**dict(row)) for row in connection.execute(query)]

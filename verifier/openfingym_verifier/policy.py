@@ -31,12 +31,16 @@ class Policy:
     """Submissions of a participant that get feedback, for each task and season; None: all of them."""
     tapes: TapePolicy = "given"
     """Whether every rollout has hidden data of its own, where its task can have any."""
+    instances: bool = True
+    """Whether participants may have rollouts on instances, of which they are told everything."""
     open_rollouts: int | None = None
     """Rollouts that a participant may have begun and not ended, all tasks together; None: any number."""
 
 
 LOCAL = Policy("local")
-STRICT = Policy("strict", private_disclosures=3, public_disclosures=100, tapes="fresh", open_rollouts=256)
+STRICT = Policy(
+    "strict", private_disclosures=3, public_disclosures=100, tapes="fresh", instances=False, open_rollouts=256
+)
 RELEASED = 3
 """Held results of a participant and task that the close of a season releases. All of them together would say of
 hundreds of directions, chosen at random beforehand, whether they lead to the labels, which is enough to go there."""

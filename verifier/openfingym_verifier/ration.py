@@ -52,5 +52,7 @@ class Rations:
 
 
 def _free(row: RolloutRow) -> bool:
-    """Whether nothing is rationed: the principal could read the labels, or no other rollout has the same ones."""
-    return row.principal in {LOCAL_USER, OPERATOR} or row.tape != "given"
+    """Whether nothing is rationed: the principal could read the labels, no other rollout has the same ones, or they are
+    training data of the task.
+    """
+    return row.principal in {LOCAL_USER, OPERATOR} or row.tape != "given" or row.split != "test"

@@ -30,7 +30,8 @@ class Rollout:
     row: RolloutRow
     """The row as it was when loaded; the fields below are current."""
     task: HiddenTask | None
-    """None where this verifier does not hold the task as it was when the rollout began."""
+    """The task, which an instance is cut from; None where this verifier does not hold it as it was when the rollout
+    began."""
     bucket: Bucket
     feedback: list[dict[str, object] | None]
     """One entry a submission kept; None where it has none yet, and for the outcomes of episodes."""
@@ -52,7 +53,8 @@ class Rollout:
     @classmethod
     def restore(cls, row: RolloutRow, submissions: list[SubmissionRow], task: HiddenTask | None) -> Rollout:
         """A rollout as the ledger remembers it."""
-        if task is not None and task.manifest.digest != row.task_digest:
+        # An instance is compared with its digest when it is built.
+        if task is not None and row.split == "test" and task.manifest.digest != row.task_digest:
             task = None
         keys = {s.idempotency_key: (s.body_digest or "", s.n) for s in submissions if s.idempotency_key is not None}
         feedback = [s.feedback for s in submissions]
@@ -166,6 +168,8 @@ class Rollout:
             "agent": self.row.agent,
             "seed": self.row.seed,
             "tape": self.row.tape,
+            "split": self.row.split,
+            "instance": self.row.instance,
             "state": state if self.result is None else self.result["state"],
             "submissions_accepted": self.accepted,
             "submissions_rejected": self.rejected,

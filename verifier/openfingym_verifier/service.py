@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
+from openfingym.errors import UsageError
 from openfingym.kinds.asking import QuestionsOrder
 from openfingym.market.session.terms import SessionOrder
 from openfingym.packages.tapes import choose
@@ -31,6 +32,7 @@ from openfingym_verifier.episode_service import EpisodeService
 from openfingym_verifier.events import Created
 from openfingym_verifier.finalization_service import FinalizationService
 from openfingym_verifier.grading import Grading
+from openfingym_verifier.instances import TaskInstances
 from openfingym_verifier.intake import Submission
 from openfingym_verifier.ledger import Ledger, RolloutRow
 from openfingym_verifier.ledger_health import LedgerHealth
@@ -55,7 +57,7 @@ from openfingym_verifier.writer import HEAVY_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from openfingym.results import TapePolicy
+    from openfingym.results import SplitName, TapePolicy
     from openfingym_verifier.ledger import SeasonRecord
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.principals import Caller
@@ -109,7 +111,9 @@ class Service:
         self._tape_policy = tapes or policy.tapes
         key = load_key(ledger.path.parent / "tape.key", "end all open rollouts whose hidden data were drawn for them")
         self.sessions = Sessions(ledger.path.parent)
-        self.tapes = Tapes(key, self._threads, self.sessions)
+        self.instances = TaskInstances(ledger.path.parent, self._threads)
+        self.instances.left = self.grading.forget
+        self.tapes = Tapes(key, self._threads, self.sessions, self.instances)
         self._choosing = asyncio.Lock()
         self._health = LedgerHealth(ledger)
         self._rations = Rations(ledger.told())
@@ -156,6 +160,8 @@ class Service:
         fresh: bool = False,
         session: SessionOrder | None = None,
         questions: QuestionsOrder | None = None,
+        split: SplitName = "test",
+        instance: int | None = None,
         caller: Caller | None = None,
     ) -> Rollout:
         """Begin a rollout.
@@ -168,10 +174,13 @@ class Service:
             fresh: give the rollout hidden data of its own, where the task can have any; some policies always do.
             session: the live session that its private episode is to be, of a task about a live market.
             questions: the questions that it is to be asked in the place of the package's private ones.
+            split: ``test`` for the task as it is; else the rollout is on an instance.
+            instance: which instance of the split.
             caller: the participant whose rollout it is; None for the operator.
 
         Raises:
-            Problem: ``not-found`` for a task that this verifier does not hold; ``season-closed``.
+            Problem: ``not-found`` for a task that this verifier does not hold; ``season-closed``;
+                ``malformed-request`` where the task has no such instance.
             VerifierError: the hidden data cannot be drawn; no rollout was created.
         """
         season = self.members.require_open_season()
@@ -182,20 +191,22 @@ class Service:
             )
         now, owner = now_ns(), (caller or self.members.operator).name
         rules = task.spec.verification
+        ordered = fresh or session is not None or questions is not None
+        on = await self._instance(task, split, instance, caller, ordered=ordered)
         if session is not None:
             await self._require_session(session, task, caller)
         if questions is not None:
             self._require_questions(questions, task, caller)
         made_up = questions is not None and questions.clock != REAL_CLOCK
-        wanted = session is None and (fresh or made_up or self._tape_policy == "fresh")
+        wanted = split == "test" and session is None and (fresh or made_up or self._tape_policy == "fresh")
         row = RolloutRow(
             # 80 random bits, so that no id is met twice: a rollout's token and its tape follow from it.
             id=f"r{secrets.token_hex(10)}",
             task=task.name,
-            task_digest=task.manifest.digest,
+            task_digest=on.manifest.digest,
             agent=agent,
             seed=seed,
-            budget=task.budget,
+            budget=on.budget,
             created_ns=now,
             expires_ns=now + int(ttl_s * 1e9),
             accepted=0,
@@ -208,6 +219,8 @@ class Service:
             policy=self.policy.name,
             session=None if session is None else session.to_dict(),
             questions=None if questions is None else questions.to_dict(),
+            split=split,
+            instance=instance,
         )
         # Counted from here on, since drawing a tape and writing the row are awaited: otherwise requests sent together
         # would all find room.
@@ -217,6 +230,37 @@ class Service:
         if questions is None:  # of what is not known yet, the baseline has no score
             self.grading.prepare(drawn)
         return rollout
+
+    async def _instance(
+        self, task: HiddenTask, split: SplitName, index: int | None, caller: Caller | None, *, ordered: bool
+    ) -> HiddenTask:
+        """What a rollout of a split is on: the task itself, or one of its instances.
+
+        Raises:
+            Problem: ``malformed-request``: there is no such instance; ``forbidden``: the caller may have none.
+            VerifierError: the instance cannot be built.
+        """
+        if split == "test":
+            if index is not None:
+                raise Problem("malformed-request", "The split test is the task as it is; leave out the instance.")
+            return task
+        if index is None:
+            raise Problem("malformed-request", f"A rollout of the split {split} needs the number of an instance.")
+        if ordered:
+            raise Problem(
+                "malformed-request",
+                f"An instance of {split} has hidden data of its own; leave out fresh, session and questions.",
+            )
+        if caller is not None and not caller.operator and not self.policy.instances:
+            raise Problem(
+                "forbidden",
+                f"Instances are the operator's under the {self.policy.name} policy; train against a verifier of your "
+                "own, which builds the same ones.",
+            )
+        try:
+            return await self.instances.get(task, split, index)
+        except UsageError as error:
+            raise Problem("malformed-request", str(error)) from None
 
     async def _require_session(self, session: SessionOrder, task: HiddenTask, caller: Caller | None) -> None:
         if not task.live:

@@ -50,6 +50,8 @@ class Statements:
                 stated = {name: entry[name] for name in (*CREATED, "tape_commitment") if name in entry}
                 created = {"created_ns": at_ns, "accepted": 0, "rejected": 0}
                 created |= {name: entry.get(name) for name in ORDERS}
+                # An entry that does not speak of them is of a rollout on the task as it is.
+                created |= {"split": entry.get("split", "test"), "instance": entry.get("instance")}
                 self._rows["rollouts"][rollout,] = {**stated, **created}
             case {"event": "accepted", "submission": n}:
                 row["accepted"] = row.get("accepted", 0) + 1

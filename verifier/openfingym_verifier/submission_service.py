@@ -90,7 +90,7 @@ class SubmissionService:
             rollout.take_token(now_ns())
             rollout.require_budget()
         try:
-            body = await submission.read_body(task.max_body_bytes)
+            body = await submission.read_body((await self._tapes.form_of(rollout)).max_body_bytes)
         except Problem as problem:
             await self._record_refusal(rollout, problem)
             raise

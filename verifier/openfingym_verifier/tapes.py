@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
+    from openfingym_verifier.instances import TaskInstances
     from openfingym_verifier.ledger import RolloutRow
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.sessions import Sessions
@@ -37,8 +38,11 @@ MAX_KEPT = 32
 class Tapes:
     """The tapes of one verifier's rollouts. Belongs to the event loop, but for :meth:`drawn_here`."""
 
-    def __init__(self, key: bytes, threads: Executor, sessions: Sessions, kept: int = MAX_KEPT) -> None:
+    def __init__(
+        self, key: bytes, threads: Executor, sessions: Sessions, instances: TaskInstances, kept: int = MAX_KEPT
+    ) -> None:
         self._key = key
+        self._instances = instances
         self._sessions = sessions
         self._threads = threads
         self._most = kept
@@ -51,13 +55,19 @@ class Tapes:
         return sha256_of(b"openfingym.tape.commitment" + self._seed(rollout_id))
 
     async def of(self, rollout: Rollout) -> HiddenTask:
-        """The task of a rollout, on its tape.
+        """The task of a rollout, on its tape; or its instance.
 
         Raises:
             Problem: ``task-unavailable``: the task was rebuilt or removed since the rollout began.
             VerifierError: the tape cannot be drawn.
         """
         return await self.drawn(rollout.row, rollout.hidden_task())
+
+    async def form_of(self, rollout: Rollout) -> HiddenTask:
+        """The task of a rollout as far as the form of an answer goes, which an instance may change and a tape does not;
+        raises what :meth:`of` does.
+        """
+        return rollout.hidden_task() if rollout.row.split == "test" else await self.of(rollout)
 
     async def drawn(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
         """The task of a rollout on its tape; the rollout need not have begun.
@@ -66,6 +76,8 @@ class Tapes:
             row: the rollout's row in the ledger.
             task: its task, on the given tape.
         """
+        if row.split != "test":
+            return await self._instances.of(row, task)
         if row.tape == "given" and row.questions is None and self._sessions.over(row.id) is None:
             return task
         if row.id not in self._kept:
@@ -85,6 +97,8 @@ class Tapes:
 
     def drawn_here(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
         """The task of a rollout on its tape, drawn in this thread and not cached."""
+        if row.split != "test":
+            return self._instances.built_here(row, task)
         if row.session is not None:
             return self._sessions.played(row.id, task)
         if row.questions is not None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from openfingym.metrics.sampling_error import SamplingError
     from openfingym.packages.package import BuiltPackage, Manifest
     from openfingym.packages.tapes import Tape
-    from openfingym.results import TapeKind
+    from openfingym.results import SplitName, TapeKind
     from openfingym.task import Spec
     from openfingym.task.episodes import Episode
 
@@ -112,6 +112,10 @@ class HiddenTask:
     """Names the task and the tape it is on: what is known of one is not known of another."""
     data: Mapping[str, Array] = field(default_factory=dict)
     """Public arrays of this tape that take the place of the package's."""
+    held: Mapping[str, Array] = field(default_factory=dict)
+    """Public arrays of the package that are kept in memory, since its files may go."""
+    split: SplitName = "test"
+    """``test`` of a task as it is; else it is an instance, cut from the training data of a task."""
     open_episode: Callable[[int], Episode] | None = None
     """A fresh hidden episode by its number, those of the public fold first; None for a task answered in one array."""
 
@@ -133,7 +137,7 @@ class HiddenTask:
     @property
     def tape_of_its_own(self) -> bool:
         """Whether this is the task on a tape that only one rollout has."""
-        return self.identity != self.name
+        return self.identity != self.name and self.split == "test"
 
     @property
     def sequential(self) -> bool:
@@ -224,6 +228,9 @@ def load_task(
     data: Mapping[str, Array] | None = None,
     identity: str | None = None,
     spec: Spec | None = None,
+    *,
+    held: Mapping[str, Array] | None = None,
+    split: SplitName = "test",
 ) -> HiddenTask:
     """Read the truth of one package; see :func:`load_tasks`.
 
@@ -233,16 +240,18 @@ def load_task(
         data: public arrays, by name, that replace the package's.
         identity: name of the task on this tape, for messages and workers; None for its own name.
         spec: specification to score by instead of the package's, for a session of other terms.
+        held: public arrays of the package by name, for what is read once its files are gone.
+        split: what the package is of: a task as it is, or an instance.
     """
-    hidden, data = package.read_truth() if hidden is None else hidden, data or {}
+    hidden, data, held = package.read_truth() if hidden is None else hidden, data or {}, held or {}
     manifest, spec = package.manifest, spec or package.task.spec
     kind = kind_named(spec.contract)
     seed = int.from_bytes(hashlib.sha256(manifest.truth_digest.encode()).digest()[:4])
-    public_array = _reader(package, data)
+    public_array = _reader(package, {**held, **data})
     public, private = kind.folds(spec, public_array, hidden, (manifest.n_public, manifest.n_private), seed)
     for array in hidden.values():
         array.setflags(write=False)
-    read = _kept(_reader(package, {**data, **hidden})) if isinstance(kind, SequentialKind) else public_array
+    read = _kept(_reader(package, {**held, **data, **hidden})) if isinstance(kind, SequentialKind) else public_array
     baseline = kind.naive(spec.contract, read, manifest.submission_shape)
     metrics = [find_metric(metric.name) for metric in spec.scoring.metrics]
     heavy = is_heavy(spec)
@@ -260,6 +269,8 @@ def load_task(
         renewal=renewal(package),
         identity=identity or manifest.name,
         data=data,
+        held=held,
+        split=split,
         open_episode=functools.partial(kind.episode, spec, read, hidden) if isinstance(kind, SequentialKind) else None,
     )
 

@@ -27,12 +27,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from openfingym.agents.llm.asking import Sampling
 from openfingym.agents.llm.codeblock import CodeBlock
 from openfingym.agents.llm.command import Command
 from openfingym.agents.llm.ending import ConversationEnding, Ended
 from openfingym.agents.llm.oneshot import OneShot
 from openfingym.agents.llm.react import React
-from openfingym.agents.llm.session import Assignment, Conversation, ModelAgent, Sampling
+from openfingym.agents.llm.session import Assignment, Conversation, ModelAgent
 
 __all__ = [
     "MODEL_AGENTS",

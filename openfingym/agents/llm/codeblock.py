@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from openfingym.agents.llm.asking import Sampling
 from openfingym.agents.llm.blocks import first_block
 from openfingym.agents.llm.prompts import METHODS, ROLE
-from openfingym.agents.llm.session import Conversation, Sampling
+from openfingym.agents.llm.session import Conversation
 
 SYSTEM = f"""{ROLE}
 You work in a folder, /work, by programs: write one code block a turn, fenced and marked `python`. It is run as a

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypeVar
 
+from openfingym.agents.llm.open_models import OpenModels
 from openfingym.errors import UsageError
 from openfingym.models.endpoint import PATIENCE_S, ChatModel
 from openfingym.models.prices import PriceTable
@@ -27,13 +28,12 @@ class ConversationRunner:
 
     def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
         """Start nothing yet; ``patience_s`` is that with models' endpoints."""
-        self._patience_s = patience_s
         self._loop = asyncio.new_event_loop()
         # Calls to the verifier block a thread each; asyncio's own pool has a few more than there are cores.
         self._loop.set_default_executor(ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="openfingym-calls"))
         self._thread = threading.Thread(target=self._loop.run_forever, name="openfingym-agents", daemon=True)
         self._stack = contextlib.AsyncExitStack()
-        self._models: dict[ModelSpec, ChatModel] = {}
+        self._models = OpenModels(patience_s)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -41,13 +41,16 @@ class ConversationRunner:
 
     def __exit__(self, *_: object) -> None:
         self.run(self._stack.aclose())
+        self.run(self._models.close())
         self.run(self._loop.shutdown_default_executor())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    def model(self, spec: ModelSpec, prices: PriceTable, *, priced: bool = False) -> ChatModel:
-        """A model, opened once for all who ask, so that the bounds on its endpoint hold for them together.
+    @contextlib.contextmanager
+    def model(self, spec: ModelSpec, prices: PriceTable, *, priced: bool = False) -> Iterator[ChatModel]:
+        """A model during the block, opened once for all who ask, so that the bounds on its endpoint hold for them
+        together.
 
         Args:
             spec: the model that is asked.
@@ -59,7 +62,11 @@ class ConversationRunner:
         """
         if priced:
             prices.require(spec.name)
-        return self.run(self._model(spec, prices))
+        model = self.run(self._models.take(spec, prices))
+        try:
+            yield model
+        finally:
+            self.run(self._models.give_back(spec))
 
     def run(self, work: Coroutine[Any, Any, T], cancel: threading.Event | None = None) -> T:
         """Run to the end; where ``cancel`` is set or the caller is interrupted, the work is cancelled, and its end
@@ -107,13 +114,6 @@ class ConversationRunner:
             return function()
 
         return self.run(called())
-
-    async def _model(self, spec: ModelSpec, prices: PriceTable) -> ChatModel:
-        if spec not in self._models:
-            self._models[spec] = await self._stack.enter_async_context(
-                spec.open(prices=prices, patience_s=self._patience_s)
-            )
-        return self._models[spec]
 
 
 async def _outlived(work: Coroutine[Any, Any, T]) -> T:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from openfingym.agents.llm.asking import Sampling
 from openfingym.agents.llm.playing import PlayedConversation, PreparedRollout, play
 from openfingym.agents.llm.program_runner import ProgramRunner
-from openfingym.agents.llm.session import USELESS_IN_A_ROW, Assignment, Listener, ModelAgent, Sampling
+from openfingym.agents.llm.session import Assignment, Conversation, Listener, ModelAgent
+from openfingym.agents.llm.usefulness import USELESS_IN_A_ROW
 from openfingym.kinds import SequentialKind, kind_of
+from openfingym.models.driven import DrivenModel
+from openfingym.models.given import CheckedModel, require_language_model
 from openfingym.models.meter import Allowance
 from openfingym.models.model import LanguageModel
 from openfingym.models.prices import PriceTable
@@ -56,6 +62,8 @@ class ModelSetup:
     prices: PriceTable
     listener: Listener | None = None
     """Told what is said, as it is."""
+    opened: Callable[[Conversation], None] | None = None
+    """Told the conversation, before the agent begins it."""
 
     @property
     def wall_s(self) -> float:
@@ -63,38 +71,52 @@ class ModelSetup:
         assert self.allowance.wall_s is not None
         return self.allowance.wall_s
 
+    @property
+    def open_s(self) -> float:
+        """Seconds that it may be open: its own time, and what it waits for answers in time that is not its own."""
+        return self.wall_s + (self.model.waits_s if isinstance(self.model, DrivenModel) else 0.0)
+
     def describe(self) -> dict[str, object]:
         """The description of the model and its limits for a run's ``config.json``: plain values, and no key."""
         sampling = getattr(self.agent, "sampling", None)
         return {
-            "model": self.spec.name if self.spec else None,
+            "model": self.model.name if self.model else None,
             "base_url": self.spec.endpoint if self.spec else None,
             "stream": self.spec.stream if self.spec else None,
+            "tokens": self.spec.tokens if self.spec else None,
             "sampling": asdict(sampling) if isinstance(sampling, Sampling) else None,
             "prices": self.prices.describe(self.spec.name) if self.spec else None,
             "allowance": asdict(self.allowance),
         }
 
 
-def find_model_setup(
+@contextlib.contextmanager
+def model_setup(
     conversations: ConversationRunner,
     package: BuiltPackage,
     agent: ModelAgent,
-    asked: ModelSpec | LanguageModel | None,
+    model: ModelSpec | LanguageModel | None,
     allowance: Allowance | None,
     prices: PriceTable | None,
-) -> ModelSetup:
-    """Open an agent's model.
+) -> Iterator[ModelSetup]:
+    """An agent with its model, which is open during the block.
+
+    A model that is given as an object is asked on the event loop of ``conversations``, and stays its owner's to close.
 
     Raises:
-        UsageError: there is no key or no price for it, or the extra ``llm`` is missing.
+        UsageError: there is no key or no price for it, the extra ``llm`` is missing, or the object is no model.
     """
     allowed = with_defaults(allowance, package)
     prices = prices or PriceTable.load()
-    if not isinstance(asked, ModelSpec):
-        return ModelSetup(agent, None, asked, allowed, prices)
-    model = conversations.model(asked, prices, priced=allowed.cost_usd is not None)
-    return ModelSetup(agent, asked, model, allowed, prices)
+    if model is None:
+        yield ModelSetup(agent, None, None, allowed, prices)
+    elif isinstance(model, ModelSpec):
+        with conversations.model(model, prices, priced=allowed.cost_usd is not None) as opened:
+            yield ModelSetup(agent, model, opened, allowed, prices)
+    else:
+        require_language_model(model)
+        checked = model if isinstance(model, DrivenModel) else CheckedModel(model)
+        yield ModelSetup(agent, None, checked, allowed, prices)
 
 
 def open_pool(conversations: ConversationRunner, backend: Backend, gates: GateKeeper, size: int) -> WorkspacePool:
@@ -126,11 +148,8 @@ def play_rollout(
     *,
     seed: int,
     cancel: threading.Event,
-    waits_s: float = 0.0,
 ) -> PlayedConversation:
     """Let an agent play one rollout; blocks until it is over.
-
-    ``waits_s`` is how long its workspace may last beyond the rollout's own time.
 
     Raises:
         UsageError: the agent cannot be run as it was asked for.
@@ -148,7 +167,7 @@ def play_rollout(
         ticket,
         seed=seed,
         limits=resources.limits,
-        wall_s=setup.wall_s + waits_s,
+        wall_s=setup.open_s,
         max_body_bytes=resources.max_body_bytes,
         # Steps are taken by the tool or by programs: by both at once, they would get into each other's way.
         max_calls=resources.max_calls if symbols is None else 0,
@@ -156,6 +175,15 @@ def play_rollout(
     )
     brief = Assignment(package.manifest.name, package.read_instruction(), isinstance(kind, SequentialKind), seed)
     prepared = PreparedRollout(
-        setup.agent, brief, programs, resources.client, ticket, setup.model, setup.allowance, symbols, setup.listener
+        setup.agent,
+        brief,
+        programs,
+        resources.client,
+        ticket,
+        setup.model,
+        setup.allowance,
+        symbols,
+        setup.listener,
+        setup.opened,
     )
     return resources.conversations.run(play(prepared), cancel)

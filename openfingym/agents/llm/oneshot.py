@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from openfingym.agents.llm.asking import Sampling
 from openfingym.agents.llm.blocks import longest_block
 from openfingym.agents.llm.ending import Ended
 from openfingym.agents.llm.prompts import METHODS, ROLE
-from openfingym.agents.llm.session import Conversation, Sampling
+from openfingym.agents.llm.session import Conversation
 
 SYSTEM = f"""{ROLE}
 Answer with one complete Python program in a single fenced block marked `python`. It is run once, as it stands; you do

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from openfingym.agents.llm.asking import over
 from openfingym.agents.llm.ending import ConversationEnding, Ended, EndName
 from openfingym.agents.llm.episodes import Player
 from openfingym.agents.llm.program_runner import ProgramRunner
-from openfingym.agents.llm.session import OUTAGE_S, Assignment, Conversation, Listener, ModelAgent, over
+from openfingym.agents.llm.session import OUTAGE_S, Assignment, Conversation, Listener, ModelAgent
 from openfingym.agents.llm.tools import Toolbox
 from openfingym.errors import ModelUnavailableError, RuntimeFailureError, VerifierError
+from openfingym.models.driven import DrivenModel
 from openfingym.models.messages import Tool
 from openfingym.models.meter import Allowance, Meter, Spent
 from openfingym.trajectory.record import StepReward, Turn
@@ -44,6 +46,8 @@ class PreparedRollout:
     """Symbols of a task that the agent itself steps through; None where programs do, or there are no steps."""
     listener: Listener | None = None
     """Told what is said, as it is."""
+    opened: Callable[[Conversation], None] | None = None
+    """Told the conversation, before the agent begins it."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class PlayedConversation:
     outcome: Outcome | None = field(default=None, repr=False)
     """How its one program ended, where it had but one."""
     prompt_sha256: str | None = None
+    rewritten: int | None = None
+    """Requests to its model that did not extend the one before and its answer; None where no model was asked."""
 
 
 async def play(prepared: PreparedRollout) -> PlayedConversation:
@@ -82,6 +88,8 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
     player = None if prepared.symbols is None else Player(prepared.client, prepared.ticket, prepared.symbols)
     tools = Toolbox(programs, prepared.client, prepared.ticket, player)
     session = Conversation(prepared.brief, tools, Meter(prepared.allowance), prepared.model, listener=prepared.listener)
+    if prepared.opened is not None:
+        prepared.opened(session)
     ending, failure = ConversationEnding("finished", "it answered the task"), None
     try:
         async with programs:
@@ -105,6 +113,7 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
         told=programs.told or (player is not None and player.told),
         outcome=programs.outcome,
         prompt_sha256=session.prompt_sha256,
+        rewritten=session.asker.rewritten,
     )
 
 
@@ -120,12 +129,14 @@ async def _act(prepared: PreparedRollout, session: Conversation) -> Conversation
         # A timeout of something else inside, not of the rollout's time.
         if not limit.expired():
             raise
-        since = session.waiting_since
+        since, driven = session.asker.waiting_since, isinstance(prepared.model, DrivenModel)
         waited = 0.0 if since is None else time.monotonic() - since
-        # Time that ran out while an endpoint was away is not the agent's; a model that merely thinks is.
-        if since is not None and (session.meter.spent.turns == 0 or waited > OUTAGE_S):
+        # Time that ran out while an endpoint was away is not the agent's; a model that merely thinks is. Of one that is
+        # driven from outside, it is its trainer that was waited for.
+        if since is not None and (driven or session.meter.spent.turns == 0 or waited > OUTAGE_S):
+            who = f"whoever answers for model {prepared.model.name!r}" if driven and prepared.model else "the endpoint"
             raise ModelUnavailableError(
-                f"the endpoint gave no answer in the last {waited:.0f} s of the rollout's time"
+                f"{who} gave no answer in the last {waited:.0f} s of the rollout's time"
             ) from None
         how: EndName = "wall"
         return ConversationEnding(how, over(how, prepared.allowance))

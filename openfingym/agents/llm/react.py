@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from openfingym.agents.llm.asking import Sampling
 from openfingym.agents.llm.blocks import first_block
 from openfingym.agents.llm.prompts import METHODS, ROLE
-from openfingym.agents.llm.session import Conversation, Sampling
+from openfingym.agents.llm.session import Conversation
 
 SYSTEM = f"""{ROLE}
 Work in small steps: think in a sentence or two, call a tool, and read what it answers. Look at the data before you fit. Where the task
@@ -16,13 +17,17 @@ speaks of one program that runs once: you may run many, one after the other, and
 - Save predictions with numpy.save and submit the file. Feedback is rationed: submit what you have validated.
 - When your answer is submitted and you are content, write a message without a tool call."""  # noqa: E501
 
+FORGETS = """\
+You are shown your latest {shown} answers and what followed them; what came before is not shown again, so note what you must know.
+"""  # noqa: E501
+"""What a conversation that only ever grows is not told."""
+
 SYSTEM_STEPS = f"""{ROLE}
 The task is played step by step: `start_episode` begins an episode, and each `step` takes an action and answers the next observation,
 until every episode that counts is over. A few practice episodes, which do not count, are there to rehearse in. Programs may study the
 known data, and find the latest observation, whole, in /work/observation.json; they cannot take steps, and `interface.make()` is not for
 them.
-You are shown your latest {{shown}} answers and what followed them; what came before is not shown again, so note what you must know.
-
+{FORGETS}
 {METHODS}
 - `wait` lets steps pass in which you do nothing: use it where nothing is to be decided at every bar."""  # noqa: E501
 
@@ -46,10 +51,15 @@ class React:
     sampling: Sampling = field(default_factory=Sampling)
     takes_steps = True
 
+    @property
+    def _system_steps(self) -> str:
+        prompt = self.system_steps.replace(FORGETS, "") if self.sampling.append_only else self.system_steps
+        return prompt.format(shown=self.shown)
+
     async def act(self, session: Conversation) -> None:
         """See :class:`openfingym.agents.llm.ModelAgent`."""
         player = session.tools.player
-        session.instruct(self.system if player is None else self.system_steps.format(shown=self.shown))
+        session.instruct(self.system if player is None else self._system_steps)
         session.present()
         called, blocks = False, 0
         while not session.tools.complete:

@@ -32,6 +32,7 @@ def rollout_record(played: PlayedConversation, result: RolloutResult) -> Rollout
         model=result.model,
         tools=played.tools,
         messages=played.turns,
+        rewritten=played.rewritten,
         rewards=played.rewards,
         score=RecordedScore.from_result(result),
         failure="none" if result.boundary is None else result.boundary,

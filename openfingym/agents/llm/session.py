@@ -6,28 +6,27 @@ spent, says when little is left, and ends the agent by raising :class:`Ended`, w
 
 from __future__ import annotations
 
-import re
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
+from openfingym.agents.llm.asking import Asker, Sampling
 from openfingym.agents.llm.ending import Ended, EndName
 from openfingym.agents.llm.tools import Toolbox, ToolOutcome
+from openfingym.agents.llm.usefulness import Usefulness
 from openfingym.digests import sha256_of_text
-from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
-from openfingym.models.messages import Completion, Message, Tool, ToolCall
+from openfingym.errors import ModelUnavailableError, UsageError
+from openfingym.models.driven import Stopped
+from openfingym.models.messages import Completion, Message, ToolCall
 from openfingym.models.meter import Allowance, Meter
 from openfingym.models.model import LanguageModel
-from openfingym.models.text_tools import HOW_TO_CALL, ToolModel
+from openfingym.models.text_tools import HOW_TO_CALL
 from openfingym.trajectory.record import ToolUse, Turn
 
 NOTICE_SHARE = 0.2
 """Share of a limit; once no more than this is left, the model is told what is left."""
-USELESS_IN_A_ROW = 3
-"""Answers that lead nowhere before the conversation is ended, unless the allowance says otherwise."""
 AGAIN = "You did this before, and it failed in the same way. Change what you do, or the rollout ends."
 CALLS_A_TURN = 16
 Listener = Callable[[int, Turn], None]
@@ -35,18 +34,6 @@ Listener = Callable[[int, Turn], None]
 calls."""
 OUTAGE_S = 300.0
 """Who waited so long for one answer waited for an endpoint that was away, not for a model that thought."""
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Sampling parameters of requests to a model."""
-
-    temperature: float | None = None
-    """Randomness; None leaves it to the endpoint."""
-    reply_tokens: int = 16_384
-    """Longest answer, its reasoning included."""
-    text_tools: bool | None = None
-    """Have calls of tools written as text. None: only where the endpoint takes no tools; False: never."""
 
 
 class ModelAgent(Protocol):
@@ -86,7 +73,7 @@ class Conversation:
         tools: what can be called, and what it came to so far.
         meter: what may be spent, and what was.
         turns: the conversation so far, for the record.
-        waiting_since: since when the model is being waited for, by the monotonic clock; None where it is not.
+        asker: what asks the model.
     """
 
     def __init__(
@@ -102,30 +89,25 @@ class Conversation:
         self.tools = tools
         self.meter = meter
         self.turns: list[Turn] = []
-        self.waiting_since: float | None = None
-        self._model = model
+        self.asker = Asker(model, meter, seed=brief.seed)
         self._listener = listener
         self._messages: list[Message] = []
         self._answers: list[int] = []
         """Positions of the model's messages."""
         self._offering = False
         """Whether the model was offered tools when it was last asked."""
-        self._useless: list[EndName] = []
-        """What was of no use in the latest answers, since one was of use."""
-        self._ever_useful = False
-        self._done: Counter[str] = Counter()
-        """How often each call was made with the same result, by its digest."""
+        self._usefulness = Usefulness(meter.allowance.useless)
+
+    @property
+    def messages(self) -> list[Message]:
+        """What the model has been told and has said, as it would be shown it next."""
+        return list(self._messages)
 
     @property
     def prompt_sha256(self) -> str | None:
         """Digest of the system message; None without one."""
         first = self.turns[0] if self.turns else None
         return sha256_of_text(first.content) if first and first.role == "system" else None
-
-    @property
-    def messages(self) -> Sequence[Message]:
-        """The conversation so far as a model is sent it; it grows, and nobody else may change it."""
-        return self._messages
 
     def instruct(self, text: str) -> None:
         """Give the system message, before anything else."""
@@ -153,7 +135,7 @@ class Conversation:
         Args:
             tools: whether the tools are offered.
             last: show the model its latest so many answers and what followed them alone, beside what came before the
-                first.
+                first. Ignored where the sampling says ``append_only``.
             once: end the rollout at the first useless answer.
             sampling: sampling parameters of the request, such as temperature.
 
@@ -161,13 +143,14 @@ class Conversation:
             Ended: a limit is reached, or the model refuses or is useless once too often.
             ModelUnavailableError: no answer can be had.
         """
-        assert self._model is not None, "who asks a model is run with one"
-        self._offering = tools
+        self._offering, sampling = tools, sampling or Sampling()
+        offered = self.tools.offered if tools else ()
         while True:
-            self.check_limits()
-            completion = await self._complete(
-                self._model, self._shown(last), self.tools.offered if tools else (), sampling or Sampling()
-            )
+            shown = self._shown(None if sampling.append_only else last)
+            try:
+                completion = await self.asker.ask(shown, offered, sampling)
+            except Stopped as stopped:
+                raise await self._stopped(str(stopped)) from None
             if completion is None:
                 self.useless(
                     "bad-calls",
@@ -175,7 +158,7 @@ class Conversation:
                     once=once,
                 )
                 continue
-            self.record(completion)
+            self.record(completion, append_only=sampling.append_only)
             message = completion.message
             if completion.finish_reason in {"refusal", "content_filter"}:
                 raise Ended("refused", f"the model refused: {_excerpt(message.content)}")
@@ -188,8 +171,8 @@ class Conversation:
             else:
                 return message
 
-    def record(self, completion: Completion) -> None:
-        """Charge a completion and make it the latest message."""
+    def record(self, completion: Completion, *, append_only: bool = False) -> None:
+        """Charge a completion and make it the latest message; with ``append_only``, as it is."""
         try:
             self.meter.charge(completion)
         except UsageError as error:
@@ -199,7 +182,9 @@ class Conversation:
         self._answers.append(len(self._messages))
         # Some endpoints take no empty message back, and no call that is none.
         self._messages.append(
-            replace(message, tool_calls=tuple(call.sendable() for call in message.tool_calls))
+            message
+            if append_only
+            else replace(message, tool_calls=tuple(call.sendable() for call in message.tool_calls))
             if message.content or message.tool_calls
             else Message("assistant", "(nothing)")
         )
@@ -243,7 +228,7 @@ class Conversation:
 
     def useful(self) -> None:
         """Record that an answer was of use."""
-        self._useless, self._ever_useful = [], True
+        self._usefulness.useful()
 
     def weigh(self, made: Sequence[tuple[ToolCall, ToolOutcome]], *, told: str | None) -> None:
         """Record whether an answer was of use, by the calls that it made and what came of them.
@@ -255,25 +240,9 @@ class Conversation:
         Raises:
             Ended: it was useless once too often.
         """
-        again = self._failed_again(made)
+        again = self._usefulness.failed_again(made)
         if again is not None:
             self.useless("no-progress", told, found=again)
-
-    def _failed_again(self, made: Sequence[tuple[ToolCall, ToolOutcome]]) -> str | None:
-        """Which call failed as it had failed before, where the answer brought nothing new; else None.
-
-        An answer that only repeats what succeeded, or what is to be tried later, as who waits does, is neither of use
-        nor useless.
-        """
-        self._ever_useful = True
-        counted = [(call, found, _digest(call, found)) for call, found in made if not found.limited]
-        known = all(self._done[digest] for *_, digest in counted)
-        self._done.update(digest for *_, digest in counted)
-        if not known:
-            self.useful()
-            return None
-        failed = [(self._done[digest], call.name) for call, found, digest in counted if found.failed]
-        return "the same call of {1} failed {0} times".format(*max(failed)) if failed else None
 
     def useless(self, how: EndName, told: str | None, *, once: bool = False, found: str | None = None) -> None:
         """Record that an answer was of no use, and tell the model why unless it was told already.
@@ -287,10 +256,7 @@ class Conversation:
         Raises:
             Ended: the model has given too many useless answers.
         """
-        self._useless.append(how)
-        if once or len(self._useless) >= (self.meter.allowance.useless or USELESS_IN_A_ROW):
-            reason = _why(self._useless)
-            raise Ended(how, reason if found is None else f"{reason}: {found}")
+        self._usefulness.useless(how, once=once, found=found)
         self._close_calls()
         if told is not None:
             self.tell(told)
@@ -315,7 +281,7 @@ class Conversation:
             RuntimeFailureError: our machinery failed, not the program.
         """
         found = await self.tools.run(program)
-        again = self._failed_again([(ToolCall("", "run_python", program), found)])
+        again = self._usefulness.failed_again([(ToolCall("", "run_python", program), found)])
         self.tell("\n\n".join(part for part in (told, f"Output:\n{found.text}", AGAIN if again else "") if part))
         if again is not None:
             self.useless("no-progress", None, found=again)
@@ -337,50 +303,21 @@ class Conversation:
         """
         if await self.tools.answered():
             return True
-        how: EndName = "stopped" if self._ever_useful else "no-program"
+        how: EndName = "stopped" if self._usefulness.ever else "no-program"
         missing = "the episodes are not over" if self.brief.sequential else "nothing was accepted by the verifier"
         told = f"The task is not answered yet: {missing}. Go on, or the rollout ends without a score."
         self.useless(how, f"{told} {HOW_TO_CALL}" if self._offering else told)
         return False
 
-    async def _complete(
-        self, model: LanguageModel, messages: Sequence[Message], offered: Sequence[Tool], sampling: Sampling
-    ) -> Completion | None:
-        """The model's answer; None where its endpoint cannot read the call that the model wrote."""
-        left = self.meter.left
-        # An answer may not take more than is left, since it is paid for before it is counted.
-        most = sampling.reply_tokens if left.tokens is None else max(1, min(sampling.reply_tokens, left.tokens))
-        asked = ToolModel(model, text=sampling.text_tools)
-        self.waiting_since = time.monotonic()
-        try:
-            completion = await asked.complete(
-                messages,
-                tools=offered,
-                max_tokens=most,
-                temperature=sampling.temperature,
-                seed=self.brief.seed,
-            )
-        except ModelRefusedError as error:
-            self.waiting_since = None
-            if error.reason == "bad-call":
-                return None
-            # What is wrong with the request is of our making, or of the endpoint's settings: no score can come of it.
-            if error.reason == "no-tools":
-                raise ModelUnavailableError(f"{error}; leave out --native-tools, and its calls are text") from error
-            if error.reason == "bad-request":
-                hint = "; where it takes no tools, --text-tools does without" if offered else ""
-                raise ModelUnavailableError(
-                    f"{error}; check the model's name, its limits and --reply-tokens{hint}"
-                ) from error
-            raise Ended("refused", str(error)) from None
-        self.waiting_since = None
-        return completion
+    async def _stopped(self, why: str) -> Ended:
+        """How the rollout ends where whoever answers for the model has had enough."""
+        if await self.tools.answered():
+            return Ended("finished", "it answered the task")
+        return Ended("stopped", f"{why}, and the task was not answered")
 
     def check_limits(self) -> None:
         """Raise :class:`Ended` where a limit is reached."""
-        limit = self.meter.exhausted
-        if limit is not None:
-            raise Ended(limit, over(limit, self.meter.allowance))
+        self.asker.check_limits()
 
     def _shown(self, last: int | None) -> list[Message]:
         """The messages that the model is given."""
@@ -415,42 +352,6 @@ class Conversation:
     def _noticed(self, text: str) -> str:
         notice = self.meter.notice(share=NOTICE_SHARE)
         return f"{text}\n\n{notice}" if notice else text
-
-
-_USELESS: Mapping[EndName, str] = {
-    "endless": "{} cut off for length",
-    "silent": "{} empty",
-    "bad-calls": "{} with calls of tools that do not exist, or with arguments that are none",
-    "no-program": "{} without a program or a call",
-    "failed": "{} not understood",
-    "no-progress": "no progress in {}",
-    "stopped": "{} that it was done, while nothing was answered",
-}
-
-
-def _why(useless: Sequence[EndName]) -> str:
-    """What was of no use in answers in a row, at least one."""
-    sorts = {how: useless.count(how) for how in useless}
-    if len(sorts) == 1:
-        answers = f"{len(useless)} answers in a row" if len(useless) > 1 else "its answer"
-        return _USELESS.get(useless[0], useless[0]).format(answers)
-    parts = "; ".join(_USELESS.get(how, f"{{}} {how}").format(number) for how, number in sorts.items())
-    return f"{len(useless)} useless answers in a row: {parts}"
-
-
-def _digest(call: ToolCall, found: ToolOutcome) -> str:
-    """Digest of a call and what came of it, without addresses in memory, which differ in every process."""
-    return sha256_of_text("\0".join((call.name, call.arguments, re.sub(r"0x[0-9a-f]{6,}", "0x", found.text))))
-
-
-def over(limit: EndName, allowance: Allowance) -> str:
-    """One clause on a limit that is reached."""
-    return {
-        "turns": f"its {allowance.turns} turns were used up",
-        "tokens": f"its {allowance.tokens} tokens were used up",
-        "cost": f"its {allowance.cost_usd} US dollars were used up",
-        "wall": f"its {allowance.wall_s:g} seconds were over" if allowance.wall_s else "its time was over",
-    }[limit]
 
 
 def _limits(allowance: Allowance) -> str:

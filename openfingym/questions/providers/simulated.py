@@ -82,8 +82,8 @@ class Simulated:
         """The price path of a query with a ``symbol``, such as for what an agent is shown of the past.
 
         Args:
-            query: of a question.
-            clock: the question's.
+            query: the query of a question, which names the symbol.
+            clock: the clock by which the question was asked.
         """
         start, volatility = float(query.get("start", 100.0)), float(query.get("volatility", 0.5))
         return PricePath(self._key(clock), str(query["symbol"]), start, volatility)

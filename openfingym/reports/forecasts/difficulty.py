@@ -169,7 +169,7 @@ def adjusted(equations: Normal) -> Floats:
     """What each forecaster would lose on all questions: its effect, and the mean of the questions' effects.
 
     Args:
-        equations: of forecasters who are connected; each part is solved for itself.
+        equations: normal equations of forecasters who are connected; each part is solved for itself.
 
     Returns:
         float64[T, A]; NaN of who was asked nothing, and of all where the others are not connected.

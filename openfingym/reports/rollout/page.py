@@ -270,6 +270,7 @@ def _facts(result: RolloutResult, rollout: RolloutRecord | None) -> dict[str, st
         "Flags": ", ".join(map(str, result.flags)),
         "Rollout": result.rollout_id,
         "Build": result.task_digest[:16],
+        "Split": "" if result.split == "test" else f"{result.split}, instance {result.instance}: no score",
         "Page made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, by OpenFinGym {__version__}",
     }
 

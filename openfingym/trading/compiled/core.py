@@ -205,7 +205,7 @@ def _core(version: str) -> Callable[[int, int, int, int], int]:
         """Do something to accounts, or with RUN to rows after the present one, from ``begin`` to ``end``.
 
         Args:
-            address: of a desk's table.
+            address: address in memory of a desk's table.
             what: OPEN, STEP, SETTLE or RUN.
             begin: the first account or row.
             end: the account or row behind the last.

@@ -16,7 +16,7 @@ from openfingym.catalog import load_task
 from openfingym.cli import cli
 from openfingym.errors import UsageError
 from openfingym.kinds import kind_named
-from openfingym.rollouts.launcher import run
+from openfingym.rollouts.single import run
 
 PROGRAMS = Path(openfingym.__file__).parent / "agents" / "programs"
 LIBRARIES = {"interface", "numpy", "scipy", "sklearn", "statsmodels", "pandas", "lightgbm", "arch"}

@@ -22,7 +22,7 @@ from openfingym.packages.build import build
 from openfingym.receipts import Receipt
 from openfingym.reports.report import make_report
 from openfingym.reports.runs import find_runs
-from openfingym.rollouts.launcher import run as launch
+from openfingym.rollouts.single import run as launch
 from openfingym.verifiers import VerifierAddress
 from openfingym_verifier.embedded import EmbeddedVerifier
 

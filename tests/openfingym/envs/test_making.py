@@ -82,7 +82,7 @@ def test_many_at_once() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"task": "treasury-forecast", "split": "train"}, "split is for tasks that are stepped through"),
+        ({"task": "treasury-forecast", "split": "practice"}, "no instances are of the split .practice."),
         ({"task": "equity-trading", "split": "hidden"}, "known: 'train', 'practice', 'test'"),
         ({"task": "equity-trading", "lookbak": 3}, "unknown option 'lookbak' of TradingEnv"),
         ({"task": "treasury-forecast", "lookback": 3}, "unknown option 'lookback' of BatchEnv"),

@@ -55,9 +55,9 @@ class BinanceVenue(LocalVenue):
 
         Args:
             name: the API key.
-            account: opened before.
-            secret: of HMAC-SHA256; or
-            public: the 32 bytes of an Ed25519 public key.
+            account: name of an account that was opened before.
+            secret: the shared secret of a key that signs with HMAC-SHA256; None for a key with ``public``.
+            public: the 32 bytes of the public half of an Ed25519 key; None for a key with ``secret``.
         """
         self.exchange.accounts.known(account)
         self.ledger.keys[name] = Key(name, account, secret, public)

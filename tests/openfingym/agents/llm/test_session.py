@@ -219,7 +219,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert (found["state"], found["model"], found["turns"]) == ("scored", "stand-in/competent", 4)
     config = json.loads((Path(found["path"]) / "config.json").read_text(encoding="utf-8"))
     assert (config["model"], config["allowance"]["turns"]) == ("stand-in/competent", 9)
-    assert config["sampling"] == {"temperature": 0.0, "reply_tokens": 16_384, "text_tools": True}
+    sampling = {"temperature": 0.0, "reply_tokens": 16_384, "text_tools": True, "append_only": False}
+    assert config["sampling"] == sampling
     assert config["prices"] == PriceTable.load().describe("stand-in/competent")
     record = json.loads((Path(found["path"]) / "trajectory.json").read_text(encoding="utf-8"))
     assert (

@@ -1,0 +1,112 @@
+"""What the instances of one task are made from: its built package, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Self
+
+from openfingym.data import DatasetInfo
+from openfingym.data.dataset import dataset_info
+from openfingym.errors import DataError, StoreError, TaskError
+from openfingym.kinds import kind_of
+from openfingym.kinds.instances import TrainingData
+from openfingym.packages.instruction import Written, remark_on_form, stated
+from openfingym.packages.toml_tables import split_tables, toml_of, with_values
+from openfingym.task.files import CONFIG, read_task_file
+from openfingym.task.model import parse_task_file
+
+if TYPE_CHECKING:
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.task import Task
+
+CONTRACT = "metadata.openfingym.contract"
+REMARK = " This is a part of the training data: where the text above states other numbers or dates, those below hold."
+"""Said of every instance, since its author's text is that of its task."""
+
+
+@dataclass(frozen=True, eq=False)
+class InstanceSource:
+    """The training data of a task, and what its author wrote."""
+
+    package: BuiltPackage
+    """The built package of the task; its public half alone is read."""
+    data: TrainingData
+    written: Written
+    """With the remark of an instance."""
+
+    @classmethod
+    def of(cls, package: BuiltPackage) -> Self:
+        """Read a package.
+
+        Raises:
+            StoreError: it is damaged.
+            TaskError: its ``task.toml`` cannot be read.
+        """
+        manifest, facts = package.manifest, package.contract
+        task = package.task
+        panel = str(facts.get("panel", task.spec.panel))
+        remark = "" if panel == task.spec.panel else remark_on_form(panel)
+        try:
+            author, source = stated(package.read_instruction(), manifest.data_kind, remark)
+            interface = package.interface.read_bytes()
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{package.instruction} cannot be read ({error}); {package.remedy}") from error
+        kind = kind_of(task)
+        if manifest.data_kind == "real" and kind.data_kind(task) != "real":
+            task = replace(task, real=True)
+        data = TrainingData(
+            task, package.array, facts, _provenance(package, task, source), digest=manifest.dataset_digest
+        )
+        config = read_task_file(package.public, CONFIG)
+        return cls(package, data, Written(config, author, interface, panel, remark + REMARK))
+
+    def with_contract(self, changes: Mapping[str, object]) -> tuple[Task, Written]:
+        """The task with other values of its contract, and its files.
+
+        Raises:
+            TaskError: the contract cannot have these values, or is not written as a table of its own.
+        """
+        if not changes:
+            return self.data.task, self.written
+        text = self.written.config.decode("utf-8-sig")
+        values = {key: toml_of(value) for key, value in changes.items()}
+        blocks = [
+            with_values(block, values, add=True) if name == CONTRACT else block
+            for name, block in split_tables(text if text.endswith("\n") else f"{text}\n")
+        ]
+        config = "".join(blocks)
+        task = replace(self.data.task, file=parse_task_file(config, self.data.task.config_path))
+        found = task.spec.contract.model_dump(mode="json")
+        wrong = [key for key, value in changes.items() if found.get(key) != _plain(value)]
+        if wrong:
+            raise TaskError(
+                f"an instance needs another {', '.join(wrong)}; write the contract as a table [{CONTRACT}] with a "
+                "line a key",
+                path=task.config_path,
+            )
+        return task, replace(self.written, config=config.encode())
+
+
+def _plain(value: object) -> object:
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _provenance(package: BuiltPackage, task: Task, source: str) -> DatasetInfo:
+    """Provenance of the package's data, as far as the package states it or the library knows it."""
+    manifest, spec = package.manifest, task.spec
+    dataset = spec.dataset
+    try:
+        known = dataset_info(str(dataset.name))
+    except DataError:
+        known = None
+    if known is not None:
+        return replace(
+            known, name=manifest.dataset, kind=manifest.data_kind, source=source, sha256=manifest.dataset_digest
+        )
+    own = {"name": manifest.dataset, "kind": manifest.data_kind, "source": source, "sha256": manifest.dataset_digest}
+    nothing: dict[str, object] = {"first": None, "last": None, "rows": manifest.n_train, "missing": 0, "channels": ()}
+    measure = dataset.measure or ("mixed" if spec.contract.unit == "mixed" else "price")
+    said = {"measure": measure, "frequency": spec.frequency, "unit": spec.contract.unit, "title": manifest.dataset}
+    texts = {one.name: "" for one in fields(DatasetInfo) if one.type == "str"}
+    return DatasetInfo(**{**texts, **nothing, **said, **own})  # type: ignore[arg-type]  # names of its fields

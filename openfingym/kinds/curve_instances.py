@@ -1,0 +1,188 @@
+"""Instances of tasks about curves: other countries, months and look-backs, or months drawn anew of simulated ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.kinds.instances import Instance, between, fresh_seed, origin, some_of
+from openfingym.kinds.material import Array, Material
+from openfingym.kinds.real_forms import split_of
+from openfingym.kinds.stretches import Lengths, lengths, placed, public_part, public_share
+from openfingym.kinds.window_instances import Shown, cutting, windows_at
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.kinds.curves import CurvesContract
+    from openfingym.kinds.instances import InstanceSplit, TrainingData
+
+FEWEST_SERIES = 6
+MATURITIES = (12, 40)
+"""Maturities of an instance at least and at most, where the task has so many."""
+FRESH_HIDDEN = (12, 16)
+"""Months of simulated curves that are asked for, at least and at most."""
+FRESH_TRAIN = (40, 72)
+"""Training windows of a country that an instance of simulated curves has."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Months:
+    """Curves in time, and where the windows of an instance begin in them."""
+
+    values: NDArray[np.float64]
+    """float64[rows, series, maturities]"""
+    times: Array
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+    n_public: int
+    lookback: int
+    part: str
+    """Which part of what, in words."""
+
+
+def curves_instance(
+    data: TrainingData,
+    contract: CurvesContract,
+    split: InstanceSplit,
+    generator: np.random.Generator,
+    *,
+    fresh: bool,
+) -> Instance:
+    """An instance of a curves task; see :meth:`openfingym.kinds.kind.Kind.instance`.
+
+    The simulated set has too few training months to be divided again: its instances are drawn anew, with seeds that
+    differ between the splits. Others are cut from the training rows.
+
+    Args:
+        data: what the task gives to train on.
+        contract: its contract.
+        split: what the instance is for.
+        generator: decides what is in it.
+        fresh: whether the data is the simulated set.
+    """
+    known = [str(name) for name in data.facts["series"]]
+    places, names = some_of(generator, known, FEWEST_SERIES)
+    points, maturities = some_of(generator, data.facts["maturities"], *MATURITIES)
+    months = (_drawn if fresh else _cut)(data, contract, points, split, generator)
+    values, lookback = months.values[:, places], months.lookback
+    public: dict[str, Array] = {}
+    hidden: dict[str, Array] = {}
+    for part, starts in (("train", months.train), ("test", months.test)):
+        windows = windows_at(values, starts, lookback + 1).reshape(-1, lookback + 1, values.shape[2])
+        public[f"{part}_inputs"] = np.ascontiguousarray(windows[:, :lookback])
+        hidden[part] = np.ascontiguousarray(windows[:, lookback])
+        public[f"{part}_times"] = np.repeat(windows_at(months.times, starts, lookback + 1), len(names), axis=0)
+        public[f"{part}_series"] = np.tile(np.arange(len(names), dtype=np.int64), len(starts))
+    public["train_targets"] = hidden["train"]
+    axes = {
+        "inputs": ("window", "row", "maturity"),
+        "targets": ("window", "maturity"),
+        "times": ("window", "row"),
+        "series": ("window",),
+    }
+    n_public, count = months.n_public * len(names), len(hidden["test"])
+    labels = tuple(str(data.facts["channels"][point]) for point in points)
+    material = Material(
+        info=data.info,
+        dataset_digest=data.digest,
+        public=public,
+        axes={name: axes[name.partition("_")[2]] for name in public},
+        hidden={"targets": hidden["test"]},
+        n_train=len(hidden["train"]),
+        n_public=n_public,
+        n_private=count - n_public,
+        shape=(count, 3, len(labels)),
+        submission_axes=("window", "bound", "maturity"),
+        labels=labels,
+        recipe=(
+            *origin(data, months.part),
+            f"curves: {', '.join(names)}",
+            f"windows of {lookback} + 1 rows a curve; hidden ones tile their block without overlap",
+        ),
+        facts={
+            "lookback": lookback,
+            "horizon": 1,
+            "bounds": data.facts["bounds"],
+            "coverage": contract.coverage,
+            "maturities": maturities,
+            "series": names,
+            "channels": list(labels),
+        },
+    )
+    return Instance(material, {"lookback": lookback})
+
+
+def _drawn(
+    data: TrainingData,
+    contract: CurvesContract,
+    points: list[int],
+    split: InstanceSplit,
+    generator: np.random.Generator,
+) -> _Months:
+    """Months of the simulator, drawn anew."""
+    from openfingym.data.curves import FIRST, drawn_curves
+    from openfingym.data.months import month_ends
+
+    table = data.task.spec.rows
+    lookback = between(generator, -(-contract.lookback // 4), contract.lookback)
+    count, train, whole = between(generator, *FRESH_HIDDEN), between(generator, *FRESH_TRAIN), lookback + 1
+    n_public = public_part(count, public_share(table))
+    first = train + lookback + table.embargo
+    second = first + n_public * whole + table.embargo
+    months = second + (count - n_public) * whole
+    starts = [*range(first, second - table.embargo, whole), *range(second, months, whole)]
+    maturities = np.array(data.facts["maturities"], dtype=np.float64)[points]
+    return _Months(
+        drawn_curves(fresh_seed(split, generator), months, maturities),
+        month_ends(FIRST, months),
+        np.arange(train),
+        np.array(starts),
+        n_public,
+        lookback,
+        f"{months} months drawn anew",
+    )
+
+
+def _cut(
+    data: TrainingData,
+    contract: CurvesContract,
+    points: list[int],
+    split: InstanceSplit,
+    generator: np.random.Generator,
+) -> _Months:
+    """Some of the rows that the task's training windows show."""
+    task, table = data.task, split_of(data.task)
+    assert table is not None, "a curves task needs one"
+    series = len(data.facts["series"])
+    inputs, targets, times = (data.read(f"train_{name}") for name in ("inputs", "targets", "times"))
+    shown = Shown(
+        inputs.reshape(-1, series, *inputs.shape[1:]),
+        targets.reshape(-1, series, 1, targets.shape[1]),
+        times[::series],
+        table.train_stride,
+    )
+    sizes: Lengths = lengths(
+        task,
+        len(shown),
+        (contract.lookback, 1),
+        generator,
+        embargo=table.embargo,
+        share=public_share(table),
+        longest=None if shown.gapless else shown.run,
+    )
+    hidden = sizes.n_public * sizes.whole, sizes.n_private * sizes.whole
+    most = (sum(hidden), len(shown))
+    stretch = placed(task, len(shown), hidden, most, split, generator, embargo=table.embargo)
+    cut = cutting(task, shown, stretch, sizes, series * len(points))
+    return _Months(
+        shown.values(cut.rows, points),
+        shown.times_of(cut.rows),
+        cut.train,
+        cut.test,
+        cut.n_public,
+        sizes.lookback,
+        f"rows {cut.rows.start} to {cut.rows.stop - 1} of its training rows",
+    )

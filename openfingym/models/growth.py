@@ -1,0 +1,45 @@
+"""Watching whether a conversation only ever grows, as a trainer that trains on its tokens wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from openfingym.models.messages import Completion, Message, Tool
+from openfingym.models.model import CompletionOptions, LanguageModel
+from openfingym.models.wire import Json, request_message
+
+
+class GrowthWatch:
+    """A model, and a count of the requests to it that do not begin with the one before and its answer.
+
+    What is compared is what goes over the wire, thoughts included: where a model thinks and its thoughts are not sent
+    back, the tokens of the next request are not those that it said.
+
+    Attributes:
+        rewritten: requests that did not extend the one before and its answer.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.rewritten = 0
+        self._model = model
+        self._before: list[Json] | None = None
+        """The latest request that was answered, and its answer."""
+        self._offered: Sequence[Tool] = ()
+
+    @property
+    def name(self) -> str:
+        """The model's own name."""
+        return self._model.name
+
+    async def complete(
+        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
+    ) -> Completion:
+        """Ask the model; see :class:`openfingym.models.LanguageModel`."""
+        found = await self._model.complete(messages, tools=tools, **options)
+        reasoning = options.get("reasoning", False) and getattr(self._model, "sends_reasoning", True)
+        sent = [request_message(message, reasoning=reasoning) for message in messages]
+        if self._before is not None and (sent[: len(self._before)] != self._before or tuple(tools) != self._offered):
+            self.rewritten += 1
+        self._before, self._offered = [*sent, request_message(found.message.as_said(), reasoning=True)], tuple(tools)
+        return found

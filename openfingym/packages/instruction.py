@@ -1,0 +1,142 @@
+"""The instruction of a built package: what its author wrote, and the facts that follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openfingym.kinds import Material, is_sequential, kind_of
+
+if TYPE_CHECKING:
+    from openfingym.metrics import Metric
+    from openfingym.task import DataKind, Task
+    from openfingym.task.scoring import Scoring
+
+HONESTY: dict[DataKind, str] = {
+    "real": "Real data: {source}.",
+    "simulated": "SIMULATED data, not a real market: {source}.",
+    "specified": "Synthetic by definition of the source paper: {source}.",
+}
+"""What is said of where the data is from."""
+FACTS = "\n\n## Data\n\n"
+"""Stands between what the author wrote and the facts."""
+FORM_REMARK = " {panel}: what the text above says of simulated data does not hold."
+
+
+@dataclass(frozen=True)
+class Written:
+    """What of a package is as its author wrote it."""
+
+    config: bytes
+    """``task.toml``."""
+    instruction: str
+    """What is asked, without the facts that follow it."""
+    interface: bytes
+    """What an agent's program imports."""
+    panel: str
+    """What the data holds, in a few words."""
+    remark: str
+    """What is said behind where the data is from; begins with a space, or is empty."""
+
+
+def remark_on_form(panel: str) -> str:
+    """What is said of data in whose place the author had simulated data."""
+    return FORM_REMARK.format(panel=f"{panel[0].upper()}{panel[1:]}")
+
+
+def stated(instruction: str, data_kind: DataKind, remark: str) -> tuple[str, str]:
+    """What the author wrote, and the source of the data, of a rendered instruction.
+
+    Args:
+        instruction: what :func:`render_instruction` gave.
+        data_kind: kind of the data.
+        remark: what is said behind the source.
+
+    Raises:
+        ValueError: it is not of that form.
+    """
+    author, found, facts = instruction.rpartition(FACTS)
+    begin, _, end = HONESTY[data_kind].partition("{source}")
+    line = facts.partition("\n\n| | |\n")[0].removesuffix(remark)
+    if not (found and line.startswith(begin) and line.endswith(end)):
+        raise ValueError("it does not say where the data is from")
+    return author, line[len(begin) : len(line) - len(end)]
+
+
+def render_instruction(task: Task, material: Material, written: Written) -> str:
+    """``instruction.md``: the author's text, then the facts no author should have to repeat."""
+    spec, contract, info, kind = task.spec, task.spec.contract, material.info, kind_of(task)
+    brief = kind.brief(task, material)
+    honesty = HONESTY[info.kind].format(source=info.source) + written.remark
+    facts = "\n".join(f"| {name} | {value} |" for name, value in brief.facts)
+    return f"""{written.instruction}
+
+## Data
+
+{honesty}
+
+| | |
+|---|---|
+{facts}
+
+{brief.note}
+
+## What to do
+
+Write a Python program. It runs once, in a container without a network, in the empty folder `/work`.
+
+```python
+import interface
+
+{brief.usage}
+```
+
+Every {kind.bounded} must be finite and between {contract.low:g} and {contract.high:g}.
+
+## How it is scored
+
+{_scoring(spec.scoring)}
+
+{_counting(task, material)}
+
+## Limits
+
+{task.file.agent.timeout_sec:g} seconds, {task.file.environment.memory_mb} MB of memory, {task.file.environment.cpus} CPU core(s),
+{task.file.environment.storage_mb} MB of disk in `/work`. Installed: NumPy, pandas, SciPy, scikit-learn, and where the machine
+has them statsmodels, LightGBM and arch. The Unix time at which the program will be stopped is in `$OPENFINGYM_DEADLINE`.
+"""  # noqa: E501
+
+
+def _counting(task: Task, material: Material) -> str:
+    """What of an agent's work counts."""
+    budget = task.spec.verification.budget
+    if is_sequential(task.spec.contract):
+        return f"""{material.n_private} episodes count. They are played in the order of time, each once: `env.reset()` begins the next
+one and ends the one before, and an episode that is left early, or never begun, counts as if nothing more were done in it.
+Before or between them you may practise at most {budget} times on earlier bars, with `env.reset(options={{"fold": "public"}})`;
+practice does not count. The score is computed by the verifier from what it saw you do, once, at the end."""  # noqa: E501
+    return f"""You may submit at most {budget} times, and the last accepted submission counts. After each submission you see the
+result on a first part of the hidden set, clipped and rounded; the score is the result on the other part, which
+is not shown while you work."""  # noqa: E501
+
+
+def _scoring(scoring: Scoring) -> str:
+    """How the total is made, as sentences."""
+    from openfingym.metrics import find_metric
+
+    terms = ", ".join(f"{m.weight:.4g} x {_as_loss(find_metric(m.name))}" for m in scoring.metrics if m.weight > 0.0)
+    reported = [m.name for m in scoring.metrics if m.weight == 0.0]
+    lines = [f"Loss (lower is better): {terms}."]
+    if reported:
+        lines.append(f"Also reported: {', '.join(reported)}.")
+    lines.append(f"Ranks are by each metric's loss relative to the {scoring.baseline} baseline's (geometric mean).")
+    return "\n".join(lines)
+
+
+def _as_loss(metric: Metric) -> str:
+    """How a metric enters the total."""
+    if metric.direction == "lower":
+        return metric.name
+    bound = metric.range[1]
+    return f"({bound:g} - {metric.name})" if math.isfinite(bound) else f"(-{metric.name})"

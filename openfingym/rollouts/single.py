@@ -1,0 +1,93 @@
+"""One rollout with a launcher of its own: ``openfingym.run``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym import catalog, store
+from openfingym.agents import Agent, resolve, suited
+from openfingym.packages.tapes import require_renewal
+from openfingym.results import RolloutResult, SplitName
+from openfingym.rollouts.launcher import Launcher, default_session
+from openfingym.task import Task
+from openfingym.verifiers import VerifierAddress
+
+if TYPE_CHECKING:
+    from openfingym.kinds.asking import QuestionsOrder
+    from openfingym.market.session.terms import SessionOrder
+    from openfingym.models.meter import Allowance
+    from openfingym.models.model import LanguageModel
+    from openfingym.models.spec import ModelSpec
+
+
+def run(
+    task: str | Path | Task,
+    agent: str | Agent = "naive",
+    *,
+    program: str | Path | None = None,
+    command: Sequence[str] | None = None,
+    model: str | ModelSpec | LanguageModel | None = None,
+    allowance: Allowance | None = None,
+    backend: str = "auto",
+    seed: int = 0,
+    out: str | Path | None = "runs",
+    verifier: str | VerifierAddress | None = None,
+    fresh: bool = False,
+    session: SessionOrder | None = None,
+    questions: QuestionsOrder | None = None,
+    split: SplitName = "test",
+    instance: int | None = None,
+) -> RolloutResult:
+    """Run one agent on one task and return its verified result.
+
+    Args:
+        task: a task's name, its folder, or a task.
+        agent: a built-in agent's name, as in :data:`openfingym.agents.BUILTIN`, or an agent.
+        program: path of your program, with ``agent="script"``.
+        command: your own agent, with ``agent="command"``.
+        model: model of agents that ask one: its name, such as ``stand-in/competent``, where else it is, or an object
+            that answers (:meth:`Launcher.run` says in which thread).
+        allowance: what such an agent may spend.
+        backend: ``auto``, ``docker``, ``sandbox`` or ``inline``.
+        seed: given to the program as ``OPENFINGYM_SEED``.
+        out: folder below which the run is kept; None keeps nothing on disk.
+        verifier: where a running one is, or a registry file; None for what ``$OPENFINGYM_VERIFIER`` says, or one for
+            this call.
+        fresh: hidden data drawn for this rollout instead of the package's own; the result's ``tape`` says which it had.
+        session: where the session of a live task is, and how long it lasts; None for the task's own duration on a
+            simulated venue.
+        questions: the questions to ask, of a task about what has not happened yet; None for the package's own.
+        split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances.
+        instance: which instance of the split, from 0.
+
+    Raises:
+        OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
+            returned as a result in state ``error``.
+    """
+    resolved = resolve(agent, program, command=command)
+    if isinstance(model, str):
+        from openfingym.models.spec import ModelSpec
+
+        model = ModelSpec.parse(model)
+    loaded = task if isinstance(task, Task) else catalog.load_task(task)
+    suited(resolved, loaded)  # before anything is built
+    state = None if questions is None else store.ledger_folder()
+    with Launcher.for_tasks([loaded], backend=backend, verifier=verifier, state=state) as launcher:
+        package, folder = launcher.packages[0], Path(out) if out is not None else None
+        if fresh:
+            require_renewal(package)
+        return launcher.run(
+            package,
+            resolved,
+            model=model,
+            allowance=allowance,
+            seed=seed,
+            out=folder,
+            fresh=fresh,
+            session=session or (default_session(package) if split == "test" else None),
+            questions=questions,
+            split=split,
+            instance=instance,
+        )
