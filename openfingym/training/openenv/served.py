@@ -21,8 +21,6 @@ TYPES: Mapping[str, str] = {"train": "train", "validation": "validation", "test"
 """Splits, and what OpenEnv calls each."""
 HIDDEN = frozenset({"practice", "test"})
 """Splits of a stepped task that are behind a verifier."""
-COUNT = 10_000
-"""Instances, or starts of episodes, of a split."""
 LONGEST_ID = 255
 LARGEST_SEED = 2**31 - 1
 
@@ -159,6 +157,8 @@ class Served:
 
     def count(self, split: str) -> int:
         """Number of tasks of a split, in the sense of OpenEnv: instances, or starts of episodes."""
+        from openfingym.instances import COUNT
+
         return 1 if split in HIDDEN else COUNT
 
     def environment(self, choice: Choice) -> SteppedPlay:
@@ -255,7 +255,7 @@ class Served:
                 raise Refused("EXECUTION_ERROR", "the server is being stopped")
             if split not in self._desks:
                 names = [name for name in self.names if not self._stepped[name]]
-                self._desks[split] = Desk(tuple(names), split=split, **self._settings)
+                self._desks[split] = Desk(tuple(names), split=split, **self._settings)  # type: ignore[arg-type]
             return self._desks[split]
 
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from aiohttp import web
 
-from openfingym.errors import UsageError
 from openfingym.training.guard import Guard
+from openfingym.training.listening import run, until_stopped
 from openfingym.training.openenv.routes import Routes, told
 from openfingym.training.openenv.served import Served
 from openfingym.training.openenv.sessions import IDLE_S, Sessions
 from openfingym.training.openenv.sockets import Sockets
 from openfingym.training.openenv.wire import MAX_FRAME, Refused
-
-BACKLOG = 1024
-"""Connections that may wait to be taken."""
 
 
 def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = IDLE_S) -> web.Application:
@@ -63,26 +58,6 @@ def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = 
     return app
 
 
-@contextlib.asynccontextmanager
-async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
-    """Serve an application; gives the port.
-
-    Raises:
-        UsageError: the address cannot be listened on.
-    """
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, host, port, backlog=BACKLOG)
-        try:
-            await site.start()
-        except (OSError, OverflowError) as error:
-            raise UsageError(f"cannot listen on {host}:{port}: {error}; choose another --port or --host") from None
-        yield runner.addresses[0][1]
-    finally:
-        await runner.cleanup()
-
-
 def serve(
     served: Served,
     *,
@@ -108,32 +83,13 @@ def serve(
         UsageError: the address cannot be listened on, or a task cannot be played like this.
         OpenFinGymError: a task is malformed, or cannot be built.
     """
+    app = application(served, Guard(host, token), sessions=sessions, idle_s=idle_s)
 
-    async def running() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(name, stop.set)
-        app = application(served, Guard(host, token), sessions=sessions, idle_s=idle_s)
-        async with listening(app, host, port) as at:
-            shown = f"[{host}]" if ":" in host else host
-            ready(f"http://{shown}:{at}")
-            # After it listens, so that nobody waits for what is imported: who serves nonsense is told soon enough.
-            preparing = asyncio.ensure_future(app["sessions"].prepared())
-            waiting = asyncio.ensure_future(stop.wait())
-            await asyncio.wait({preparing, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            if preparing.done() and isinstance(refused := preparing.exception(), Refused):
-                waiting.cancel()
-                raise refused.__cause__ or UsageError(str(refused))
-            await waiting
+    async def prepared() -> None:
+        try:
+            await app["sessions"].prepared()
+        except Refused as refused:
+            raise refused.__cause__ or refused from None
 
-    _run(running())
-
-
-def _run(work: Awaitable[None]) -> None:
-    with contextlib.suppress(ImportError):
-        import uvloop
-
-        uvloop.run(work)  # type: ignore[arg-type]
-        return
-    asyncio.run(work)  # type: ignore[arg-type]
+    # The tasks are loaded once it listens, so that nobody waits for imports; who serves nonsense is told soon enough.
+    run(until_stopped(app, host, port, ready, prepared))

@@ -144,7 +144,7 @@ class Session:
             work: Awaitable[SteppedPlay | ToolPlay]
             work = asyncio.to_thread(served.environment, choice) if stepped else served.rollout(choice)
             # Whoever asked for it may go while it is being begun: it is ended all the same.
-            self._opening = asyncio.ensure_future(work)  # type: ignore[assignment]
+            self._opening = asyncio.ensure_future(work)
             try:
                 self._play = await asyncio.shield(self._opening)
             finally:
