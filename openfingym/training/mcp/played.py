@@ -118,7 +118,8 @@ class PlayedRollout:
         """End the rollout wherever it is, as its client has gone; None where none was begun."""
         if self._opening is None:
             return None
-        if self._finishing is None and self._opening.done() and self._opening.exception() is None:
+        # A program that still runs is not waited for; what was submitted is scored in any case.
+        if self._turn.locked() and self._opening.done() and self._opening.exception() is None:
             self._opening.result().cut("its client left")
         try:
             return await self.finish()

@@ -16,6 +16,10 @@ from openfingym.training.openenv.sockets import Sockets
 from openfingym.training.openenv.wire import MAX_FRAME, Refused
 
 
+SESSIONS = web.AppKey("sessions", Sessions)
+"""Where an application has its sessions."""
+
+
 def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = IDLE_S) -> web.Application:
     """The application that serves tasks; whatever it opened is ended with it.
 
@@ -54,7 +58,7 @@ def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = 
     app.cleanup_ctx.append(looking)
     app.on_shutdown.append(stopped)
     app.on_cleanup.append(ended)
-    app["sessions"] = everything
+    app[SESSIONS] = everything
     return app
 
 
@@ -87,7 +91,7 @@ def serve(
 
     async def prepared() -> None:
         try:
-            await app["sessions"].prepared()
+            await app[SESSIONS].prepared()
         except Refused as refused:
             raise refused.__cause__ or refused from None
 
