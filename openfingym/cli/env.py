@@ -61,7 +61,7 @@ def env() -> None:
     show_default=True,
     help="Whose prompts, tools and limits such rollouts have.",
 )
-@click.option("--reward", default="bounded", show_default=True, help="Their reward; docs/training.md lists all.")
+@click.option("--reward", default="bounded", show_default=True, help="Their reward, such as bounded, graded or grpo.")
 @click.option(
     "--option",
     "options",

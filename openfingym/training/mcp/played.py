@@ -100,7 +100,7 @@ class PlayedRollout:
             return {"content": [_text(told)], "isError": self.result is None, **more}
         episode = await self.episode()
         async with self._turn:
-            if self._finishing is not None or episode.over:
+            if self._finishing is not None or is_over(episode):
                 told = f"The rollout is over; nothing more can be done in it. {await self.finish()}"
                 return {"content": [_text(told)], "isError": True}
             told = await episode.call(name, arguments)
@@ -156,6 +156,11 @@ class PlayedRollout:
             self.result = None
             return f"There is no score, for a reason of ours: {self.failure}"
         return told_of(self.result)
+
+
+def is_over(episode: Episode) -> bool:
+    """Whether nothing more can be done in it."""
+    return episode.over
 
 
 def told_of(result: RolloutResult) -> str:

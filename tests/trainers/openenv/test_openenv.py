@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from ..conftest import required
@@ -30,6 +31,8 @@ def rollouts() -> Iterator[str]:
 def test_the_validator_passes_it(stepped: str, rollouts: str) -> None:
     script = Path(sys.executable).with_name("openenv")
     for url in (stepped, rollouts):
+        # What it is made of is compiled and built on first use, for which the validator does not wait.
+        assert httpx.get(f"{url}/schema", timeout=300.0).status_code == 200
         done = subprocess.run([script, "validate", "--url", url], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "FAIL" not in done.stdout

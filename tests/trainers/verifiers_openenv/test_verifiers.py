@@ -64,14 +64,10 @@ def test_the_taskset_for_openenv_gets_the_verified_reward(endpoint: str, monkeyp
     monkeypatch.setenv("A_KEY", "k")
 
     async def rewards(url: str) -> Any:
-        config = vf.resolve_env_config(
-            {"taskset": {"id": "openenv", "base_url": url, "resets": [{"index": 3}]}}
-        )
+        config = vf.resolve_env_config({"taskset": {"id": "openenv", "base_url": url, "resets": [{"index": 3}]}})
         env = vf.load_environment(config)
-        client = clients.resolve_client(
-            clients.EvalClientConfig(base_url=endpoint, api_key_var="A_KEY")  # type: ignore[attr-defined]
-        )
-        slot = next(iter(env.slots(num_tasks=1, num_rollouts=1)))
+        client = clients.resolve_client(clients.EvalClientConfig(base_url=endpoint, api_key_var="A_KEY"))
+        (slot,) = env.slots(next(iter(env.taskset.load())))
         async with env.serving():
             return await env.run_slot(slot, vf.ModelContext(model="m", client=client), asyncio.Semaphore(1))
 
@@ -80,7 +76,6 @@ def test_the_taskset_for_openenv_gets_the_verified_reward(endpoint: str, monkeyp
     (trace,) = episode.traces
     assert trace.ok
     assert trace.reward == 0.0
-    assert next(iter([])) if False else True
 
 
 def test_the_sdk_of_the_model_context_protocol_2(tmp_path: Path) -> None:
