@@ -1,10 +1,10 @@
 """Steps a second of the OpenEnv server, beside OpenEnv's own server and a bare echo, on one stepped task.
 
-Run ``python benchmarks/openenv_server.py`` where `openenv` is installed as well (``make trainers TRAINERS=openenv`` makes such
-an environment); elsewhere the echo alone is compared with. All serve the same training bars to the same client: blocking
-sockets in one process, which sends a step as soon as the answer to the last one is there. Rounds of the servers take
-turns. Prints medians of steps a second, CPU microseconds of the server a step, CPU seconds until it answers /health, and
-ratios.
+Run ``python benchmarks/openenv_server.py`` where `openenv` is installed as well (``make trainers TRAINERS=openenv``
+makes such an environment); elsewhere the echo alone is compared with. All serve the same training bars to the same
+client: blocking sockets in one process, which sends a step as soon as the answer to the last one is there. Rounds of
+the servers take turns. Prints medians of steps a second, CPU microseconds of the server a step, CPU seconds until it
+answers /health, and ratios.
 """
 
 from __future__ import annotations

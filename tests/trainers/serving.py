@@ -1,4 +1,4 @@
-"""The commands that serve, as a user of a trainer starts them, and a client of the MCP's SDK, of either major version."""
+"""The commands that serve, as a user starts them, and a client of the MCP's SDK, of either major version."""
 
 from __future__ import annotations
 

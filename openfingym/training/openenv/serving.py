@@ -15,7 +15,6 @@ from openfingym.training.openenv.sessions import IDLE_S, Sessions
 from openfingym.training.openenv.sockets import Sockets
 from openfingym.training.openenv.wire import MAX_FRAME, Refused
 
-
 SESSIONS = web.AppKey("sessions", Sessions)
 """Where an application has its sessions."""
 

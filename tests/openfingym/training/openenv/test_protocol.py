@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -314,7 +313,7 @@ def test_pages_and_rebound_names_are_kept_out(server: Server) -> None:
 
 
 def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def test_clients_that_vanish_leave_nothing(server: Server) -> None:
