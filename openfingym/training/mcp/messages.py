@@ -151,7 +151,8 @@ class Conversation:
         try:
             text = await asyncio.wait_for(asyncio.shield(self.rollout.instruction()), INSTRUCTION_S)
         except TimeoutError:
-            text = f"Play the task {self._terms.task}. Read first what it asks: the resource {INSTRUCTION}, or the file /task/instruction.md."
+            where = f"the resource {INSTRUCTION}, or the file /task/instruction.md"
+            text = f"Play the task {self._terms.task}. Read first what it asks: {where}."
         return {
             "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
             "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "logging": {}},
