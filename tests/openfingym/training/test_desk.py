@@ -247,6 +247,9 @@ def test_a_brief_is_how_the_episode_begins(desk: Desk) -> None:
         assert episode.tools == list(brief.tools)
 
 
+# httpx leaves a socket to the collector that could not be connected.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 def test_a_verifier_that_is_killed_is_replaced_and_its_rollouts_have_no_reward(desk: Desk) -> None:
     episode = desk.open_sync(TASK)
     for process in descendants(os.getpid()):
