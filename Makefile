@@ -51,6 +51,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/receipts.py
 	$(BIN)/python benchmarks/workspace.py
 	$(BIN)/python benchmarks/turns.py
+	$(BIN)/python benchmarks/instances.py
 	$(BIN)/python benchmarks/rollouts.py
 
 clean:

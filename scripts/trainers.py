@@ -6,7 +6,8 @@ skipped where NAME is not installed. This makes an environment for each from ``t
 file of requirements, and runs the folder's tests in it. Comments of the form ``#: WORD VALUE`` say what pip cannot:
 
     #: python 3.12               this version of Python or a later one; without it, the one that runs this script
-    #: no-deps axolotl==0.21.0   installed last, without its dependencies
+    #: no-deps trl==1.16.0       installed last, without its dependencies
+    #: without torchvision       taken away again: a build of it that does not fit PyTorch's
 
 Environments are below ``$OPENFINGYM_TRAINERS``, or else ``.venvs/``, and made again when their requirements change. The
 exit status is 1 where a test failed or an environment could not be made; one for which no Python is found is passed
@@ -81,6 +82,8 @@ def environment(name: str, home: Path) -> Path | None:
     subprocess.run([*pip, "-r", requirements, *COMMON, "-e", ROOT], check=True)
     for last in directives(text, "no-deps"):
         subprocess.run([*pip, "--no-deps", *last.split()], check=True)
+    for unfit in directives(text, "without"):
+        subprocess.run([str(python), "-m", "pip", "uninstall", "--quiet", "--yes", *unfit.split()], check=True)
     made.write_text(key)
     return python
 

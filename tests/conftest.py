@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 # Before NumPy is loaded, here and in the commands that tests start: where processes share cores, threads of one product
@@ -85,6 +85,22 @@ def quick_live(store_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Bu
 def treasury(store_home: Path) -> BuiltPackage:
     """The built package of ``treasury-forecast``."""
     return build(load_task("treasury-forecast"))
+
+
+@pytest.fixture
+def warm_start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """``warm_start(science=False)``: have every program of the sandbox forked from a fork server, of which the one for
+    programs that use NumPy alone runs when this returns, or both do."""
+
+    def start(*, science: bool = False) -> None:
+        from openfingym_runtime.sandbox import forkserver
+        from openfingym_runtime.sandbox.python_view import python_view
+
+        monkeypatch.setenv(forkserver.VARIABLE, "1")
+        for server in forkserver.servers()[: 1 + science]:
+            server.start(python_view())
+
+    return start
 
 
 @pytest.fixture

@@ -48,6 +48,8 @@ AGENTS = (
 """Names of :data:`openfingym.agents.BUILTIN`."""
 STATES = ("scored", "rejected", "deferred", "void", "error")
 """Those of :data:`openfingym.results.State`."""
+SPLITS = ("test", "train", "validation")
+"""Those of :data:`openfingym.trajectory.Split`."""
 BACKENDS = ("auto", "docker", "sandbox", "inline")
 """Those of :data:`openfingym.machine.BackendName`."""
 CLOCKS = ("simulated", "real")

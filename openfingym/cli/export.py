@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from itertools import chain
+from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from openfingym.cli.choices import STATES
+from openfingym.cli.choices import SPLITS, STATES
 from openfingym.cli.render import print_json
 from openfingym.cli.task import json_option
 from openfingym.errors import DataError, StoreError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable
 
-    from openfingym.trajectory import RolloutRecord
+    from openfingym.trajectory import RolloutRecord, Selected, Unlearnable
 
 
 @click.group()
@@ -25,16 +26,25 @@ def export() -> None:
     """Write what was recorded in the formats others read."""
 
 
+_FORMS = ("atif", "messages", "native", "openai", "sharegpt")
+
+
 @export.command()
 @click.argument("runs", metavar="RUNS...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["atif", "openai", "native"]),
+    type=click.Choice(_FORMS),
     required=True,
-    help="Harbor's trials with ATIF 1.8, OpenAI's fine-tuning lines, or the complete record.",
+    help="Rows for fine-tuning (messages; sharegpt for LLaMA-Factory; openai for OpenAI's service), Harbor's trials "
+    "with ATIF 1.8, or the complete record (native).",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder; of openai, one .jsonl file.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder of atif and native; of the others one file: .jsonl, or of messages and sharegpt .parquet.",
+)
 @click.option(
     "--state",
     "states",
@@ -42,47 +52,89 @@ def export() -> None:
     type=click.Choice(STATES),
     help="Only rollouts in this state; may be given again. Default: all.",
 )
+@click.option("--task", "tasks", multiple=True, help="Only rollouts on this task; may be given again.")
+@click.option("--agent", "agents", multiple=True, help="Only rollouts of this agent; may be given again.")
+@click.option(
+    "--split",
+    "splits",
+    multiple=True,
+    type=click.Choice(SPLITS),
+    help="Only rollouts of this split; may be given again.",
+)
+@click.option("--min-reward", type=float, help="Only rollouts whose reward in the record (minus the loss) is as high.")
+@click.option(
+    "--top-quantile",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    help="Only this share of each task's scored rollouts, the best.",
+)
+@click.option(
+    "--distinct", is_flag=True, help="Of equal conversations only the first; ids and white space do not count."
+)
+@click.option(
+    "--hold-out",
+    "hold_out",
+    multiple=True,
+    metavar="TASK",
+    help="Write rollouts on this task and its variants to NAME.held-out.jsonl beside NAME.jsonl; may be given again. "
+    "paper: the five tasks that the source paper holds out.",
+)
+@click.option(
+    "--unlearnable",
+    type=click.Choice(["cut", "mark", "omit"]),
+    default="cut",
+    show_default=True,
+    help="Of messages: end a conversation before a message that is not to be learnt, mark it, or omit all of it.",
+)
 @json_option("an object")
-def trajectories(runs: tuple[Path, ...], form: str, out: Path, states: tuple[str, ...], as_json: bool) -> None:
+def trajectories(
+    runs: tuple[Path, ...],
+    form: str,
+    out: Path,
+    hold_out: tuple[str, ...],
+    unlearnable: Unlearnable,
+    as_json: bool,
+    **chosen: Any,
+) -> None:
     """Export the trajectories of runs: files, run folders, or folders of run folders.
 
-    A rollout found twice is written once. One in which no model spoke is left out of the formats that have no
-    place for it, and counted.
+    A rollout found twice is written once. One in which no model spoke, or from which nothing is to be learnt, is left
+    out of the formats that have no place for it, and counted.
     """
-    from openfingym.trajectory import find_rollouts, read_rollout
+    from openfingym.trajectory import Selected, Selection, find_rollouts, held_out_tasks
 
-    left_out = {"repeated": 0, "other state": 0, "no messages": 0}
-
-    def chosen() -> Iterator[RolloutRecord]:
-        seen = set()
-        for path in find_rollouts(runs):
-            rollout = read_rollout(path)
-            if rollout.id in seen:
-                left_out["repeated"] += 1
-            elif states and rollout.score.state not in states:
-                left_out["other state"] += 1
-            else:
-                seen.add(rollout.id)
-                yield rollout
-
-    written = 0
-    write = {"atif": lambda: _trials(chosen(), out, left_out), "openai": lambda: _lines(chosen(), out, left_out)}
+    if form not in {"messages", "sharegpt"} and out.suffix == ".parquet":
+        raise UsageError(f"{out}: --format {form} is not written as Parquet; that is for messages and sharegpt")
+    if form in {"atif", "native"} and hold_out:
+        raise UsageError(f"--hold-out is for files of conversations (messages, sharegpt, openai), not for {form}")
+    selected = Selected(find_rollouts(runs), Selection(**chosen))
+    selected.left_out.update({"repeated": 0, "other state": 0, "no messages": 0})
+    files: dict[Path, Counter[str]] = {}
     try:
-        for _ in write.get(form, lambda: _records(chosen(), out))():
-            written += 1
+        if form == "native":
+            files[out] = _records(selected, out)
+        elif form == "atif":
+            files[out] = _trials(selected, out, selected.left_out)
+        else:
+            files = _rows(selected, out, form, unlearnable, held_out_tasks(hold_out))
     except OSError as error:
         raise StoreError(f"{out}: cannot be written ({error.strerror}); choose another place with --out") from error
+    left_out, written = dict(selected.left_out), sum(splits.total() for splits in files.values())
     if not written:
         reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items() if count)
         found = f" (left out: {reasons})" if reasons else "; a run has one where a model took part"
         raise UsageError(f"no trajectory to export in {', '.join(map(str, runs))}{found}")
     if as_json:
-        print_json({"format": form, "out": str(out), "written": written, "left_out": left_out})
+        told = [{"out": str(path), "written": splits.total(), "splits": splits} for path, splits in files.items()]
+        print_json({"format": form, "out": str(out), "written": written, "left_out": left_out, "files": told})
         return
-    click.echo(f"{written} trajectories in {out}")
+    for path, splits in files.items():
+        shares = ", ".join(f"{count} of split {split}" for split, count in sorted(splits.items()))
+        click.echo(f"{splits.total()} trajectories in {path}" + (f": {shares}" if set(splits) != {"test"} else ""))
     for reason, count in left_out.items():
         if count:
             click.echo(f"left out: {count} ({reason})")
+    if files.get(out, Counter())["test"] and form not in {"atif", "native"}:
+        click.echo("some are of split test: do not score on their tasks what was trained on them")
 
 
 @export.command()
@@ -127,22 +179,24 @@ def schema() -> None:
     click.echo(json.dumps(rollout_schema(), indent=2, sort_keys=True))
 
 
-def _records(rollouts: Iterator[RolloutRecord], out: Path) -> Iterator[Path]:
-    """Write one file a rollout."""
+def _records(rollouts: Iterable[RolloutRecord], out: Path) -> Counter[str]:
+    """Write one file a rollout; how many there are of each split."""
     from openfingym.trajectory import write_rollout
 
+    written = Counter[str]()
     for rollout in rollouts:
         out.mkdir(parents=True, exist_ok=True)
-        path = out / f"{rollout.id}.json"
-        write_rollout(path, rollout)
-        yield path
+        write_rollout(out / f"{rollout.id}.json", rollout)
+        written[rollout.split] += 1
+    return written
 
 
-def _trials(rollouts: Iterator[RolloutRecord], out: Path, left_out: dict[str, int]) -> Iterator[Path]:
-    """Write one trial of Harbor a rollout."""
+def _trials(rollouts: Iterable[RolloutRecord], out: Path, left_out: Counter[str]) -> Counter[str]:
+    """Write one trial of Harbor a rollout; how many there are of each split."""
     from openfingym.files.whole import write_text
     from openfingym.trajectory import to_atif, to_trial, trial_name
 
+    written = Counter[str]()
     for rollout in rollouts:
         try:
             document = to_atif(rollout)
@@ -160,27 +214,41 @@ def _trials(rollouts: Iterator[RolloutRecord], out: Path, left_out: dict[str, in
                 json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
                 errors="backslashreplace",
             )
-        yield folder
+        written[rollout.split] += 1
+    return written
 
 
-def _lines(rollouts: Iterator[RolloutRecord], out: Path, left_out: dict[str, int]) -> Iterator[Path]:
-    """Write one line a rollout; the file appears complete or not at all."""
-    from openfingym.files.whole import whole_file
-    from openfingym.trajectory import to_openai
+def _rows(
+    rollouts: Selected, out: Path, form: str, unlearnable: Unlearnable, held_out: frozenset[str]
+) -> dict[Path, Counter[str]]:
+    """Write one row a rollout, those of tasks that are held out to a file of their own.
 
-    def lines() -> Iterator[str]:
+    Files appear complete or not at all, and none without a row.
+
+    Returns:
+        For each file, how many there are of each split.
+    """
+    from openfingym.trajectory import is_held_out, row_writer, to_messages, to_openai, to_sharegpt
+
+    convert: Callable[[RolloutRecord], dict[str, object]]
+    convert = {"openai": to_openai, "sharegpt": to_sharegpt}.get(form, lambda one: to_messages(one, unlearnable))
+    apart = out.with_name(f"{out.stem}.held-out{out.suffix}")
+    written: dict[Path, Counter[str]] = {}
+    write = {}
+    with ExitStack() as stack:
         for rollout in rollouts:
             try:
-                yield json.dumps(to_openai(rollout), ensure_ascii=False, allow_nan=False) + "\n"
+                row = convert(rollout)
             except DataError:
-                left_out["no messages"] += 1
-
-    found = lines()
-    first = next(found, None)
-    if first is None:
-        return
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(out) as stream:
-        for line in chain([first], found):
-            stream.write(line)
-            yield out
+                spoken = any(turn.role == "assistant" for turn in rollout.messages)
+                unfit = "nothing to learn, or out of turn" if form == "sharegpt" else "nothing to learn"
+                rollouts.left_out[unfit if spoken else "no messages"] += 1
+                continue
+            path = apart if is_held_out(rollout.task, held_out) else out
+            if path not in write:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write[path] = stack.enter_context(row_writer(path, sharegpt=form == "sharegpt"))
+                written[path] = Counter()
+            write[path](row)
+            written[path][rollout.split] += 1
+    return written

@@ -32,6 +32,15 @@ _OPTIONS = (
     click.option(
         "--stream", is_flag=True, help="Have its answers sent piece by piece, for endpoints that do nothing else."
     ),
+    click.option(
+        "--tokens", is_flag=True, help="Keep token ids and log probabilities of its answers, where the endpoint tells."
+    ),
+    click.option(
+        "--append-only",
+        is_flag=True,
+        default=None,
+        help="Let its conversation only ever grow, for training: nothing shown is rewritten or left out.",
+    ),
     click.option("--temperature", type=click.FloatRange(min=0.0), help="Its randomness; default: the endpoint's."),
     click.option("--reply-tokens", type=click.IntRange(min=1), help="Longest answer of the model.  [default: 16384]"),
     click.option(
@@ -74,6 +83,8 @@ class ModelOptions:
     """One or None; of a command that takes several, those."""
     base_url: str | None
     stream: bool
+    tokens: bool
+    append_only: bool | None
     temperature: float | None
     reply_tokens: int | None
     text_tools: bool | None
@@ -95,7 +106,7 @@ class ModelOptions:
         from openfingym.models.spec import ModelSpec
 
         assert isinstance(self.model_name, str)
-        spec = ModelSpec.parse(self.model_name, base_url=self.base_url, stream=self.stream)
+        spec = ModelSpec.parse(self.model_name, base_url=self.base_url, stream=self.stream, tokens=self.tokens)
         spec.require_access()
         return spec
 
@@ -121,7 +132,12 @@ class ModelOptions:
     @property
     def sampling(self) -> dict[str, Any]:
         """The sampling parameters that were given, by the names of a sampling's fields."""
-        return _stated(temperature=self.temperature, reply_tokens=self.reply_tokens, text_tools=self.text_tools)
+        return _stated(
+            temperature=self.temperature,
+            reply_tokens=self.reply_tokens,
+            text_tools=self.text_tools,
+            append_only=self.append_only or None,
+        )
 
     def price_table(self) -> PriceTable | None:
         """Prices from a file; None without one."""

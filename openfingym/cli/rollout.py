@@ -154,6 +154,7 @@ def rollout(
         "models": model.model_name,
         "base_url": model.base_url,
         "stream": model.stream,
+        "tokens": model.tokens,
         "limits": model.limits,
         "budget": {key: value for key, value in (("cost_usd", budget), ("tokens", budget_tokens)) if value is not None},
         "sampling": model.sampling,

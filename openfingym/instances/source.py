@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Self
@@ -10,11 +11,10 @@ from openfingym.data import DatasetInfo
 from openfingym.data.dataset import dataset_info
 from openfingym.errors import DataError, StoreError, TaskError
 from openfingym.kinds import kind_of
-from openfingym.kinds.instances import TrainingData
+from openfingym.kinds.instances import TrainingData, with_contract
 from openfingym.packages.instruction import Written, remark_on_form, stated
 from openfingym.packages.toml_tables import split_tables, toml_of, with_values
 from openfingym.task.files import CONFIG, read_task_file
-from openfingym.task.model import parse_task_file
 
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
@@ -71,21 +71,24 @@ class InstanceSource:
             return self.data.task, self.written
         text = self.written.config.decode("utf-8-sig")
         values = {key: toml_of(value) for key, value in changes.items()}
-        blocks = [
-            with_values(block, values, add=True) if name == CONTRACT else block
-            for name, block in split_tables(text if text.endswith("\n") else f"{text}\n")
-        ]
-        config = "".join(blocks)
-        task = replace(self.data.task, file=parse_task_file(config, self.data.task.config_path))
-        found = task.spec.contract.model_dump(mode="json")
-        wrong = [key for key, value in changes.items() if found.get(key) != _plain(value)]
-        if wrong:
+        found, blocks = {}, []
+        for name, block in split_tables(text if text.endswith("\n") else f"{text}\n"):
+            blocks.append(with_values(block, values, add=True) if name == CONTRACT else block)
+            if name == CONTRACT:
+                # This table alone: reading the whole file would take as long as making the arrays.
+                found = tomllib.loads(blocks[-1])["metadata"]["openfingym"]["contract"]
+        path = self.data.task.config_path
+        if wrong := [key for key, value in changes.items() if found.get(key) != _plain(value)]:
             raise TaskError(
                 f"an instance needs another {', '.join(wrong)}; write the contract as a table [{CONTRACT}] with a "
                 "line a key",
-                path=task.config_path,
+                path=path,
             )
-        return task, replace(self.written, config=config.encode())
+        try:
+            task = with_contract(self.data.task, changes)
+        except ValueError as error:
+            raise TaskError(f"an instance cannot be as its kind made it: {error}", path=path) from error
+        return task, replace(self.written, config="".join(blocks).encode())
 
 
 def _plain(value: object) -> object:

@@ -3,16 +3,17 @@
 An instance is a task of the same form, with training data and hidden parts of its own, all of them cut from what the
 task gives to train on. Who trains on instances has seen nothing of what the task is scored on.
 
-The rule of the two splits. A fifth of the training data is *reserved* for what ``validation`` hides:
+The rule of the two splits. A part of the training data is *reserved* for what ``validation`` hides:
 
-| data | reserved | an instance of ``train`` | an instance of ``validation`` |
-|---|---|---|---|
-| rows, windows, bars in time; paths of a process | the last fifth | all before it | hidden parts in it, training before them |
-| windows of a panel to generate | the last third | all before it | hidden parts in it, training before them |
-| nodes, graphs of an author's own | a fifth in a fixed order | all others | hidden parts in it, training others |
-| the simulated curves, questions and graphs, of which all is drawn anew | seeds with another first bit | a seed | a seed |
+| data | reserved |
+|---|---|
+| rows, windows and bars in time; paths of a process | the last fifth |
+| windows of a panel to generate | the last third |
+| nodes, and graphs of an author's own | a fifth of each class, the last ones in a fixed order |
+| the simulated curves, questions and graphs, all of which is drawn anew | seeds that have another first bit |
 
-So nothing that is hidden in an instance of ``validation`` is in any of ``train``, shown or hidden.
+An instance of ``train`` has nothing reserved in it. One of ``validation`` hides reserved data alone, and trains on what
+comes before, or on what is not reserved. So nothing that it hides is in any instance of ``train``, shown or hidden.
 
 Choices are made from the raw bits of the generator, which NumPy promises to stay what they are.
 """

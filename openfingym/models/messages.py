@@ -80,6 +80,8 @@ class Message:
     """What a reasoning model thought, where its endpoint shows it; it is sent back only where that is asked for."""
     said: str | None = field(default=None, compare=False, repr=False)
     """The whole text of the answer, where thoughts or calls were taken out of it to make :attr:`content`."""
+    thought_aloud: bool = field(default=False, compare=False, repr=False)
+    """Whether :attr:`reasoning` was taken out of that text, and did not come beside it."""
 
     def as_said(self) -> Message:
         """The message with the text that the model wrote, before thoughts and calls were taken out of it."""
@@ -88,7 +90,7 @@ class Message:
         calls = tuple(call for call in self.tool_calls if not call.written)
         if self.said is None:
             return replace(self, tool_calls=calls)
-        return Message(self.role, self.said, calls)
+        return Message(self.role, self.said, calls, reasoning=None if self.thought_aloud else self.reasoning)
 
 
 @dataclass(frozen=True)

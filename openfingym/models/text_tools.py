@@ -97,7 +97,12 @@ class ToolModel:
                 if found.message.tool_calls:
                     return replace(found, call_form="native")
                 return _searched(found, made, tools, "native", "written")
-        return _searched(await complete(as_text(messages, tools)), made, tools, "text", "text")
+        told = with_tools_told(messages, tools) if self._append_only else as_text(messages, tools)
+        answer = await complete(told)
+        # Calls that nobody was offered would be lost where others stand in the text.
+        if self._append_only and answer.message.tool_calls:
+            return replace(answer, call_form="native")
+        return _searched(answer, made, tools, "text", "text")
 
 
 def _searched(
@@ -108,7 +113,7 @@ def _searched(
     message = read_calls(found.message, tools, first=made)
     if not message.tool_calls:
         return replace(found, call_form=without)
-    calls = tuple(replace(call, written=True) for call in message.tool_calls)
+    calls = tuple(replace(call, written=call not in found.message.tool_calls) for call in message.tool_calls)
     message = replace(message, tool_calls=calls, said=found.message.said or found.message.content)
     # What was cut off is no call.
     reason = found.finish_reason if found.finish_reason == "length" else "tool_calls"
@@ -143,11 +148,10 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message
     """A conversation with tools as one without."""
     if not tools:
         return tuple(messages)
-    told = _EXPLANATION.format(marker=MARKER, tools="\n".join(_describe(tool) for tool in tools))
-    head, rest = (messages[0].content, messages[1:]) if messages and messages[0].role == "system" else ("", messages)
+    system, *rest = with_tools_told(messages, tools)
     known = {tool.name: tool for tool in tools}
     names = {call.id: call.name for message in messages for call in message.tool_calls}
-    out = [Message("system", f"{head}\n\n{told}".strip())]
+    out = [system]
     for message in rest:
         if message.role == "tool":
             said = _result(names.get(message.tool_call_id or "", ""), message.content)
@@ -161,6 +165,13 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message
             said = replace(said, content=f"{out.pop().content}\n{said.content}")
         out.append(said)
     return tuple(out)
+
+
+def with_tools_told(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message, ...]:
+    """A conversation whose system message tells of the tools, and how to call them in text."""
+    told = _EXPLANATION.format(marker=MARKER, tools="\n".join(_describe(tool) for tool in tools))
+    head, rest = (messages[0].content, messages[1:]) if messages and messages[0].role == "system" else ("", messages)
+    return (Message("system", f"{head}\n\n{told}".strip()), *rest)
 
 
 def write_call(call: ToolCall, tool: Tool | None = None) -> str:

@@ -146,7 +146,7 @@ def read_answer(document: object) -> ParsedCompletion:
         whole, (thought, content) = content, _thought(content)
     message = Message("assistant", content or refusal, calls, reasoning=thought or None)
     return ParsedCompletion(
-        message=message if whole is None or whole == content else replace(message, said=whole),
+        message=message if whole is None or whole == content else replace(message, said=whole, thought_aloud=True),
         finish_reason=reason,
         usage=_read_usage(body.get("usage")),
         model=_text(body.get("model")),

@@ -31,6 +31,7 @@ def result_html(result: RolloutResult) -> str:
     """One result: what it was, and how it ended."""
     rows = (
         ("task", result.task),
+        ("split", "" if result.split == "test" else f"{_split(result)}: no score"),
         ("agent", result.agent if result.model is None else f"{result.agent}, {result.model}"),
         ("seed", str(result.seed)),
         ("state", result.state if result.reason is None else f"{result.state}: {result.reason}"),
@@ -50,7 +51,7 @@ def results_html(results: Sequence[RolloutResult]) -> str:
     """A list of results, one a row."""
     rows = [
         (
-            one.task,
+            one.task if one.split == "test" else f"{one.task}, {_split(one)}",
             data_name(one.data_kind),
             one.agent,
             one.model or DASH,
@@ -72,6 +73,10 @@ def results_html(results: Sequence[RolloutResult]) -> str:
 def data_name(kind: str) -> str:
     """A kind of data as it is said; what comes from no market cannot be overlooked."""
     return "SIMULATED" if kind == "simulated" else kind
+
+
+def _split(result: RolloutResult) -> str:
+    return f"{result.split} instance {result.instance}"
 
 
 def _figure(value: float | None, ends: tuple[float, float] | None) -> str:

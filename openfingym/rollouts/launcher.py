@@ -2,15 +2,14 @@
 
 One :class:`Launcher` holds what rollouts share: the verifier (its own process, or those that are
 running elsewhere), the gate keepers and the backend. :func:`openfingym.rollouts.single.run` is one
-rollout with a launcher of its own, and :class:`openfingym.rollouts.opened.OpenRollout` one whose
-model's answers come from outside.
+rollout with a launcher of its own, and :class:`openfingym.training.Desk` has rollouts whose model's
+answers come from outside.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from openfingym import catalog
-from openfingym.agents import Agent, require_model, suited, with_sampling
+from openfingym.agents import Agent, require_model, suited
 from openfingym.errors import UsageError, VerifierError
 from openfingym.instances import Instances, place_of
 from openfingym.kinds import is_live
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from openfingym.models.model import LanguageModel
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
-    from openfingym.rollouts.opened import OpenRollout
     from openfingym.verifiers.client import VerifierClient
     from openfingym.workspace import WorkspacePool
     from openfingym_runtime.gate import GateKeeper
@@ -73,6 +71,7 @@ class Launcher:
 
     Attributes:
         packages: the built packages it serves, in the order given.
+        instances: the instances that its rollouts are on.
     """
 
     def __init__(
@@ -109,8 +108,7 @@ class Launcher:
         self._runner: ConversationRunner | None = None
         self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
-        self._opened: weakref.WeakSet[OpenRollout] = weakref.WeakSet()
-        self._instances = Instances()
+        self.instances = Instances()
         # Rollouts in several threads share a launcher, and make its parts when first needed.
         self._lock = threading.Lock()
 
@@ -170,13 +168,7 @@ class Launcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._stack, self._instances:
-            with self._lock:
-                opened = list(self._opened)
-            for rollout in opened:
-                rollout.abandon()
-            for rollout in opened:
-                rollout.join()
+        with self._stack, self.instances:
             self._runners.close()  # before the gates of its conversations
             for backend in self._backends.values():
                 backend.tidy()
@@ -250,30 +242,31 @@ class Launcher:
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
                 another tape; or the task has no such instance.
         """
-        with self._seen(package, split, instance) as seen:
-            agent = suited(agent, seen.task)
-            with self._model_setup(seen, agent, model, allowance, prices) as setup:
-                return self._run(
-                    seen,
-                    agent,
-                    None if setup is None else replace(setup, listener=listener, opened=opened),
-                    seed=seed,
-                    out=out,
-                    cancel=cancel,
-                    fresh=fresh,
-                    session=session,
-                    questions=questions,
-                    split=split,
-                    instance=instance,
-                    ended=ended,
-                )
+        with contextlib.ExitStack() as held:
+            package = held.enter_context(self._seen(package, split, instance))
+            agent = suited(agent, package.task)
+            setup = held.enter_context(self._model_setup(package, agent, model, allowance, prices))
+            return self._run(
+                package,
+                agent,
+                None if setup is None else replace(setup, listener=listener, opened=opened),
+                seed=seed,
+                out=out,
+                cancel=cancel,
+                fresh=fresh,
+                session=session,
+                questions=questions,
+                split=split,
+                instance=instance,
+                ended=ended,
+            )
 
     def _seen(
         self, package: BuiltPackage, split: SplitName, instance: int | None
     ) -> contextlib.AbstractContextManager[BuiltPackage]:
         """What a rollout of a split is on: the package itself, or one of its instances."""
         place = place_of(split, instance)
-        return contextlib.nullcontext(package) if place is None else self._instances.hold(package, *place)
+        return contextlib.nullcontext(package) if place is None else self.instances.hold(package, *place)
 
     def _run(
         self,
@@ -291,7 +284,7 @@ class Launcher:
         instance: int | None,
         ended: Callable[[Outcome], None] | None,
     ) -> RolloutResult:
-        """Run a rollout whose model is open; see :meth:`run`."""
+        """Run a rollout whose model is open, on the package that its agent sees; see :meth:`run`."""
         backend = self._backend(agent)
         name = backend.name if backend else "host"
         line, cancel = self._line(package), cancel or threading.Event()
@@ -365,62 +358,6 @@ class Launcher:
         if out is None:
             return result
         return write_run(out, result, files_of(package, agent, setup, backend, result, acted, evidence))
-
-    def open(
-        self,
-        package: BuiltPackage,
-        agent: Agent,
-        *,
-        name: str = "driven",
-        append_only: bool = True,
-        allowance: Allowance | None = None,
-        seed: int = 0,
-        out: Path | None = None,
-        fresh: bool = False,
-        split: SplitName = "test",
-        instance: int | None = None,
-    ) -> OpenRollout:
-        """Begin one rollout whose model's answers come from the caller; the rest is as :meth:`run` has it.
-
-        It runs in a thread of its own, and ends with this launcher at the latest.
-
-        Args:
-            package: one of the built packages in :attr:`packages`.
-            agent: an agent that asks a model: its prompts, tools and limits are those of the rollout.
-            name: name under which results record the model.
-            append_only: let the conversation only ever grow; see :class:`openfingym.agents.llm.Sampling`.
-            allowance: what the agent may spend.
-            seed: seed that programs are given.
-            out: folder below which the run is kept; None keeps nothing.
-            fresh: whether the rollout gets hidden data of its own, where the task can have any.
-            split: the task as it is, or one of its instances; see :meth:`run`.
-            instance: which instance of the split.
-
-        Raises:
-            UsageError: the agent asks no model, or is not for this task.
-        """
-        from openfingym.rollouts.opened import OpenRollout
-
-        agent = suited(agent, package.task)
-        require_model(agent, given=True)
-        if append_only:
-            agent = with_sampling(agent, append_only=True)
-        run = partial(
-            self.run,
-            package,
-            agent,
-            allowance=allowance,
-            seed=seed,
-            out=out,
-            fresh=fresh,
-            session=default_session(package) if split == "test" else None,
-            split=split,
-            instance=instance,
-        )
-        rollout = OpenRollout(run, name)
-        with self._lock:
-            self._opened.add(rollout)
-        return rollout
 
     def warm(
         self, package: BuiltPackage, agent: Agent, rollouts: int, *, allowance: Allowance | None = None, size: int = 2

@@ -62,8 +62,8 @@ class AgentChoice(Section):
 
 
 class ModelChoice(Section):
-    """One of ``models``: its name alone, or ``{ name, base_url, key, stream }``, a model with an endpoint or a key of
-    its own.
+    """One of ``models``: its name alone, or ``{ name, base_url, key, stream, tokens }``, a model with an endpoint or a
+    key of its own.
     """
 
     name: str
@@ -73,6 +73,8 @@ class ModelChoice(Section):
     """Name of the environment variable that holds its key."""
     stream: bool | None = None
     """Whether its answers come piece by piece; by default as the plan says."""
+    tokens: bool | None = None
+    """Whether token ids and log probabilities of its answers are kept; by default as the plan says."""
 
     @field_validator("key")
     @classmethod
@@ -108,6 +110,7 @@ class SamplingChoice(Section):
     temperature: Annotated[float, Field(ge=0.0)] | None = None
     reply_tokens: PositiveInt | None = None
     text_tools: bool | None = None
+    append_only: bool | None = None
 
 
 class Plan(Section):
@@ -128,6 +131,8 @@ class Plan(Section):
     """Endpoint of the models; by default the environment's."""
     stream: bool = False
     """Have answers of models sent piece by piece."""
+    tokens: bool = False
+    """Keep token ids and log probabilities of answers, where the endpoint tells them."""
     prices: str | None = None
     """File with prices of models, relative to the plan."""
     real: bool = False
@@ -244,6 +249,7 @@ class Plan(Section):
                 base_url=model.base_url or self.base_url,
                 key_variable=model.key,
                 stream=self.stream if model.stream is None else model.stream,
+                tokens=self.tokens if model.tokens is None else model.tokens,
             )
             for model in self.models
         ]

@@ -2,7 +2,8 @@
 
 - native: :class:`RolloutRecord`, one JSON document, complete;
 - ATIF 1.8 of Harbor, out and back without loss, and the trial that it is found in;
-- OpenAI's fine-tuning lines, which hold the conversation alone.
+- OpenAI's fine-tuning lines, which hold the conversation alone;
+- rows for supervised fine-tuning by other trainers, with what one selects by, in JSON lines and Parquet.
 """
 
 from __future__ import annotations
@@ -19,32 +20,48 @@ from openfingym.trajectory.record import (
     RolloutRecord,
     RunProvenance,
     RunTiming,
+    Split,
     StepReward,
     TokenTrace,
     ToolUse,
     Turn,
 )
+from openfingym.trajectory.rows import messages_schema, row_writer
+from openfingym.trajectory.selection import HELD_OUT_SETS, Selected, Selection, held_out_tasks, is_held_out
+from openfingym.trajectory.sft import Unlearnable, conversation_digest, to_messages, to_sharegpt
 
 __all__ = [
     "FORMAT",
+    "HELD_OUT_SETS",
     "Failure",
     "Generation",
     "RecordedScore",
     "RolloutRecord",
     "RunProvenance",
     "RunTiming",
+    "Selected",
+    "Selection",
+    "Split",
     "StepReward",
     "TokenTrace",
     "ToolUse",
     "TrainingConversation",
     "Turn",
+    "Unlearnable",
+    "conversation_digest",
     "find_rollouts",
     "from_atif",
     "from_openai",
+    "held_out_tasks",
+    "is_held_out",
+    "messages_schema",
     "read_rollout",
     "rollout_schema",
+    "row_writer",
     "to_atif",
+    "to_messages",
     "to_openai",
+    "to_sharegpt",
     "to_trial",
     "trial_name",
     "write_rollout",

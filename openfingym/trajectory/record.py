@@ -14,7 +14,11 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validato
 from openfingym.models.messages import CallForm, Completion, FinishReason, Message, Tool, ToolCall, Usage
 from openfingym.results import Boundary, RolloutResult, State
 
-FORMAT: Literal[1] = 1
+FORMAT: Literal[2] = 2
+"""2 added ``split`` and ``instance``; a record of format 1 is read as one of the test split."""
+
+Split = Literal["test", "train", "validation"]
+"""What was asked for: the task as it is, or an instance that was cut from its training data."""
 
 Failure = Literal["none", Boundary]
 """The boundary at which a rollout failed, if it did."""
@@ -224,12 +228,15 @@ class RunProvenance(RecordSection):
 class RolloutRecord(RecordSection):
     """One rollout, from the first message to the score."""
 
-    format: Literal[1] = FORMAT
+    format: Literal[2] = FORMAT
     id: Identifier
     task: str
     task_digest: str
     data_kind: str
     """``real``, ``simulated`` or ``specified``; results of unlike kinds are not compared."""
+    split: Split = "test"
+    instance: Annotated[int, Field(ge=0)] | None = None
+    """Index of the instance in its split; None for the task as it is."""
     seed: int
     agent: str
     model: str | None = None
@@ -250,8 +257,17 @@ class RolloutRecord(RecordSection):
     """None where a part of it is not known."""
     provenance: RunProvenance = Field(default_factory=RunProvenance)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _upgraded(cls, document: object) -> object:
+        if isinstance(document, dict) and document.get("format") == 1 and not {"split", "instance"} & document.keys():
+            return document | {"format": FORMAT}
+        return document
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if (self.split == "test") != (self.instance is None):
+            raise ValueError(f"a rollout of split {self.split!r} has instance {self.instance!r}")
         failed = self.score.state in {"rejected", "error"}
         if self.score.state != "void" and failed != (self.failure != "none"):
             raise ValueError(f"failure is {self.failure!r} for a rollout that is {self.score.state}")

@@ -184,6 +184,8 @@ class GateKeeper:
         self._thread = threading.Thread(target=self._loop.run_forever, name="openfingym-gate", daemon=True)
         self._thread.start()
         # The thread is a daemon, so nothing else would remove the folder at the end of the process.
+        # Its thread and its gates stay with this process; a forked child, which has neither, may not end them.
+        self._pid = os.getpid()
         atexit.register(self.close)
 
     def reserve(self) -> Path:
@@ -265,7 +267,9 @@ class GateKeeper:
                 self._gates.discard(gate)
 
     def close(self) -> None:
-        """Close every gate, end the thread, remove the folder; doing it twice does no harm."""
+        """Close every gate, end the thread, remove the folder; doing it twice does no harm, nor in a forked child."""
+        if os.getpid() != self._pid:
+            return
         with self._lock:
             if self._closed:
                 return

@@ -46,7 +46,9 @@ Run = Callable[..., Outcome]
 
 
 @pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest) -> Backend:
+def backend(request: pytest.FixtureRequest, warm_start: Callable[..., None]) -> Backend:
+    if request.param == "sandbox":
+        warm_start(science=True)
     return select(request.param, trusted=False)
 
 

@@ -18,6 +18,14 @@ import uvicorn
 from openfingym_runtime.gate import GateKeeper
 from openfingym_runtime.job import Job, Limits
 
+
+@pytest.fixture(autouse=True)
+def warm(request: pytest.FixtureRequest, warm_start: Callable[..., None]) -> None:
+    """Programs in the sandbox are forked, as they are from the second one of a process on."""
+    if request.node.get_closest_marker("sandbox"):
+        warm_start()
+
+
 HOSTILE = Path(__file__).parent / "hostile"
 
 

@@ -222,7 +222,8 @@ def _python_for_others() -> str | None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests are the ordinary user's case already")
-def test_an_ordinary_user_may_launch_too(job: Job) -> None:
+@pytest.mark.parametrize("start", ["cold", "warm"])
+def test_an_ordinary_user_may_launch_too(job: Job, start: str) -> None:
     python = _python_for_others()
     if python is None:
         pytest.skip("no Python 3.11 or later on this machine that an ordinary user may start")
@@ -240,13 +241,17 @@ def test_an_ordinary_user_may_launch_too(job: Job) -> None:
             backend = SandboxBackend()
             backend.check()
             limits = Limits(20, 256, 1, 32, 16, 1 << 16)
-            program = "import os; print(os.getuid(), os.getgid(), open('/proc/self/uid_map').read().split())"
+            program = (
+                "import os, sys; print(os.getuid(), os.getgid(), open('/proc/self/uid_map').read().split(), "
+                "'openfingym_agent' in sys.modules)"
+            )
             outcome = backend.run(Job({job.rollout_id!r}, program, {{}}, pathlib.Path({str(gate)!r}), limits))
             print(outcome.ended_by, outcome.output.decode())
             hog = "x = []\\nwhile True: x.append(bytearray(1 << 24))"
             print(backend.run(Job({job.rollout_id!r}, hog, {{}}, pathlib.Path({str(gate)!r}), limits)).ended_by)
         """
         environment = {"PYTHONPATH": f"{place}:{place / 'runtime'}", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment["OPENFINGYM_WARM"] = str(int(start == "warm"))
         done = subprocess.run(
             [python, "-c", textwrap.dedent(code)],
             user=65534,
@@ -260,4 +265,9 @@ def test_an_ordinary_user_may_launch_too(job: Job) -> None:
             timeout=60,
         )
     assert done.stderr == ""
-    assert done.stdout.split("\n") == ["exit 65534 65534 ['65534', '65534', '1']", "", "memory", ""]
+    assert done.stdout.split("\n") == [
+        f"exit 65534 65534 ['65534', '65534', '1'] {start == 'warm'}",
+        "",
+        "memory",
+        "",
+    ]

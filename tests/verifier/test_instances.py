@@ -134,9 +134,7 @@ def test_what_is_refused(client: VerifierClient, order: dict[str, Any], words: s
         client.create_rollout(TASK, **order)
 
 
-def test_too_little_training_data_is_the_callers_matter(
-    make: Callable[..., BuiltPackage], tmp_path: Path
-) -> None:
+def test_too_little_training_data_is_the_callers_matter(make: Callable[..., BuiltPackage], tmp_path: Path) -> None:
     small = make(tmp_path, "small", rows=40)
     with EmbeddedVerifier.start([small]) as running:
         with VerifierClient(uds=running.uds, admin_token=running.admin_token) as client:
@@ -173,7 +171,7 @@ def test_killed_between_two_rollouts_of_an_instance_it_goes_on(
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as ledger:
         ledger.execute("UPDATE rollouts SET split = 'test', instance = NULL")
         ledger.commit()
-    with pytest.raises(VerifierError, match="the split of .* is not the one in the log"):
+    with pytest.raises(VerifierError, match=r"the split of .* is not the one in the log"):
         verify_ledger(state)
 
 
@@ -191,15 +189,17 @@ def test_another_build_of_the_task_ends_its_rollouts(
 
 
 def test_participants_of_a_strict_verifier_have_none(package: BuiltPackage, built: BuiltPackage) -> None:
-    with EmbeddedVerifier.start([package], policy="strict") as running:
-        with VerifierClient(uds=running.uds, admin_token=running.admin_token) as operator:
-            with VerifierClient(uds=running.uds, admin_token=operator.add_participant("eve")) as eve:
-                with pytest.raises(VerifierError, match="403 forbidden: Instances are the operator's"):
-                    eve.create_rollout(TASK, split="train", instance=7)
-            ticket = operator.create_rollout(TASK, split="train", instance=7)
-            operator.submit(ticket.token, noisy(built))
-            result = operator.finalize(ticket.rollout_id)
-        assert (result.state, result.disclosure, result.tape) == ("scored", "full", "given")
+    with (
+        EmbeddedVerifier.start([package], policy="strict") as running,
+        VerifierClient(uds=running.uds, admin_token=running.admin_token) as operator,
+        VerifierClient(uds=running.uds, admin_token=operator.add_participant("eve")) as eve,
+    ):
+        with pytest.raises(VerifierError, match="403 forbidden: Instances are the operator's"):
+            eve.create_rollout(TASK, split="train", instance=7)
+        ticket = operator.create_rollout(TASK, split="train", instance=7)
+        operator.submit(ticket.token, noisy(built))
+        result = operator.finalize(ticket.rollout_id)
+    assert (result.state, result.disclosure, result.tape) == ("scored", "full", "given")
 
 
 def test_few_are_in_memory_and_none_on_the_disk(package: BuiltPackage, tmp_path: Path) -> None:

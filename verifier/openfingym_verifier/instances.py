@@ -43,7 +43,9 @@ Key = tuple[str, InstanceSplit, int]
 
 
 class TaskInstances:
-    """The instances of one verifier's tasks. Belongs to the event loop, but for :meth:`built_here`."""
+    """The instances of one verifier's tasks. Belongs to the event loop, but for :meth:`built_here` and
+    :meth:`built`.
+    """
 
     def __init__(
         self,
@@ -91,7 +93,7 @@ class TaskInstances:
         key = (task.name, split, index)
         if key not in self._kept:
             loop = asyncio.get_running_loop()
-            building = loop.run_in_executor(self._threads, self._built, task, split, index)
+            building = loop.run_in_executor(self._threads, self.built, task, split, index)
             self._kept[key] = asyncio.ensure_future(building)
         found = self._kept[key]
         self._kept.move_to_end(key)
@@ -107,11 +109,17 @@ class TaskInstances:
 
     def built_here(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
         """The instance that a rollout is on, built in this thread and not kept; raises what :meth:`of` does."""
-        found = self._built(task, *_place(row))
+        found = self.built(task, *_place(row))
         _require_same(row, found)
         return found
 
-    def _built(self, task: HiddenTask, split: InstanceSplit, index: int) -> HiddenTask:
+    def built(self, task: HiddenTask, split: InstanceSplit, index: int) -> HiddenTask:
+        """An instance, built in this thread and not kept.
+
+        Raises:
+            UsageError: the task has no instances.
+            VerifierError: it cannot be built.
+        """
         folder = self._folder / str(next(self._number))
         try:
             with store.writing(folder):

@@ -266,7 +266,7 @@ def load_task(
         package=package,
         told=package.contract,
         hidden=hidden,
-        renewal=renewal(package),
+        renewal=renewal(package) if split == "test" else "given",
         identity=identity or manifest.name,
         data=data,
         held=held,

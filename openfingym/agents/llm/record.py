@@ -27,6 +27,9 @@ def rollout_record(played: PlayedConversation, result: RolloutResult) -> Rollout
         task=result.task,
         task_digest=result.task_digest,
         data_kind=result.data_kind,
+        # Results that are of no split are of the task as it is.
+        split=getattr(result, "split", "test"),
+        instance=getattr(result, "instance", None),
         seed=result.seed,
         agent=result.agent,
         model=result.model,

@@ -31,7 +31,7 @@ from typing import Any, NoReturn
 
 import numpy as np  # noqa: F401  # for the programs; this package, likewise, is imported as a whole
 
-from openfingym_agent.as_main import run_as_main
+from openfingym_agent.forked import draw_anew, run_to_the_end
 
 PROTOCOL = 1
 SOCKET = "/run/openfingym/workspace.sock"
@@ -82,11 +82,8 @@ class _Forked(BaseException):
         """Descriptor of what is to be its stdout and stderr."""
 
 
-def serve(path: str = SOCKET) -> None:
-    """Do what the host at the socket asks until it hangs up; then end, and with it all that is left.
-
-    Returns in processes that were programs only, at their ends.
-    """
+def serve(path: str = SOCKET) -> NoReturn:
+    """Do what the host at the socket asks until it hangs up; then end, and with it all that is left."""
     if os.getuid() < NOBODY or not SELF.exists():
         raise SystemExit(
             "a workspace ends every process it can reach: it runs in a container or sandbox of its own, as a user of "
@@ -113,7 +110,7 @@ def _serve(path: str) -> NoReturn:
         os._exit(0)  # nothing is worth finalizing, and the host waits
 
 
-def _become(program: _Forked) -> None:
+def _become(program: _Forked) -> NoReturn:
     """Be what ``python3 -s -P PATH`` would be, with the modules that are imported already."""
     os.setsid()
     _leave_server_alone()
@@ -128,7 +125,8 @@ def _become(program: _Forked) -> None:
     sys.orig_argv = [sys.executable, "-s", "-P", program.path]
     sys.path.remove(str(SELF.parent))
     sys.path.insert(len(os.environ["PYTHONPATH"].split(":")) - 1, str(WORK))
-    run_as_main(program.path)
+    draw_anew()
+    run_to_the_end(program.path)
 
 
 def _leave_server_alone() -> None:

@@ -10,12 +10,16 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
 from openfingym_runtime.job import Job, Limits, Outcome, program_environment
 from openfingym_runtime.packages import environment
 from openfingym_runtime.sandbox import cgroup
+
+if TYPE_CHECKING:
+    from openfingym_runtime.sandbox.forkserver import Forkserver
+    from openfingym_runtime.sandbox.python_view import PythonView
 
 OLDEST_KERNEL: Final = (5, 14)
 """First Linux that counts processes per user namespace; Landlock came with 5.13."""
@@ -74,33 +78,67 @@ class SandboxBackend:
             RuntimeFailureError: the machinery failed; says nothing about the agent.
         """
         # Linux-only modules, imported here so that naming the backend works on every machine.
-        from openfingym_runtime.sandbox.launch import sandbox
-        from openfingym_runtime.sandbox.python_view import PYTHON_PATH, python_view
-        from openfingym_runtime.sandbox.supervise import supervise
+        from openfingym_runtime.sandbox.forkserver import ForkserverLostError, forkserver_for
+        from openfingym_runtime.sandbox.python_view import python_view
 
-        with sandbox(job, python_view()) as built:
-            built.start(program_environment(job, time.time() + job.limits.timeout_s, PYTHON_PATH))
-            return supervise(built, job)
+        server = forkserver_for(job, python_view())
+        if server is not None and self._proven(server):
+            try:
+                outcome = _run(job, python_view(), server)
+                server.failures = 0
+                return outcome
+            except ForkserverLostError:
+                server.failures += 1  # nothing of the job has run
+        return _run(job, python_view(), None)
+
+    def _proven(self, server: Forkserver) -> bool:
+        """Whether programs that the server forks are confined; its first one looks."""
+        if not server.proven:
+            try:
+                outcome = _probed(server)
+            except RuntimeFailureError:
+                outcome = None
+            server.proven = outcome is not None and (outcome.ended_by, outcome.exit_code) == ("exit", 0)
+            if not server.proven:
+                server.give_up()
+        return server.proven
 
     def _probe(self) -> None:
-        from openfingym_runtime.sandbox.launch import SetupError
+        from openfingym_runtime.sandbox.first_steps import SetupError
 
-        with tempfile.TemporaryDirectory(prefix="openfingym-probe-") as folder:
-            gate = Path(folder, "gate")
-            gate.mkdir()
-            gate.chmod(0o755)
-            try:
-                outcome = self.run(Job("probe", _PROBE, {}, gate, _PROBE_LIMITS))
-            except SetupError as error:
-                raise BackendUnavailableError(_explain(error.step, str(error))) from error
-            except RuntimeFailureError as error:
-                raise BackendUnavailableError(f"the sandbox does not work here: {error}") from error
+        try:
+            outcome = _probed(None)
+        except SetupError as error:
+            raise BackendUnavailableError(_explain(error.step, str(error))) from error
+        except RuntimeFailureError as error:
+            raise BackendUnavailableError(f"the sandbox does not work here: {error}") from error
         if outcome.ended_by != "exit" or outcome.exit_code != 0:
             said = outcome.output.decode(errors="replace").strip()[-500:]
             raise BackendUnavailableError(
                 f"a first program in the sandbox ended by {outcome.ended_by} with status {outcome.exit_code}: "
                 f"{said or 'no output'}"
             )
+
+
+def _probed(server: Forkserver | None) -> Outcome:
+    """The end of a program that looks whether it is confined."""
+    from openfingym_runtime.sandbox.python_view import python_view
+
+    with tempfile.TemporaryDirectory(prefix="openfingym-probe-") as folder:
+        gate = Path(folder, "gate")
+        gate.mkdir()
+        gate.chmod(0o755)
+        return _run(Job("probe", _PROBE, {}, gate, _PROBE_LIMITS), python_view(), server)
+
+
+def _run(job: Job, view: PythonView, server: Forkserver | None) -> Outcome:
+    from openfingym_runtime.sandbox.launch import sandbox
+    from openfingym_runtime.sandbox.python_view import PYTHON_PATH
+    from openfingym_runtime.sandbox.supervise import supervise
+
+    with sandbox(job, view, server) as built:
+        built.start(program_environment(job, time.time() + job.limits.timeout_s, PYTHON_PATH))
+        return supervise(built, job)
 
 
 def _check_platform() -> None:

@@ -1,59 +1,44 @@
-"""Starting and ending one sandbox: the launcher's side of `openfingym_runtime.sandbox.inside.init`."""
+"""Starting and ending one sandbox: the launcher's side of `openfingym_runtime.sandbox.inside.init`, and of
+`openfingym_runtime.sandbox.inside.forkserver` where the program is forked.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import os
+import select
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from openfingym.errors import RuntimeFailureError
 from openfingym_runtime.job import Job
 from openfingym_runtime.sandbox.cgroup import MARGIN_BYTES, ControlGroup, memory_group
+from openfingym_runtime.sandbox.first_steps import (
+    PROGRAM,
+    SetupError,
+    base_config,
+    last_words,
+    map_identities,
+    receive,
+    spawn,
+)
+from openfingym_runtime.sandbox.forkserver import Forkserver, ForkserverLostError
 from openfingym_runtime.sandbox.inside import channel
-from openfingym_runtime.sandbox.inside.confine import PROGRAM_ID
 from openfingym_runtime.sandbox.memory import Memory, MemoryMeter
 from openfingym_runtime.sandbox.python_view import PythonView, readable_by_all
 from openfingym_runtime.sandbox.socket_memory import queued_bytes
 from openfingym_runtime.users import own_user
 
-PROGRAM: Final = "/agent/program.py"
 SETUP_TIMEOUT_S: Final = 30.0
 ADDRESS_SPACE_MARGIN_MB: Final = 4096
 """Virtual memory a process may map beyond the memory limit; libraries reserve far more than they touch."""
 
-_BOOTSTRAP: Final = "import sys; sys.path.append(sys.argv[2]); from inside.init import main; main(int(sys.argv[1]))"
-_ACCOUNTS: Final = {
-    "/etc/passwd": f"nobody:x:{PROGRAM_ID}:{PROGRAM_ID}:nobody:/work:/usr/sbin/nologin\n",
-    "/etc/group": f"nogroup:x:{PROGRAM_ID}:\n",
-}
-# joblib asks lscpu for the number of cores, and warns at length where neither it nor cat answers.
-_TOOLS: Final = {
-    "/usr/local/bin/lscpu": "#!/usr/local/bin/python3 -IS\nimport os\nprint(*sorted(os.sched_getaffinity(0)), "
-    "sep='\\n')\n",
-}
 _placement = itertools.count()
-
-
-class SetupError(RuntimeFailureError):
-    """The sandbox could not be built.
-
-    Attributes:
-        step: the step that failed, such as ``namespaces``.
-        errno: the kernel's error number, if one is known.
-    """
-
-    def __init__(self, step: str, detail: str, errno: int | None = None) -> None:
-        super().__init__(f"the sandbox could not be built; step {step!r} failed: {detail}")
-        self.step = step
-        self.errno = errno
 
 
 @dataclass
@@ -83,6 +68,10 @@ class Sandbox:
                 signal.pidfd_send_signal(self.first, signal.SIGKILL)
         # Without a channel, whatever half-built part is left ends by itself.
         self.link.close()
+        if self.process is None and self.first >= 0:
+            ended = select.poll()
+            ended.register(self.first, select.POLLIN)
+            ended.poll(SETUP_TIMEOUT_S * 1000)
         if self.process is not None:
             try:
                 self.process.wait(SETUP_TIMEOUT_S)
@@ -94,13 +83,19 @@ class Sandbox:
 
 
 @contextlib.contextmanager
-def sandbox(job: Job, view: PythonView) -> Iterator[Sandbox]:
+def sandbox(job: Job, view: PythonView, server: Forkserver | None = None) -> Iterator[Sandbox]:
     """Build a sandbox for ``job`` and destroy it, with everything in it, on the way out.
 
+    Args:
+        job: whose program is to run in it.
+        view: files of Python that the program sees.
+        server: forks the program's process; None executes it.
+
     Raises:
+        ForkserverLostError: the fork server is gone, or does not see the job's files; without it one can be built.
         SetupError: it could not be built.
     """
-    config = _config(job, view)
+    config = _config(job, view) if server is None else _rollout(job)
     with contextlib.ExitStack() as cleanup:
         near, far = socket.socketpair()
         cleanup.callback(far.close)
@@ -113,42 +108,25 @@ def sandbox(job: Job, view: PythonView) -> Iterator[Sandbox]:
         built = Sandbox(near, readable, cleanup, group=cleanup.enter_context(memory_group(memory_bytes + MARGIN_BYTES)))
         try:
             try:
-                built.process = _spawn(far)
-                far.close()
-                _build(built, config, writable, memory_bytes)
-            except (EOFError, OSError) as error:
-                raise SetupError("start", _last_words(built.process) or str(error)) from error
+                if server is None:
+                    built.process = spawn(far)
+                    far.close()
+                    _build(built, config, writable, memory_bytes)
+                else:
+                    server.fork(far)
+                    far.close()
+                    _build_forked(built, config, writable, memory_bytes)
+            except (EOFError, OSError, SetupError) as error:
+                if server is not None:
+                    raise ForkserverLostError(f"the fork server made no sandbox: {error!r}") from error
+                if isinstance(error, SetupError):
+                    raise
+                raise SetupError("start", last_words(built.process) or str(error)) from error
             finally:
                 os.close(writable)
             yield built
         finally:
             built.kill()
-
-
-def _spawn(far: socket.socket) -> subprocess.Popen[bytes]:
-    # Isolated and without site: nothing of the user's environment or packages runs in the process that builds the
-    # sandbox.
-    command = [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, str(far.fileno()), str(Path(__file__).resolve().parent)]
-    null = subprocess.DEVNULL
-    return subprocess.Popen(
-        command,
-        pass_fds=(far.fileno(),),
-        env={},
-        cwd="/",
-        stdin=null,
-        stdout=null,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
-def _last_words(process: subprocess.Popen[bytes] | None) -> str:
-    """The last line the process wrote before the channel took over, such as an import error."""
-    if process is None or process.stderr is None:
-        return ""
-    os.set_blocking(process.stderr.fileno(), False)
-    lines = (process.stderr.read() or b"").decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else ""
 
 
 def _build(built: Sandbox, config: channel.Message, writable: int, memory_bytes: int) -> None:
@@ -163,17 +141,38 @@ def _build(built: Sandbox, config: channel.Message, writable: int, memory_bytes:
         channel.send(built.link, config, (launcher, writable))
     finally:
         os.close(launcher)
-    _receive(built, "unshared")
-    _map_identities(process.pid)
+    receive(built.link, built.cleanup, "unshared")
+    map_identities(process.pid)
     channel.send(built.link, {"state": "mapped"})
     # The two messages come from two processes, in either order.
     states: dict[str, tuple[int, ...]] = {}
     while len(states) < 2:
-        state, fds = _receive(built, "forked", "ready")
+        state, fds = receive(built.link, built.cleanup, "forked", "ready")
         states[state] = fds
         if state == "forked":
             built.first = fds[0]
     built.memory = built.group or _meter(built, memory_bytes, states["ready"])
+
+
+def _build_forked(built: Sandbox, config: channel.Message, writable: int, memory_bytes: int) -> None:
+    _state, (built.first,) = receive(built.link, built.cleanup, "forked")
+    # While it waits for an answer, and has no children yet.
+    if built.group is not None and not built.group.add(_number(built.first)):
+        built.group = None
+    channel.send(built.link, {"state": "placed"})
+    launcher = os.pidfd_open(os.getpid())
+    try:
+        channel.send(built.link, config, (launcher, writable))
+    finally:
+        os.close(launcher)
+    _state, descriptors = receive(built.link, built.cleanup, "ready")
+    built.memory = built.group or _meter(built, memory_bytes, descriptors)
+
+
+def _number(handle: int) -> int:
+    """Process id, as this process sees it, behind a handle."""
+    lines = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii").splitlines()
+    return int(next(line for line in lines if line.startswith("Pid:")).split()[1])
 
 
 def _meter(built: Sandbox, memory_bytes: int, descriptors: tuple[int, ...]) -> MemoryMeter:
@@ -188,62 +187,34 @@ def _meter(built: Sandbox, memory_bytes: int, descriptors: tuple[int, ...]) -> M
     return MemoryMeter(memory_bytes, processes, tuple(file_systems), sockets)
 
 
-def _receive(built: Sandbox, *expected: str) -> tuple[str, tuple[int, ...]]:
-    message, fds = channel.receive(built.link)
-    for descriptor in fds:
-        # Descriptors received over a socket may be inheritable, and another thread may start a child at any time.
-        os.set_inheritable(descriptor, False)
-        built.cleanup.callback(os.close, descriptor)
-    state = message.get("state")
-    if state == "failed":
-        number = message.get("errno")
-        raise SetupError(
-            str(message.get("step")), str(message.get("detail")), number if isinstance(number, int) else None
-        )
-    if not isinstance(state, str) or state not in expected:
-        raise SetupError("protocol", f"expected {' or '.join(expected)}, found {state!r}")
-    return state, fds
-
-
-def _map_identities(pid: int) -> None:
-    """Give the new user namespace its users.
-
-    Root maps every user it has to itself, so that files of any owner can be mounted, and the
-    program becomes a user of its own; an ordinary user can map nobody but itself.
-    """
-    folder = Path("/proc", str(pid))
-    try:
-        if os.geteuid() == 0:
-            for name in ("uid_map", "gid_map"):
-                ranges = [line.split() for line in Path("/proc/self", name).read_text().splitlines()]
-                (folder / name).write_text("".join(f"{start} {start} {count}\n" for start, _outside, count in ranges))
-        else:
-            (folder / "setgroups").write_text("deny")
-            (folder / "uid_map").write_text(f"{PROGRAM_ID} {os.geteuid()} 1")
-            (folder / "gid_map").write_text(f"{PROGRAM_ID} {os.getegid()} 1")
-    except OSError as error:
-        raise SetupError("identity", str(error), error.errno) from error
-
-
 def _config(job: Job, view: PythonView) -> channel.Message:
+    """What a cold start is told: all files, and how to start the program."""
+    world = base_config(view, job.limits.storage_mb, {PROGRAM: job.program})
+    return {**world, "binds": [*view.binds, *_task_binds(job)], **_bounds(job)}
+
+
+def _rollout(job: Job) -> channel.Message:
+    """What a fork is told: the files of the rollout, and which files exactly they are."""
+    shown = [(source, target, *_identity(source)) for source, target in _task_binds(job)]
+    return {"shown": shown, "program": job.program, "storage_mb": job.limits.storage_mb, **_bounds(job)}
+
+
+def _identity(path: str) -> tuple[int, int]:
+    found = os.stat(path)  # noqa: PTH116 - a path as text
+    return found.st_dev, found.st_ino
+
+
+def _bounds(job: Job) -> channel.Message:
     limits = job.limits
     available = sorted(os.sched_getaffinity(0))
     # Sandboxes are dealt out over the cores in turn, so that those that run at once do not share a few.
     first = next(_placement) * limits.cpus
-    cpus = sorted({available[(first + place) % len(available)] for place in range(limits.cpus)})
     return {
-        "binds": [*view.binds, *_task_binds(job)],
-        "hidden": list(view.hidden),
-        "links": [(view.interpreter, path) for path in ("/usr/local/bin/python3", "/usr/local/bin/python")],
-        "files": {**_ACCOUNTS, **_TOOLS, PROGRAM: job.program},
-        "storage_mb": limits.storage_mb,
         # A little above the file system's size, so that a full disk is reported as a full disk.
         "file_mb": limits.storage_mb + 1,
         "pids": limits.pids,
         "address_space_mb": limits.memory_mb + ADDRESS_SPACE_MARGIN_MB,
-        "cpus": cpus,
-        # -s: no user site; the environment's PYTHONPATH alone says where packages are.
-        "argv": [view.interpreter, "-s", PROGRAM],
+        "cpus": sorted({available[(first + place) % len(available)] for place in range(limits.cpus)}),
         "become": own_user() if os.geteuid() == 0 else None,
     }
 

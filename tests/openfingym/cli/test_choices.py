@@ -14,6 +14,7 @@ from openfingym.results import State
 from openfingym.task.contracts import Family
 from openfingym.task.known_kinds import OWN
 from openfingym.task.model import Fill
+from openfingym.trajectory import Split
 
 
 def test_choices_are_those_of_the_library() -> None:
@@ -27,5 +28,6 @@ def test_choices_are_those_of_the_library() -> None:
         "REPORTED_BY": get_args(Field),
         "FILLS": get_args(Fill),
         "MEASURES": get_args(Measure),
+        "SPLITS": get_args(Split),
     }
     assert {name: getattr(choices, name) for name in dir(choices) if name.isupper()} == known

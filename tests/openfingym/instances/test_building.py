@@ -61,9 +61,7 @@ def test_it_is_a_package_that_says_of_itself_what_it_is(built: BuiltPackage, tre
     assert (built.truth.stat().st_mode & 0o777, (built.truth / "targets.npy").stat().st_mode & 0o777) == (0o700, 0o600)
 
 
-def test_its_instruction_has_the_authors_words_and_its_own_numbers(
-    built: BuiltPackage, treasury: BuiltPackage
-) -> None:
+def test_its_instruction_has_the_authors_words_and_its_own_numbers(built: BuiltPackage, treasury: BuiltPackage) -> None:
     text, ours = built.read_instruction(), treasury.read_instruction()
     assert text.partition("\n## Data\n")[0] == ours.partition("\n## Data\n")[0]
     assert "Real data: US Department of the Treasury, Daily Treasury Par Yield Curve Rates. This is a part" in text

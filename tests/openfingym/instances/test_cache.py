@@ -15,6 +15,12 @@ from openfingym.instances import COUNT, Instances
 from openfingym.packages.package import BuiltPackage
 
 
+@pytest.fixture(autouse=True)
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store in which no other process has instances."""
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "home"))
+
+
 def folders() -> list[Path]:
     """Folders of instances in the store."""
     return [path for root in (store.home() / ".instances").glob("*-*") if root.is_dir() for path in root.iterdir()]

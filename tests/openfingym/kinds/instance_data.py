@@ -1,10 +1,10 @@
-"""What tests of instances need: the training data of a task without building it, instances, their bytes and packages."""
+"""What tests of instances need: training data of a task that is not built, instances, their bytes and packages."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,13 +110,10 @@ def _with_keys(text: str, keys: Mapping[str, Any]) -> str:
     """A ``task.toml`` with other values of some keys of its contract."""
     head, table = "[metadata.openfingym.contract]\n", {}
     before, after = text.split(head)
-    body, rest = (after.split("\n[", 1) + [""])[:2]
+    body, rest = [*after.split("\n[", 1), ""][:2]
     for name, value in keys.items():
         said = f"{name} = {list(value) if isinstance(value, tuple) else value!r}".replace("'", '"')
         body, times = re.subn(rf"^{name} = .*$", said, body, flags=re.MULTILINE)
         table[name] = times
         body = body if times else f"{said}\n{body}"
     return f"{before}{head}{body}\n[{rest}"
-
-
-Reader = Callable[[str], Array]

@@ -107,7 +107,10 @@ def rollouts(draw: st.DrawFn, *, least: int = 0) -> RolloutRecord:
     score = draw(_scores)
     failed = {"rejected": "protocol", "error": "verifier"}.get(score.state, "none")
     places = st.none() | st.integers(0, len(messages) - 1) if messages else st.none()
+    split = draw(st.sampled_from(["test", "train", "validation"]))
     return RolloutRecord(
+        split=split,
+        instance=None if split == "test" else draw(_count),
         id=draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)),
         task=draw(_text),
         task_digest=draw(_text),

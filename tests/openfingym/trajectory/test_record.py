@@ -76,7 +76,9 @@ def test_tokens_are_those_of_the_completion(spoken: RolloutRecord) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [
-        (("format",), 2, "format"),
+        (("format",), 3, "format"),
+        (("split",), "train", "a rollout of split 'train' has instance None"),
+        (("instance",), 3, "a rollout of split 'test' has instance 3"),
         (("id",), "../escape", "id"),
         (("surprise",), 1, "surprise"),
         (("failure",), "agent", "failure is 'agent' for a rollout that is scored"),
@@ -129,7 +131,7 @@ def test_ids_of_calls_are_their_own() -> None:
     [
         ("", "not a trajectory"),
         ("{}", "Field required"),
-        ('{"format": 7}', "format 7, this version knows up to 1; update"),
+        ('{"format": 7}', "format 7, this version knows up to 2; update"),
         ("[]", "not a trajectory"),
     ],
 )
@@ -138,6 +140,16 @@ def test_damaged_files(tmp_path: Path, content: str, says: str) -> None:
     path.write_text(content)
     with pytest.raises(StoreError, match=says):
         read_rollout(path)
+
+
+def test_a_record_of_the_first_format_is_of_the_test_split(tmp_path: Path, spoken: RolloutRecord) -> None:
+    document = json.loads(spoken.model_dump_json()) | {"format": 1}
+    del document["split"], document["instance"]
+    (tmp_path / "trajectory.json").write_text(json.dumps(document))
+    assert read_rollout(tmp_path / "trajectory.json") == spoken
+    (tmp_path / "trajectory.json").write_text(json.dumps(document | {"split": "train", "instance": 1}))
+    with pytest.raises(StoreError, match="not a trajectory"):
+        read_rollout(tmp_path / "trajectory.json")
 
 
 def test_missing_and_unwritable(tmp_path: Path, spoken: RolloutRecord) -> None:

@@ -39,7 +39,9 @@ def containers() -> list[str]:
 
 
 @pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest) -> Backend:
+def backend(request: pytest.FixtureRequest, warm_start: Callable[..., None]) -> Backend:
+    if request.param == "sandbox":
+        warm_start(science=True)
     return select(request.param, trusted=False)
 
 
@@ -108,6 +110,8 @@ def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     python_view()
+    if "backend" in request.fixturenames:
+        request.getfixturevalue("backend")  # its first use starts what stays
     folder = request.getfixturevalue("short_dir")
     request.getfixturevalue("gates")
     asyncio.run(asyncio.sleep(0))

@@ -81,7 +81,8 @@ def test_rollouts_take_turns_at_a_bounded_pool(backend, gates, treasury, short_d
 @SANDBOX
 def test_waiting_costs_no_processor_time_and_none_of_the_rollouts(backend, gates, treasury) -> None:
     def processes() -> list[psutil.Process]:
-        return [child for child in psutil.Process().children(recursive=True) if "/agent/program.py" in child.cmdline()]
+        children = psutil.Process().children(recursive=True)
+        return [child for child in children if child.environ().get("OPENFINGYM_ROLLOUT", "").startswith("waiting-")]
 
     async def scenario() -> None:
         async with WorkspacePool(backend, gates, size=1) as pool:

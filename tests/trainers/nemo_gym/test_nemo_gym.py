@@ -53,7 +53,7 @@ def test_the_same_episode(server: Any) -> None:
             for call in message.get("tool_calls", []):
                 name, arguments = call["function"]["name"], call["function"]["arguments"]
                 told = client.post(f"/{name}", json=arguments)
-                assert "accepted" in told.text
+                assert "submission 1" in told.text
         assert "no tool" in client.post("/no_such_tool", json={}).text
         found = verified(client)
         assert found.status_code == 200, found.text

@@ -45,7 +45,7 @@ def test_the_same_episode() -> None:
     assert [step["done"] for step in steps] == [False, True]
     check(sum(step["reward"] for step in steps))
     check(metrics["verified_reward"])
-    assert "accepted" in steps[0]["observations"][0]["content"]
+    assert "submission 1" in steps[0]["observations"][0]["content"]
 
 
 def test_failures_and_limits_of_the_agent() -> None:

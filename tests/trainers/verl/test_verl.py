@@ -111,7 +111,7 @@ def test_the_same_episode(tokenizer: Any, agent: str, answers: tuple[str, ...]) 
         told = [token for token, learnt in zip(output.response_ids, output.response_mask, strict=True) if not learnt]
         # What is learnt is what the model said, each token of it, and nothing that it was told.
         assert tokenizer.decode(said) == "".join(f"{answer}<|im_end|>" for answer in answers)
-        assert "accepted" in tokenizer.decode(told)
+        assert "submission 1" in tokenizer.decode(told)
         logprobs = zip(output.response_logprobs, output.response_mask, strict=True)
         assert all(value == (-0.5 if learnt else 0.0) for value, learnt in logprobs)
         assert "rm_scores" in output.as_dict()

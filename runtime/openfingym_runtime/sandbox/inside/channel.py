@@ -21,7 +21,9 @@ def send(link: socket.socket, message: Message, fds: tuple[int, ...] = ()) -> No
     body = json.dumps(message).encode()
     data = _HEADER.pack(len(body)) + body
     sent = socket.send_fds(link, [data], fds) if fds else link.send(data)
-    link.sendall(data[sent:])
+    # Not where nothing is left: the peer may have read all and gone, which sending nothing would report.
+    if sent < len(data):
+        link.sendall(data[sent:])
 
 
 def receive(link: socket.socket) -> tuple[Message, tuple[int, ...]]:

@@ -65,6 +65,22 @@ def drop_capabilities(become: int | None = None) -> None:
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
 
 
+def keep_capabilities(proc: str) -> None:
+    """Keep every capability through the next execution also where this process is not root in its user namespace.
+
+    Args:
+        proc: where a proc file system is that lists the calling process.
+    """
+    status = Path(proc, "self/status").read_text(encoding="ascii", errors="replace")
+    held = int(status.partition("CapPrm:")[2].split()[0], 16)
+    low, high = held & 0xFFFFFFFF, held >> 32
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    syscalls.syscall("capset", header, (ctypes.c_uint32 * 6)(low, low, low, high, high, high))
+    for capability in range(_HIGHEST_CAPABILITY + 1):
+        if held >> capability & 1:
+            syscalls.prctl(syscalls.PR_CAP_AMBIENT, syscalls.PR_CAP_AMBIENT_RAISE, capability)
+
+
 def enter_own_user_namespace() -> None:
     """Move to a user namespace that maps nothing but the program's own user and group.
 
@@ -118,12 +134,13 @@ def enter_unlisted_root(root: int) -> None:
     os.close(root)
 
 
-def confine(bounds: Bounds, root: int) -> None:
+def confine(bounds: Bounds, root: int, *, executes: bool = True) -> None:
     """Restrict the calling process, a child of the sandbox's init, to the rights of the program.
 
     Args:
         bounds: resource limits of the program.
         root: the folder that becomes ``/``; see `enter_unlisted_root`.
+        executes: whether it goes on by executing a program; else it is the program's interpreter already.
     """
     os.setsid()
     os.umask(0o022)
@@ -134,8 +151,11 @@ def confine(bounds: Bounds, root: int) -> None:
     # Landlock wants no_new_privs, which drop_capabilities has set.
     landlock.restrict(WRITABLE, WRITABLE_FILES)
     # Python ignores SIGPIPE and SIGXFSZ, and a program would inherit that.
-    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD) if executes else ():
         signal.signal(number, signal.SIG_DFL)
+    if not executes:
+        # What executing a program does: its files in /proc are its own.
+        syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     # Last: the filter denies calls that the steps above make.
     seccomp.install()

@@ -8,16 +8,14 @@ program ends, when the launcher closes the channel, and when the launcher dies i
 
 from __future__ import annotations
 
-import contextlib
 import os
-import select
-import signal
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from . import channel, confine, mounts, syscalls
+from .base import become_server
+from .reporting import FAILED, reporting, step
+from .watching import die_first, socket_monitor, wake_on_child, watch
 
 HOSTNAME: Final = "openfingym"
 NAMESPACES: Final = (
@@ -29,46 +27,26 @@ NAMESPACES: Final = (
     | syscalls.CLONE_NEWUTS
     | syscalls.CLONE_NEWCGROUP
 )
-NETLINK_SOCK_DIAG: Final = 4
-_LOST: Final = 1
-_FAILED: Final = 2
-
-
-class StepError(Exception):
-    """A step of the setup failed."""
-
-    def __init__(self, step: str, error: BaseException) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")
-        self.step = step
-        self.errno = getattr(error, "errno", None)
-
-
-@contextlib.contextmanager
-def _step(name: str) -> Iterator[None]:
-    try:
-        yield
-    except (EOFError, StepError):
-        raise
-    except Exception as error:
-        raise StepError(name, error) from error
 
 
 def main(descriptor: int) -> NoReturn:
     """Run a sandbox as the launcher on the other end of ``descriptor`` says; never returns."""
     link = socket.socket(fileno=descriptor)
-    with _reporting(link):
+    with reporting(link):
         _silence()
         config, fds = channel.receive(link)
-        with _step("namespaces"):
+        with step("namespaces"):
             syscalls.unshare(NAMESPACES)
         # The launcher now writes the maps of users and groups: only from outside can more ids than this process's own
         # be mapped.
         channel.send(link, {"state": "unshared"})
         channel.receive(link)
-        with _step("fork"):
+        with step("fork"):
             # A process stays in its pid namespace; only a child is the first process of the new one.
             first = os.fork()
         if first == 0:
+            if "serves" in config:
+                become_server(link, config, fds)
             _first_process(link, config, fds)
         # A handle instead of a number, since a number may be reused by another process.
         handle = os.pidfd_open(first)
@@ -80,19 +58,6 @@ def main(descriptor: int) -> NoReturn:
     os._exit(0)
 
 
-@contextlib.contextmanager
-def _reporting(link: socket.socket) -> Iterator[None]:
-    """Tell the launcher of a failure; nobody is left to tell when the channel itself is gone."""
-    try:
-        yield
-    except StepError as error:
-        with contextlib.suppress(OSError):
-            channel.send(link, {"state": "failed", "step": error.step, "errno": error.errno, "detail": str(error)})
-        os._exit(_FAILED)
-    except (EOFError, OSError):
-        os._exit(_LOST)
-
-
 def _silence() -> None:
     null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     for target in (0, 1, 2):
@@ -102,46 +67,27 @@ def _silence() -> None:
 
 def _first_process(link: socket.socket, config: dict[str, Any], fds: tuple[int, ...]) -> NoReturn:
     launcher, output = fds
-    with _reporting(link):
-        with _step("init"):
+    with reporting(link):
+        with step("init"):
             os.setsid()
             socket.sethostname(HOSTNAME)
-            # An undumpable process does not own its /proc files; it becomes one for good just below.
-            syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
-            # The machine's out-of-memory killer should take an agent's program before anything else.
-            Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-            syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
-        with _step("mounts"):
-            accounting = (*mounts.build(_world(config)), _socket_monitor())
+            die_first("/proc")
+        with step("mounts"):
+            accounting = (*mounts.build(mounts.world_of(config)), socket_monitor())
             root = syscalls.clone_tree("/")
-        with _step("privileges"):
+        with step("privileges"):
             confine.drop_capabilities(config["become"])
             syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
         channel.send(link, {"state": "ready"}, accounting)
         for descriptor in accounting:
             os.close(descriptor)
         orders, _none = channel.receive(link)
-        wake = _wake_on_child()
-        with _step("program"):
+        wake = wake_on_child()
+        with step("program"):
             program = _start(config, orders["environment"], output, root)
         os.close(output)
-        _watch(link, launcher, wake, program)
+        watch(link, launcher, wake, program)
     os._exit(0)
-
-
-def _socket_monitor() -> int:
-    """A socket by which the launcher can look at this network namespace's sockets, as a file descriptor."""
-    return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_SOCK_DIAG).detach()
-
-
-def _world(config: dict[str, Any]) -> mounts.World:
-    return mounts.World(
-        binds=tuple((source, target) for source, target in config["binds"]),
-        hidden=tuple(config["hidden"]),
-        links=tuple((aim, path) for aim, path in config["links"]),
-        files=config["files"],
-        storage_mb=config["storage_mb"],
-    )
 
 
 def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> int:
@@ -171,46 +117,10 @@ def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> 
             os.execve(config["argv"][0], config["argv"], environment)  # noqa: S606 - replaces this process; no shell is wanted
         except BaseException as error:
             os.write(3, f"{type(error).__name__}: {error}".encode())
-        os._exit(_FAILED)
+        os._exit(FAILED)
     os.close(report)
     with os.fdopen(failure, "rb") as stream:
         problem = stream.read()
     if problem:
         raise RuntimeError(problem.decode(errors="replace"))
     return program
-
-
-def _wake_on_child() -> socket.socket:
-    """A socket that becomes readable when a child ends."""
-    wake, ring = socket.socketpair()
-    wake.setblocking(False)
-    ring.setblocking(False)
-    # A signal between waitpid and poll would be missed; a byte in a socket is not.
-    signal.set_wakeup_fd(ring.detach(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-    return wake
-
-
-def _watch(link: socket.socket, launcher: int, wake: socket.socket, program: int) -> None:
-    """Reap orphans until the program ends or the launcher is gone; returning ends the namespace."""
-    poll = select.poll()
-    for watched in (link.fileno(), launcher, wake.fileno()):
-        poll.register(watched, select.POLLIN)
-    while True:
-        ready = {descriptor for descriptor, _event in poll.poll()}
-        if ready & {link.fileno(), launcher}:
-            return
-        with contextlib.suppress(BlockingIOError):
-            wake.recv(4096)
-        while True:
-            try:
-                # As the first process this one inherits every orphan of the namespace; not waited for, they would fill
-                # the limit on processes.
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                pid, status = 0, 0
-            if pid == program:
-                channel.send(link, {"state": "ended", "exit_code": os.waitstatus_to_exitcode(status)})
-                return
-            if pid == 0:
-                break

@@ -39,6 +39,7 @@ MS_NODEV: Final = 0x4
 MS_NOEXEC: Final = 0x8
 MS_REC: Final = 0x4000
 MS_PRIVATE: Final = 0x40000
+MS_SLAVE: Final = 0x80000
 MNT_DETACH: Final = 2
 
 PR_SET_DUMPABLE: Final = 4
@@ -46,6 +47,7 @@ PR_CAPBSET_DROP: Final = 24
 PR_SET_SECUREBITS: Final = 28
 PR_SET_NO_NEW_PRIVS: Final = 38
 PR_CAP_AMBIENT: Final = 47
+PR_CAP_AMBIENT_RAISE: Final = 2
 PR_CAP_AMBIENT_CLEAR_ALL: Final = 4
 
 # Calls younger than Linux 5.0 have one number on every architecture; the others do not.
@@ -106,6 +108,12 @@ def unshare(flags: int) -> None:
     """Leave the namespaces named by ``flags`` for new ones."""
     if _libc.unshare(ctypes.c_int(flags)) < 0:
         _raise("unshare")
+
+
+def enter(descriptor: int, kind: int) -> None:
+    """Join the namespace that an open file of ``/proc/PID/ns`` is; ``kind`` is its ``CLONE_NEW*`` flag."""
+    if _libc.setns(ctypes.c_int(descriptor), ctypes.c_int(kind)) < 0:
+        _raise("setns")
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:

@@ -1,0 +1,110 @@
+"""``openfingym mcp``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from openfingym.cli.choices import BACKENDS
+from openfingym.cli.completion import complete_task
+from openfingym.cli.env import token_of
+from openfingym.cli.verifier import verifier_option
+
+
+@click.command()
+@click.argument("name", metavar="TASK", shell_complete=complete_task)
+@click.option(
+    "--split",
+    type=click.Choice(("test", "train", "validation")),
+    default="test",
+    show_default=True,
+    help="test is the task as it is; the others consist of instances cut from its training data.",
+)
+@click.option("--index", type=click.IntRange(min=0), default=0, show_default=True, help="Which instance.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed that programs are given.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder for results.",
+)
+@click.option("--http", is_flag=True, help="Serve over HTTP, each client with a rollout of its own, not by stdio.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="With --http: name or address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8001,
+    show_default=True,
+    help="With --http: 0 lets the system choose.",
+)
+@click.option(
+    "--sessions", type=click.IntRange(min=1), default=8, show_default=True, help="With --http: clients at once."
+)
+@click.option(
+    "--idle",
+    "idle_s",
+    type=click.FloatRange(min=1.0),
+    default=3600.0,
+    show_default=True,
+    metavar="S",
+    help="With --http: seconds after which a client that says nothing is taken to have gone.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --http: file with the token that clients have to send, made with a new one if missing.",
+)
+@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="How programs run.")
+@verifier_option
+def mcp(
+    name: str,
+    split: Literal["test", "train", "validation"],
+    index: int,
+    seed: int,
+    out: Path,
+    http: bool,
+    host: str,
+    port: int,
+    sessions: int,
+    idle_s: float,
+    token_file: Path | None,
+    backend: str,
+    address: str | None,
+) -> None:
+    """Let a coding agent play TASK over the Model Context Protocol, and get a verified score.
+
+    The agent starts this command itself, as its configuration says (docs/mcp.md), and is given the task's instruction
+    and tools: programs run in a sandbox, where they can see neither a label nor a network. `finish` tells the verified
+    score; closing the standard input ends the rollout as well.
+    """
+    from openfingym import catalog
+    from openfingym.training.mcp.played import Terms
+
+    if name not in catalog.task_folders():
+        name = catalog.load_task(name).name
+    terms = Terms(name, split, index, seed, backend, address, out.absolute())
+    if http:
+        from openfingym.training.guard import is_loopback
+        from openfingym.training.mcp.streamable import serve
+
+        token = token_of(token_file)
+        if not is_loopback(host) and token is None:
+            click.echo(f"anybody who reaches {host}:{port} may play; --token-file asks them for a token", err=True)
+        serve(
+            terms,
+            host=host,
+            port=port,
+            sessions=sessions,
+            idle_s=idle_s,
+            token=token,
+            ready=lambda url: click.echo(f"serving {name} ({split}) on {url}", err=True),
+        )
+        return
+    from openfingym.training.mcp.stdio import serve as serve_one
+
+    told = serve_one(terms)
+    if told is not None:
+        click.echo(told, err=True)

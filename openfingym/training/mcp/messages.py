@@ -1,0 +1,235 @@
+"""Requests and notifications of a client, and the answers to them.
+
+What a server of tools needs of the revisions from 2024-11-05 to 2025-11-25. A client of a later one begins by
+a method that is not known here, and then goes back to ``initialize``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from openfingym.errors import OpenFinGymError
+from openfingym.training.mcp.played import FINISH, PlayedRollout, Terms
+from openfingym.version import __version__
+
+_log = logging.getLogger(__name__)
+Message = dict[str, Any]
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Revisions of the protocol that are spoken, oldest first."""
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+RESOURCE_NOT_FOUND = -32002
+INSTRUCTION = "openfingym://instruction"
+PROMPT = "play"
+PROGRESS_S = 5.0
+"""Seconds from one notice that a call still goes on to the next."""
+INSTRUCTION_S = 15.0
+"""Seconds that the first answer waits for the task's instruction; a client waits no longer than a minute for it."""
+
+
+class RequestError(Exception):
+    """A request that cannot be answered."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Conversation:
+    """What one client and this server say to each other.
+
+    Attributes:
+        rollout: what is played; None before the client has introduced itself.
+    """
+
+    def __init__(self, terms: Terms, *, send: Callable[[Message], Awaitable[None]]) -> None:
+        """``send``: sends a notification."""
+        self.rollout: PlayedRollout | None = None
+        self._terms = terms
+        self._send = send
+        self._going: dict[str | int, asyncio.Task[Message]] = {}
+
+    async def answered(
+        self, message: object, notify: Callable[[Message], Awaitable[None]] | None = None
+    ) -> Message | None:
+        """Answer a message.
+
+        Args:
+            message: what came, decoded.
+            notify: sends a notification that belongs to this request; None for the general way.
+
+        Returns:
+            The answer; None where there is none to give: to a notification, or to a request that was cancelled.
+        """
+        problem = _problem(message)
+        if problem is not None or not isinstance(message, dict):
+            return error_of(INVALID_REQUEST, f"no request: {problem}")
+        method, params = message.get("method"), message.get("params") or {}
+        if method is None:
+            return None  # an answer, to nothing that was asked
+        if "id" not in message:
+            self._noticed(method, params)
+            return None
+        name = message["id"]
+        if name in self._going:
+            return error_of(INVALID_REQUEST, f"the id {name!r} is one of a request that is not answered yet", name)
+        work = asyncio.ensure_future(self._result(method, params, notify or self._send))
+        self._going[name] = work
+        try:
+            return {"jsonrpc": "2.0", "id": name, "result": await work}
+        except RequestError as error:
+            return error_of(error.code, str(error), name)
+        except OpenFinGymError as error:
+            return error_of(INTERNAL_ERROR, str(error), name)
+        except asyncio.CancelledError:
+            if work.cancelled() and not _being_cancelled():
+                return None
+            work.cancel()
+            raise
+        except Exception as error:
+            _log.exception("a request failed in an unforeseen way")
+            return error_of(INTERNAL_ERROR, f"a failure of ours: {type(error).__name__}: {error}", name)
+        finally:
+            del self._going[name]
+
+    async def leave(self) -> str | None:
+        """End what is played, as the client has gone, and tell what came of it; None where nothing was begun."""
+        for work in list(self._going.values()):
+            work.cancel()
+        return None if self.rollout is None else await self.rollout.leave()
+
+    def _noticed(self, method: str, params: Message) -> None:
+        if method == "notifications/cancelled":
+            work = self._going.get(params.get("requestId", ""))
+            if work is not None:
+                work.cancel()
+
+    async def _result(self, method: str, params: Message, notify: Callable[[Message], Awaitable[None]]) -> Message:
+        if method == "ping":
+            return {}
+        if method == "initialize":
+            return await self._initialized(params)
+        if self.rollout is None:
+            if method in _METHODS:
+                raise RequestError(INVALID_REQUEST, "the first request is initialize")
+            raise RequestError(METHOD_NOT_FOUND, f"there is no method {method[:100]!r}")
+        if method == "tools/list":
+            return {"tools": await self.rollout.tools()}
+        if method == "tools/call":
+            return await self._called(self.rollout, params, notify)
+        if method == "resources/list":
+            about = {"uri": INSTRUCTION, "name": "instruction", "mimeType": "text/markdown"}
+            return {
+                "resources": [{**about, "description": f"What the task {self._terms.task} asks, and how it is scored."}]
+            }
+        if method == "resources/templates/list":
+            return {"resourceTemplates": []}
+        if method == "resources/read":
+            if params.get("uri") != INSTRUCTION:
+                raise RequestError(RESOURCE_NOT_FOUND, f"there is no resource but {INSTRUCTION}")
+            text = await self.rollout.instruction()
+            return {"contents": [{"uri": INSTRUCTION, "mimeType": "text/markdown", "text": text}]}
+        if method == "prompts/list":
+            return {"prompts": [{"name": PROMPT, "description": f"Play the task {self._terms.task}."}]}
+        if method == "prompts/get":
+            if params.get("name") != PROMPT:
+                raise RequestError(INVALID_PARAMS, f"there is no prompt but {PROMPT!r}")
+            content = {"type": "text", "text": await self.rollout.instruction()}
+            return {"messages": [{"role": "user", "content": content}]}
+        if method == "logging/setLevel":
+            return {}
+        raise RequestError(METHOD_NOT_FOUND, f"there is no method {method[:100]!r}")
+
+    async def _initialized(self, params: Message) -> Message:
+        asked, client = params.get("protocolVersion"), params.get("clientInfo")
+        if self.rollout is None:
+            name = client.get("name") if isinstance(client, dict) else None
+            self.rollout = PlayedRollout(self._terms, name if isinstance(name, str) else "client")
+        try:
+            text = await asyncio.wait_for(asyncio.shield(self.rollout.instruction()), INSTRUCTION_S)
+        except TimeoutError:
+            where = f"the resource {INSTRUCTION}, or the file /task/instruction.md"
+            text = f"Play the task {self._terms.task}. Read first what it asks: {where}."
+        return {
+            "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
+            "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "logging": {}},
+            "serverInfo": {"name": "openfingym", "title": "OpenFinGym", "version": __version__},
+            "instructions": text,
+        }
+
+    async def _called(
+        self, rollout: PlayedRollout, params: Message, notify: Callable[[Message], Awaitable[None]]
+    ) -> Message:
+        name, arguments = params.get("name"), params.get("arguments")
+        arguments = {} if arguments is None else arguments
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            raise RequestError(INVALID_PARAMS, "a call has a name, a text, and arguments, an object")
+        known = [tool["name"] for tool in await rollout.tools()]
+        if name not in known:
+            raise RequestError(INVALID_PARAMS, f"there is no tool {name[:100]!r}; there are {', '.join(known)}")
+        meta = params.get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        if token is None:
+            return await rollout.call(name, arguments)
+        telling = asyncio.ensure_future(_tell(token, "the result is computed" if name == FINISH else name, notify))
+        try:
+            return await rollout.call(name, arguments)
+        finally:
+            telling.cancel()
+
+
+_METHODS = frozenset(
+    {
+        "tools/list",
+        "tools/call",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "prompts/list",
+        "prompts/get",
+        "logging/setLevel",
+    }
+)
+
+
+def error_of(code: int, message: str, name: str | int | None = None) -> Message:
+    """An answer that tells of an error."""
+    return {"jsonrpc": "2.0", "id": name, "error": {"code": code, "message": message}}
+
+
+def _problem(message: object) -> str | None:
+    """Why a value is no message."""
+    if not isinstance(message, dict):
+        return "expected an object"
+    if message.get("jsonrpc") != "2.0":
+        return "jsonrpc is not '2.0'"
+    if "method" in message:
+        if not isinstance(message["method"], str):
+            return "method is no text"
+        if not isinstance(message.get("params", {}), dict | None):
+            return "params is no object"
+        name = message.get("id", 0)
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            return "id is neither a text nor a whole number"
+    elif "result" not in message and "error" not in message:
+        return "it has no method"
+    return None
+
+
+async def _tell(token: object, what: str, notify: Callable[[Message], Awaitable[None]]) -> None:
+    """Tell the client from time to time that a call goes on."""
+    begun = time.monotonic()
+    while True:
+        await asyncio.sleep(PROGRESS_S)
+        passed = time.monotonic() - begun
+        params = {"progressToken": token, "progress": round(passed, 1), "message": f"{what}: {passed:.0f} s"}
+        await notify({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+
+
+def _being_cancelled() -> bool:
+    """Whether it is this task that is cancelled, and not what it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

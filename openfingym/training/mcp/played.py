@@ -1,0 +1,200 @@
+"""The rollout that a client plays: its instruction, its tools, and its verified result."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from openfingym.errors import OpenFinGymError
+
+if TYPE_CHECKING:
+    from openfingym.results import RolloutResult
+    from openfingym.training import Desk, Episode
+
+FINISH = "finish"
+PATIENCE_S = 12 * 3600.0
+"""Seconds that a client may think, or wait for its user, between two calls."""
+ENDING = (
+    "You play this through the tools of this server; its files are in a sandbox, and yours are not in it. When your "
+    "answer is submitted and you are content, call `finish`, which tells the verified score; nothing can be done after "
+    "it."
+)
+FINISH_TOOL = {
+    "name": FINISH,
+    "title": "Finish and get the verified score",
+    "description": "End the rollout. The last answer that was accepted by then is scored, and its score is told.",
+    "inputSchema": {"type": "object", "properties": {}},
+}
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is to be played."""
+
+    task: str
+    split: Literal["test", "train", "validation"] = "test"
+    index: int = 0
+    seed: int = 0
+    backend: str = "auto"
+    verifier: str | None = None
+    out: Path | None = None
+    """Folder below which the rollout is kept."""
+    places: int = 1
+
+
+class PlayedRollout:
+    """One rollout, opened when it is first needed and finished once.
+
+    Attributes:
+        terms: what is played.
+    """
+
+    def __init__(self, terms: Terms, client: str = "client") -> None:
+        """``client``: what the player calls itself; it is recorded as the agent."""
+        self.terms = terms
+        self._agent = "mcp-" + (re.sub(r"[^a-z0-9]+", "-", client.lower()).strip("-")[:40] or "client")
+        self._desk: Desk | None = None
+        self._opening: asyncio.Task[Episode] | None = None
+        self._finishing: asyncio.Task[str] | None = None
+        self._turn = asyncio.Lock()
+        self.result: RolloutResult | None = None
+        self.failure: str | None = None
+
+    async def episode(self) -> Episode:
+        """The rollout, begun if it is not yet.
+
+        Raises:
+            OpenFinGymError: the task cannot be played like this.
+        """
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._opened())
+        return await asyncio.shield(self._opening)
+
+    async def instruction(self) -> str:
+        """All that an agent is told at the beginning."""
+        episode = await self.episode()
+        said = [str(message.get("content") or "") for message in episode.messages]
+        if not said:
+            return f"There is nothing to play, for a reason of ours: {episode.failure or 'no reason is known'}."
+        return "\n\n".join([*said, ENDING])
+
+    async def tools(self) -> list[dict[str, Any]]:
+        """The tools, in MCP's form."""
+        episode = await self.episode()
+        found = []
+        for tool in episode.tools:
+            function: Mapping[str, Any] = tool["function"]
+            schema = {"type": "object", **function["parameters"]}
+            found.append({"name": function["name"], "description": function["description"], "inputSchema": schema})
+        return [*found, FINISH_TOOL]
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool; what goes wrong is told as its result."""
+        if name == FINISH:
+            told = await self.finish()
+            more = {} if self.result is None else {"structuredContent": summary(self.result)}
+            return {"content": [_text(told)], "isError": self.result is None, **more}
+        episode = await self.episode()
+        async with self._turn:
+            if self._finishing is not None or is_over(episode):
+                told = f"The rollout is over; nothing more can be done in it. {await self.finish()}"
+                return {"content": [_text(told)], "isError": True}
+            told = await episode.call(name, arguments)
+        if not episode.over:
+            return {"content": [_text(told)], "isError": False}
+        return {"content": [_text(told), _text(await self.finish())], "isError": self.failure is not None}
+
+    async def finish(self) -> str:
+        """End the rollout, if it was begun, and tell its result; doing it twice does no harm."""
+        if self._finishing is None:
+            self._finishing = asyncio.ensure_future(self._finished())
+        return await asyncio.shield(self._finishing)
+
+    async def leave(self) -> str | None:
+        """End the rollout wherever it is, as its client has gone; None where none was begun."""
+        if self._opening is None:
+            return None
+        # A program that still runs is not waited for; what was submitted is scored in any case.
+        if self._turn.locked() and self._opening.done() and self._opening.exception() is None:
+            self._opening.result().cut("its client left")
+        try:
+            return await self.finish()
+        finally:
+            if self._desk is not None:
+                await asyncio.to_thread(self._desk.close)
+
+    async def _opened(self) -> Episode:
+        from openfingym.agents import resolve
+        from openfingym.training import Desk
+
+        terms = self.terms
+        agent = replace(resolve("react"), name=self._agent)
+        self._desk = Desk(
+            (terms.task,),
+            split=terms.split,
+            places=terms.places,
+            agent=agent,
+            backend=terms.backend,
+            verifier=terms.verifier,
+            patience_s=PATIENCE_S,
+            out=terms.out,
+        )
+        return await self._desk.open(terms.task, terms.index, seed=terms.seed)
+
+    async def _finished(self) -> str:
+        try:
+            episode = await self.episode()
+            self.result = await episode.finish()
+            self.failure = episode.failure
+        except OpenFinGymError as error:
+            self.failure = str(error)
+        if self.result is None or self.failure is not None:
+            self.result = None
+            return f"There is no score, for a reason of ours: {self.failure}"
+        return told_of(self.result)
+
+
+def is_over(episode: Episode) -> bool:
+    """Whether nothing more can be done in it."""
+    return episode.over
+
+
+def told_of(result: RolloutResult) -> str:
+    """A verified result in words."""
+    kept = f" Kept in {result.path}." if result.path is not None else ""
+    if result.state == "scored":
+        ends = result.relative_interval
+        interval = f" (95 % interval {ends[0]:.4g} to {ends[1]:.4g})" if ends else ""
+        figures = "; ".join(f"{name} {value:.6g}" for name, value in result.metrics.items())
+        relative = "-" if result.relative_total is None else f"{result.relative_total:.6g}"
+        return (
+            f"Scored by the verifier: relative total {relative}{interval}, where 1 is the baseline "
+            f"({result.baseline}) and lower is better; {figures}.{kept}"
+        )
+    if result.state == "rejected":
+        return f"Rejected: {result.reason}.{kept}"
+    return f"The rollout is {result.state}: {result.reason}.{kept}"
+
+
+def summary(result: RolloutResult) -> dict[str, Any]:
+    """A verified result for programs."""
+    return {
+        "rollout_id": result.rollout_id,
+        "task": result.task,
+        "split": result.split,
+        "instance": result.instance,
+        "state": result.state,
+        "reason": result.reason,
+        "total": result.total,
+        "relative_total": result.relative_total,
+        "metrics": dict(result.metrics),
+        "path": None if result.path is None else str(result.path),
+    }
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}

@@ -1,0 +1,102 @@
+"""One client, by standard input and output: a message a line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+from typing import BinaryIO
+
+import msgspec
+
+from openfingym.training.mcp.messages import INVALID_REQUEST, PARSE_ERROR, Conversation, Message, error_of
+from openfingym.training.mcp.played import Terms
+
+MAX_LINE = 16 * 1024 * 1024
+"""Bytes of a message that a client may send."""
+AT_ONCE = 64
+"""Requests that are answered at once; the next one waits."""
+
+
+def serve(terms: Terms) -> str | None:
+    """Serve one client until it closes the standard input, or the process is interrupted or terminated.
+
+    Returns:
+        What came of the rollout; None where none was begun.
+    """
+    # Whatever else is printed in this process may not come between the messages.
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    return asyncio.run(_served(terms, sys.stdin.buffer, out))
+
+
+async def _served(terms: Terms, source: BinaryIO, out: BinaryIO) -> str | None:
+    lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    room = threading.Semaphore(AT_ONCE)
+
+    def listening() -> None:
+        while True:
+            room.acquire()
+            try:
+                line = source.readline(MAX_LINE + 1)
+            except (OSError, ValueError):
+                line = b""
+            long = len(line) > MAX_LINE
+            while long and line and not line.endswith(b"\n"):
+                line = source.readline(MAX_LINE)
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(lines.put_nowait, b"{too long" if long else line or None)
+            if not line and not long:
+                return
+
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(name, lines.put_nowait, None)
+    # Not waited for: nothing ends a read of a terminal.
+    threading.Thread(target=listening, name="openfingym-mcp-input", daemon=True).start()
+    writing = threading.Lock()
+
+    async def send(message: Message) -> None:
+        def write() -> None:
+            data = memoryview(msgspec.json.encode(message) + b"\n")
+            with writing, contextlib.suppress(OSError):  # a client that is gone is noticed by its input
+                while data:
+                    data = data[out.write(data) :]
+
+        await asyncio.to_thread(write)
+
+    conversation = Conversation(terms, send=send)
+    going: set[asyncio.Task[None]] = set()
+
+    async def answer(line: bytes) -> None:
+        try:
+            told = await _answered(conversation, line)
+            if told is not None:
+                await send(told)
+        finally:
+            room.release()
+
+    while (line := await lines.get()) is not None:
+        if not line.strip():
+            room.release()
+            continue
+        task = asyncio.ensure_future(answer(line))
+        going.add(task)
+        task.add_done_callback(going.discard)
+    told = await conversation.leave()
+    for task in list(going):
+        task.cancel()
+    return told
+
+
+async def _answered(conversation: Conversation, line: bytes) -> Message | None:
+    try:
+        message = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        return error_of(PARSE_ERROR, f"no JSON: {error}")
+    if isinstance(message, list):
+        return error_of(INVALID_REQUEST, "messages come one by one, not in lists")
+    return await conversation.answered(message)

@@ -1,0 +1,215 @@
+"""Many clients, over HTTP: each plays a rollout of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+
+import msgspec
+from aiohttp import ClientConnectionError, web
+
+from openfingym.training.guard import Guard
+from openfingym.training.mcp.messages import INVALID_REQUEST, PARSE_ERROR, VERSIONS, Conversation, Message, error_of
+from openfingym.training.mcp.played import Terms
+
+SESSION, VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
+PATH = "/mcp"
+MAX_BODY = 16 * 1024 * 1024
+KEEP_S = 15.0
+"""Seconds of silence after which a response that is waited for says that it goes on."""
+LOOK_S = 5.0
+END_S = 30.0
+
+
+class _Client:
+    """A client that has introduced itself."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.conversation = Conversation(terms, send=_nobody)
+        self.used_at = time.monotonic()
+        self.calls = 0
+
+
+async def _nobody(_message: Message) -> None:
+    """Notifications belong to the response of a request; there is no other way to the client."""
+
+
+class Streamable:
+    """The one endpoint of the protocol over HTTP."""
+
+    def __init__(self, terms: Terms, guard: Guard, *, sessions: int, idle_s: float) -> None:
+        """Begin nothing yet.
+
+        Args:
+            terms: what is played. The first client plays the instance that is named, the next one the next instance.
+            guard: who is let in.
+            sessions: clients at once, at most.
+            idle_s: seconds after which a client that says nothing is taken to have gone.
+        """
+        self._terms, self._guard = replace(terms, places=sessions), guard
+        self._most, self._idle_s = sessions, idle_s
+        self._clients: dict[str, _Client] = {}
+        self._numbers = itertools.count(terms.index)
+
+    def application(self) -> web.Application:
+        """The application, which ends every rollout with it."""
+        app = web.Application(client_max_size=MAX_BODY)
+        app.router.add_post(PATH, self._post)
+        app.router.add_delete(PATH, self._delete)
+        app.router.add_get("/health", self._health)
+        app.cleanup_ctx.append(self._looking)
+        return app
+
+    async def _looking(self, _app: web.Application) -> AsyncIterator[None]:
+        look = asyncio.ensure_future(self._look())
+        yield
+        look.cancel()
+        leaving = [asyncio.ensure_future(self._left(name)) for name in list(self._clients)]
+        if leaving:
+            await asyncio.wait(leaving, timeout=END_S)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(min(LOOK_S, self._idle_s))
+            for name, client in list(self._clients.items()):
+                if client.calls == 0 and time.monotonic() - client.used_at > self._idle_s:
+                    await self._left(name)
+
+    async def _left(self, name: str) -> None:
+        client = self._clients.get(name)
+        if client is not None:
+            try:
+                await client.conversation.leave()
+            finally:
+                self._clients.pop(name, None)
+
+    async def _health(self, _request: web.Request) -> web.Response:
+        return web.json_response({"status": "healthy"})
+
+    async def _post(self, request: web.Request) -> web.StreamResponse:
+        if (refusal := self._guard.refusal(request.headers)) is not None:
+            return _told(error_of(INVALID_REQUEST, refusal[1]), refusal[0])
+        try:
+            message = msgspec.json.decode(await request.read())
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            return _told(error_of(PARSE_ERROR, f"no JSON: {error}"), 400)
+        if not isinstance(message, dict):
+            return _told(error_of(INVALID_REQUEST, "expected one message, an object"), 400)
+        name, given = message.get("id"), request.headers.get(SESSION)
+        version = request.headers.get(VERSION)
+        if message.get("method") == "initialize" and given is None:
+            return await self._introduced(request, message)
+        if given is None:
+            return _told(error_of(INVALID_REQUEST, f"the header {SESSION} is missing; begin by initialize", name), 400)
+        client = self._clients.get(given)
+        if client is None:
+            return _told(error_of(INVALID_REQUEST, "there is no such session; begin by initialize", name), 404)
+        if version is not None and version not in VERSIONS:
+            return _told(error_of(INVALID_REQUEST, f"{VERSION}: known are {', '.join(VERSIONS)}", name), 400)
+        return await self._answered(request, client, message)
+
+    async def _introduced(self, request: web.Request, message: Message) -> web.StreamResponse:
+        if len(self._clients) >= self._most:
+            text = f"all {self._most} sessions are taken; end one, or serve with a larger --sessions"
+            return _told(error_of(INVALID_REQUEST, text, message.get("id")), 503)
+        terms = self._terms
+        if terms.split != "test":
+            from openfingym.instances import COUNT
+
+            terms = replace(terms, index=next(self._numbers) % COUNT)
+        name, client = secrets.token_urlsafe(24), _Client(terms)
+        self._clients[name] = client
+        response = await self._answered(request, client, message, {SESSION: name})
+        if client.conversation.rollout is None:
+            self._clients.pop(name, None)
+        return response
+
+    async def _answered(
+        self, request: web.Request, client: _Client, message: Message, headers: dict[str, str] | None = None
+    ) -> web.StreamResponse:
+        client.used_at = time.monotonic()
+        client.calls += 1
+        try:
+            if message.get("method") == "tools/call" and "id" in message:
+                return await _streamed(request, client.conversation, message)
+            told = await client.conversation.answered(message)
+        finally:
+            client.calls -= 1
+            client.used_at = time.monotonic()
+        if told is None:
+            return web.Response(status=202, headers=headers)
+        return _told(told, 200, headers)
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        if (refusal := self._guard.refusal(request.headers)) is not None:
+            return _told(error_of(INVALID_REQUEST, refusal[1]), refusal[0])
+        name = request.headers.get(SESSION, "")
+        if name not in self._clients:
+            return web.Response(status=404)
+        await self._left(name)
+        return web.Response(status=204)
+
+
+async def _streamed(request: web.Request, conversation: Conversation, message: Message) -> web.StreamResponse:
+    """A response of events: notices that it goes on, and the answer."""
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+    await response.prepare(request)
+    writing = asyncio.Lock()
+
+    async def event(told: Message) -> None:
+        async with writing:
+            await response.write(b"event: message\ndata: " + msgspec.json.encode(told) + b"\n\n")
+
+    work = asyncio.ensure_future(conversation.answered(message, event))
+    try:
+        while True:
+            await asyncio.wait({work}, timeout=KEEP_S)
+            if work.done():
+                break
+            async with writing:
+                await response.write(b": going on\n\n")
+        if (told := work.result()) is not None:
+            await event(told)
+        await response.write_eof()
+    except (ConnectionError, ClientConnectionError):
+        pass  # what is under way goes on: a client that comes back finds its rollout
+    return response
+
+
+def _told(value: Message, status: int, headers: dict[str, str] | None = None) -> web.Response:
+    body = msgspec.json.encode(value)
+    return web.Response(body=body, status=status, headers=headers, content_type="application/json")
+
+
+def serve(
+    terms: Terms,
+    *,
+    host: str,
+    port: int,
+    sessions: int,
+    idle_s: float,
+    token: str | None,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve clients until the process is interrupted or terminated.
+
+    Args:
+        terms: what is played.
+        host: name or address to listen on.
+        port: port to listen on; 0 lets the system choose.
+        sessions: clients at once, at most.
+        idle_s: seconds after which a client that says nothing is taken to have gone.
+        token: what clients have to send; None asks for none.
+        ready: told the endpoint's URL as soon as it listens.
+
+    Raises:
+        UsageError: the address cannot be listened on.
+    """
+    from openfingym.training.listening import run, until_stopped
+
+    app = Streamable(terms, Guard(host, token), sessions=sessions, idle_s=idle_s).application()
+    run(until_stopped(app, host, port, lambda url: ready(url + PATH)))

@@ -1,0 +1,124 @@
+"""JSON-RPC of ``/mcp``, and of ``mcp`` frames on a session's socket: tools, and sessions that outlive a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openfingym.training.openenv.sessions import Session, Sessions
+from openfingym.training.openenv.wire import Json, Refused
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, SERVER_ERROR = (
+    -32700,
+    -32600,
+    -32601,
+    -32602,
+    -32603,
+    -32000,
+)
+KEYS = frozenset({"jsonrpc", "method", "params", "id"})
+
+
+class RpcError(Exception):
+    """An error of JSON-RPC, for the client to read."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code, self.data = code, data
+
+
+def error_of(code: int, message: str, *, data: object = None, request_id: object = None) -> Json:
+    """A response that tells of an error."""
+    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message, "data": data}}
+
+
+async def answered(request: object, sessions: Sessions, own: Session | None = None) -> Json:
+    """Answer a request.
+
+    Args:
+        request: what was sent, decoded.
+        sessions: the server's sessions.
+        own: the session of the socket that it came by; None over HTTP.
+    """
+    problem = _problem(request)
+    if problem is not None or not isinstance(request, dict):
+        return error_of(INVALID_REQUEST, f"Invalid request: {problem}")
+    name = request.get("id")
+    try:
+        result = await _result(request["method"], request.get("params", {}), sessions, own)
+    except RpcError as error:
+        return error_of(error.code, str(error), data=error.data, request_id=name)
+    except Refused as refused:
+        code = {"VALIDATION_ERROR": INVALID_PARAMS, "CAPACITY_REACHED": SERVER_ERROR, "FACTORY_ERROR": SERVER_ERROR}
+        return error_of(
+            code.get(refused.code, INTERNAL_ERROR), str(refused), data=refused.more or None, request_id=name
+        )
+    return {"jsonrpc": "2.0", "id": name, "result": result}
+
+
+def _problem(request: object) -> str | None:
+    """Why a value is no request."""
+    if not isinstance(request, dict):
+        return f"expected an object, found {str(request)[:60]}"
+    if extra := sorted(set(request) - KEYS):
+        return f"{extra[0][:60]!r} is no key of a request"
+    if request.get("jsonrpc") != "2.0":
+        return "jsonrpc is not '2.0'"
+    if not isinstance(request.get("method"), str):
+        return "method is no text"
+    if not isinstance(request.get("params", {}), dict):
+        return "params is no object"
+    name = request.get("id")
+    if isinstance(name, bool) or not isinstance(name, str | int | None):
+        return "id is neither a text nor a whole number"
+    return None
+
+
+async def _result(method: str, params: Json, sessions: Sessions, own: Session | None) -> Any:
+    if method == "openenv/session/create":
+        return {"session_id": (own or await sessions.create()).id}
+    if method == "openenv/session/close":
+        return await _closed(params, sessions, own)
+    if method not in {"tools/list", "tools/call"}:
+        raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:100]}")
+    session = own or _found(params, sessions)
+    if method == "tools/list":
+        if session is not None:
+            return {"tools": session.tools()}
+        await sessions.prepared()
+        return {"tools": sessions.served.tools(sessions.served.names[0])}
+    name, arguments = params.get("name"), params.get("arguments", {})
+    if not name or not isinstance(name, str):
+        raise RpcError(INVALID_PARAMS, "Missing 'name' in params")
+    if session is None:
+        raise RpcError(INVALID_PARAMS, "'session_id' is required: openenv/session/create gives one")
+    if name not in {tool["name"] for tool in session.tools()}:
+        raise RpcError(INVALID_PARAMS, f"Tool not found: {name[:100]}")
+    shown = await session.step({"type": "call_tool", "tool_name": name, "arguments": arguments})
+    told = shown["observation"].get("result")
+    content = [{"type": "text", "text": str(told)}]
+    return {"content": content, "data": told, **shown}
+
+
+def _found(params: Json, sessions: Sessions) -> Session | None:
+    """The session that a request names; None where it names none."""
+    name = params.get("session_id")
+    if not name:
+        return None
+    session = sessions.find(name)
+    if session is None:
+        raise RpcError(INVALID_PARAMS, f"Unknown session_id: {str(name)[:100]}")
+    return session
+
+
+async def _closed(params: Json, sessions: Sessions, own: Session | None) -> Json:
+    if not params.get("session_id"):
+        raise RpcError(INVALID_PARAMS, "Invalid params - 'session_id' is required")
+    session = _found(params, sessions)
+    assert session is not None
+    if session is own:
+        raise RpcError(INVALID_REQUEST, "Cannot close active WebSocket-managed session via MCP method")
+    if session.attached:
+        session.closing = True
+        return {"session_id": session.id, "closed": False, "closing": True}
+    await sessions.close(session)
+    return {"session_id": session.id, "closed": True}

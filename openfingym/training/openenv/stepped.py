@@ -1,0 +1,174 @@
+"""An episode of a Gymnasium environment, played by JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from openfingym.errors import OpenFinGymError, UsageError
+from openfingym.training.openenv.wire import Json, Refused, invalid
+
+if TYPE_CHECKING:
+    import gymnasium
+    from gymnasium.spaces import Space
+
+FINISH = "finish"
+"""Action that ends the rollout of hidden episodes, which are scored by a verifier."""
+
+
+class SteppedPlay:
+    """Episodes of one Gymnasium environment.
+
+    Attributes:
+        quick: whether a step takes so little time that nobody else has to wait for it: it takes place in this process,
+            and not behind a verifier.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], *, quick: bool) -> None:
+        self.quick = quick
+        self._env = env
+        self._step: Callable[[Any], Any] = env.step
+        self._takes, self._key = reader_of(env.action_space), key_of(env.action_space)
+        self._over = True
+        self._begun = False
+
+    async def reset(self, seed: int | None, options: Mapping[str, object]) -> Json:
+        """Begin an episode.
+
+        Raises:
+            Refused: an option is impossible, or a verifier does not answer.
+        """
+        try:
+            shown, info = await self._done(lambda: self._env.reset(seed=seed, options=dict(options) or None))
+        except UsageError as error:
+            raise Refused("EXECUTION_ERROR", str(error)) from None
+        self._over, self._begun = False, True
+        return {"observation": {"observation": shown, "info": info}, "reward": None, "done": False}
+
+    async def step(self, action: Json) -> Json:
+        """Take a step.
+
+        Raises:
+            Refused: the action does not fit, the episode is over, or a verifier does not answer.
+        """
+        if self._over:
+            if action.get("type") == FINISH:
+                return await self.finish()
+            state = "the episode is over" if self._begun else "no episode was begun"
+            raise Refused("EXECUTION_ERROR", f"{state}; send a reset first")
+        if self._key is None:
+            asked: object = {name: value for name, value in action.items() if name != "metadata"}
+        else:
+            if self._key not in action:
+                if action.get("type") == FINISH:
+                    return await self.finish()
+                raise invalid(self._key, "it is missing", kind="missing", message="Invalid action")
+            if len(action) > 1 and (extra := sorted(set(action) - {self._key, "metadata"})):
+                raise invalid(extra[0], "an action has no such key", kind="extra_forbidden", message="Invalid action")
+            asked = action[self._key]
+        try:
+            value = self._takes(asked)
+            if self.quick:
+                shown, reward, terminated, truncated, info = self._step(value)
+            else:
+                shown, reward, terminated, truncated, info = await self._done(lambda: self._step(value))
+        except (UsageError, TypeError, ValueError, OverflowError) as error:
+            raise invalid(self._key or "", str(error), message="Invalid action") from None
+        self._over = terminated or truncated
+        if self._over:
+            info = {**info, "terminated": terminated}
+        return {"observation": {"observation": shown, "info": info}, "reward": reward, "done": self._over}
+
+    async def finish(self) -> Json:
+        """End a rollout of hidden episodes, and tell its verified result.
+
+        Raises:
+            Refused: nothing is hidden here, or there is no result for a reason of ours.
+        """
+        env = self._env.unwrapped
+        if self.quick or not hasattr(env, "result"):
+            raise Refused("EXECUTION_ERROR", "episodes on training bars have no verified score")
+        try:
+            result = await self._done(env.result)
+        except UsageError as error:
+            raise Refused("EXECUTION_ERROR", str(error)) from None
+        self._over = True
+        if result.state not in {"scored", "rejected"}:
+            raise Refused(
+                "EXECUTION_ERROR", f"there is no score, for a reason of ours: {result.reason or result.state}"
+            )
+        return {"observation": {"result": result.to_dict()}, "reward": None, "done": True}
+
+    async def close(self) -> None:
+        """End the episode."""
+        self._over = True
+        if self.quick:
+            self._env.close()
+        else:
+            await asyncio.to_thread(self._env.close)
+
+    async def _done(self, work: Callable[[], Any]) -> Any:
+        """Do something that may wait for a verifier."""
+        try:
+            return work() if self.quick else await asyncio.to_thread(work)
+        except UsageError:
+            raise
+        except OpenFinGymError as error:
+            raise Refused("EXECUTION_ERROR", f"a failure of ours: {error}") from None
+
+
+def key_of(space: Space[Any]) -> str | None:
+    """The key of an action that holds the whole of it; None where an action is an object itself."""
+    from gymnasium import spaces
+
+    return None if isinstance(space, spaces.Dict) else "action"
+
+
+def reader_of(space: Space[Any]) -> Callable[[object], object]:
+    """What makes an action of its JSON.
+
+    It raises UsageError, TypeError or ValueError for what is none. Bounds are for the environment to judge.
+    """
+    import numpy as np
+    from gymnasium import spaces
+
+    if not isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.MultiBinary):
+        return lambda value: value
+    shape, dtype = space.shape, space.dtype
+
+    def array(value: object) -> object:
+        found = np.asarray(value)
+        # Texts, booleans and null would be taken for numbers.
+        if found.dtype.kind not in "iuf" or found.shape != shape:
+            kind = f"shape {found.shape}" if found.dtype.kind in "iuf" else f"{str(value)[:60]}"
+            raise UsageError(f"expected numbers of shape {shape}, found {kind}")
+        return found.astype(dtype)
+
+    return array
+
+
+def schema_of(space: Space[Any]) -> Json:
+    """The JSON schema of the values of a space."""
+    import numpy as np
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Dict):
+        parts = {name: schema_of(part) for name, part in space.spaces.items()}
+        return {"type": "object", "properties": parts}
+    if isinstance(space, spaces.Sequence):
+        return {"type": "array", "items": schema_of(space.feature_space)}
+    if isinstance(space, spaces.Tuple):
+        return {"type": "array", "prefixItems": [schema_of(part) for part in space.spaces]}
+    if isinstance(space, spaces.Discrete):
+        return {"type": "integer", "minimum": int(space.start), "maximum": int(space.start + space.n - 1)}
+    if not isinstance(space, spaces.Box):
+        return {}
+    whole = np.issubdtype(space.dtype, np.integer)
+    schema: Json = {"type": "integer" if whole else "number"}
+    for name, value in (("minimum", float(space.low.min())), ("maximum", float(space.high.max()))):
+        if np.isfinite(value) and abs(value) < 1e300:
+            schema[name] = int(value) if whole else value
+    for size in reversed(space.shape):
+        schema = {"type": "array", "items": schema, "minItems": size, "maxItems": size}
+    return schema

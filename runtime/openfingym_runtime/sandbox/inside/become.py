@@ -1,0 +1,82 @@
+"""Becoming a program in a process that was forked for it: rights first, then all that a new interpreter would have."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from . import channel, confine
+from .reporting import FAILED
+
+FOLDERS: Final = ("/agent", "/task")
+"""Searched for modules, and other folders than those that the fork server saw."""
+
+
+def confined(link: int) -> None:
+    """Wait for orders, give up every right, and be as a new interpreter is; returns when the program may begin.
+
+    Args:
+        link: descriptor of the channel to the sandbox's first process; it is closed when nothing can fail any more, and
+            told what failed before.
+    """
+    channel_to_first = socket.socket(fileno=link)
+    try:
+        message, (root, output) = channel.receive(channel_to_first)
+        orders: dict[str, Any] = message
+        # Whatever else is open here leads out of the sandbox.
+        high = os.dup(channel_to_first.detach())
+        _arrange({1: output, 2: output, 3: high, 4: root})
+        channel_to_first = socket.socket(fileno=3)
+        os.set_inheritable(3, False)
+        confine.drop_capabilities(orders["become"])
+        bounds = confine.Bounds(orders["pids"], orders["address_space_mb"], orders["file_mb"], tuple(orders["cpus"]))
+        confine.confine(bounds, 4, executes=False)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _renew(orders["environment"], len(bounds.cpus))
+    except EOFError:
+        os._exit(FAILED)
+    except BaseException as error:
+        channel.send(channel_to_first, {"problem": f"{type(error).__name__}: {error}"})
+        os._exit(FAILED)
+    channel_to_first.close()
+
+
+def _arrange(wanted: dict[int, int]) -> None:
+    """Have these descriptors at these numbers, and no other but 0 open."""
+    highest = max(*wanted.values(), *wanted) + 1
+    for place, descriptor in enumerate(wanted.values()):
+        os.dup2(descriptor, highest + place)
+    for place, number in enumerate(wanted):
+        os.dup2(highest + place, number)
+    os.closerange(max(wanted) + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _renew(environment: dict[str, str], cpus: int) -> None:
+    """Replace what a new interpreter does not share with others, and what it finds where it starts."""
+    os.environ.clear()
+    os.environ.update(environment)
+    _show_environment(environment)
+    for name in list(sys.path_importer_cache):
+        if name.startswith(FOLDERS):
+            del sys.path_importer_cache[name]
+    sys.modules["openfingym_agent.forked"].draw_anew()
+    if cpus != 1 and "threadpoolctl" in sys.modules:
+        sys.modules["threadpoolctl"].threadpool_limits(cpus)
+    own = __name__.partition(".")[0]
+    for name in [name for name in sys.modules if name.partition(".")[0] == own]:
+        del sys.modules[name]
+
+
+def _show_environment(environment: dict[str, str]) -> None:
+    """Have ``/proc/self/environ`` show it, as far as there is room, in place of the fork server's."""
+    fields = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    start, end = int(fields[47]), int(fields[48])
+    text = b"".join(f"{name}={value}".encode() + b"\0" for name, value in environment.items())[: end - start - 1]
+    # Nothing points here: the variables above have their own memory.
+    ctypes.memset(start, 0, end - start)
+    ctypes.memmove(start, text, len(text))

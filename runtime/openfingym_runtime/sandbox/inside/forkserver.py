@@ -1,0 +1,167 @@
+"""The fork server: a process that has imported what programs import, and forks a program where it is asked for one.
+
+It runs the same interpreter with the same arguments among the same files as a program does, and never learns anything
+of a rollout: what arrives here is a channel to the launcher, which only the forked processes read. Of these there are
+two for each program. The first becomes process 1 of a new pid namespace and makes the sandbox, as that of a cold start
+does. The second is forked from it before it has read anything, and is handed nothing but what the program may know;
+it gives up the same rights as the process that executes a program in a cold start, and becomes the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+from pathlib import Path
+from typing import Any, Final
+
+from . import become, channel, confine, mounts, syscalls
+from .base import CONTROL, LAUNCHER
+from .reporting import reporting, step
+from .watching import die_first, socket_monitor, wake_on_child, watch
+
+HOSTNAME: Final = "openfingym"
+PROC: Final = f"{mounts.BASE_HOST}/proc"
+"""The host's ``/proc``; the only one in sight."""
+SANDBOX: Final = (
+    syscalls.CLONE_NEWNS
+    | syscalls.CLONE_NEWNET
+    | syscalls.CLONE_NEWIPC
+    | syscalls.CLONE_NEWUTS
+    | syscalls.CLONE_NEWCGROUP
+)
+
+
+def serve(modules: tuple[str, ...]) -> None:
+    """Import ``modules``, as far as they are there, and fork programs until the launcher is gone.
+
+    Returns in processes that are to be programs only, confined already.
+    """
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
+    control = socket.socket(fileno=CONTROL)
+    with reporting(control):
+        with step("imports"):
+            for name in modules:
+                with contextlib.suppress(ModuleNotFoundError):
+                    importlib.import_module(name)
+            mounts.close_base()
+            _require_nothing_shared()
+        # Nothing of these modules is garbage, and looking at it would copy its pages in every program.
+        gc.collect()
+        gc.freeze()
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then waits for the sandboxes' first processes
+        own = os.open(f"{PROC}/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        channel.send(control, {"state": "serving"})
+        poll = select.poll()
+        for descriptor in (CONTROL, LAUNCHER):
+            poll.register(descriptor, select.POLLIN)
+        while LAUNCHER not in {descriptor for descriptor, _event in poll.poll()}:
+            _byte, received, _flags, _address = socket.recv_fds(control, 1, 1)
+            if not received:
+                break
+            # A failure closes the channel, by which the launcher knows.
+            with contextlib.suppress(OSError):
+                if _fork(own) == 0:
+                    # Its number is closed by what follows.
+                    control.detach()
+                    break
+            os.close(received[0])
+        else:
+            os._exit(0)
+    if not received:
+        os._exit(0)
+    _sandbox(socket.socket(fileno=received[0]))
+
+
+def _require_nothing_shared() -> None:
+    """Refuse to serve with what programs would share, or what a fork leaves behind: threads, memory, descriptors."""
+    threads = list(Path(f"{PROC}/self/task").iterdir())
+    files = {int(path.name) for path in Path(f"{PROC}/self/fd").iterdir()} - {0, 1, 2, CONTROL, LAUNCHER}
+    # One is that of the listing itself, which is closed by now.
+    files = {descriptor for descriptor in files if _is_open(descriptor)}
+    maps = Path(f"{PROC}/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    shared = [line for line in maps if line.split()[1][1] == "w" and line.split()[1][3] == "s"]
+    if len(threads) > 1 or files or shared:
+        raise RuntimeError(f"importing left {len(threads)} threads, descriptors {files}, shared memory {shared}")
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _fork(own: int) -> int:
+    """Fork a child that is process 1 of a new pid namespace; 0 in the child."""
+    syscalls.unshare(syscalls.CLONE_NEWPID)
+    child = -1
+    try:
+        child = os.fork()
+    finally:
+        if child != 0:
+            # Else the next child would be born in that namespace too.
+            syscalls.enter(own, syscalls.CLONE_NEWPID)
+    return child
+
+
+def _sandbox(link: socket.socket) -> None:
+    """Be the first process of a sandbox; returns in the process that is to be its program."""
+    with reporting(link):
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.close(CONTROL)
+        os.close(LAUNCHER)
+        with step("init"):
+            os.setsid()
+            die_first(PROC)
+        channel.send(link, {"state": "forked"}, (os.pidfd_open(os.getpid()),))
+        # The launcher now puts this process into its control group, in which the program is then born.
+        channel.receive(link)
+        with step("namespaces"):
+            syscalls.unshare(SANDBOX)
+            socket.sethostname(HOSTNAME)
+        near, far = socket.socketpair()
+        with step("fork"):
+            # Now, while this process knows nothing that the program may not know: its memory is the program's.
+            program = os.fork()
+        if program == 0:
+            link.detach(), near.detach()
+            become.confined(far.detach())
+            return
+        far.close()
+        _first_process(link, near, program)
+    os._exit(0)
+
+
+def _first_process(link: socket.socket, near: socket.socket, program: int) -> None:
+    message, (launcher, output) = channel.receive(link)
+    config: dict[str, Any] = message
+    with step("mounts"):
+        shown = tuple((source, target, device, inode) for source, target, device, inode in config["shown"])
+        accounting = (*mounts.build_rollout(shown, config["program"], config["storage_mb"]), socket_monitor())
+        root = syscalls.clone_tree("/")
+    with step("privileges"):
+        confine.drop_capabilities(config["become"])
+        syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
+    channel.send(link, {"state": "ready"}, accounting)
+    for descriptor in accounting:
+        os.close(descriptor)
+    orders, _none = channel.receive(link)
+    wake = wake_on_child()
+    with step("program"):
+        bounds = {name: config[name] for name in ("pids", "address_space_mb", "file_mb", "cpus")}
+        channel.send(near, {**orders, **bounds, "become": config["become"]}, (root, output))
+        try:
+            failed, _none = channel.receive(near)
+        except EOFError:
+            pass
+        else:
+            raise RuntimeError(failed["problem"])
+    near.close()
+    os.close(output)
+    watch(link, launcher, wake, program)

@@ -1,0 +1,68 @@
+"""What the first process of a sandbox does once its program runs: wait, and see the launcher go."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+from pathlib import Path
+from typing import Final
+
+from . import channel, syscalls
+
+NETLINK_SOCK_DIAG: Final = 4
+
+
+def die_first(proc: str) -> None:
+    """Have the machine's out-of-memory killer take the calling process, and what it starts, before anything else.
+
+    Args:
+        proc: where a proc file system is that lists the calling process.
+    """
+    # An undumpable process does not own its /proc files; it becomes one for good just after.
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
+    Path(proc, "self/oom_score_adj").write_text("1000", encoding="ascii")
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
+
+
+def socket_monitor() -> int:
+    """A socket by which the launcher can look at this network namespace's sockets, as a file descriptor."""
+    return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_SOCK_DIAG).detach()
+
+
+def wake_on_child() -> socket.socket:
+    """A socket that becomes readable when a child ends."""
+    wake, ring = socket.socketpair()
+    wake.setblocking(False)
+    ring.setblocking(False)
+    # A signal between waitpid and poll would be missed; a byte in a socket is not.
+    signal.set_wakeup_fd(ring.detach(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    return wake
+
+
+def watch(link: socket.socket, launcher: int, wake: socket.socket, program: int) -> None:
+    """Reap orphans until the program ends or the launcher is gone; returning ends the namespace."""
+    poll = select.poll()
+    for watched in (link.fileno(), launcher, wake.fileno()):
+        poll.register(watched, select.POLLIN)
+    while True:
+        ready = {descriptor for descriptor, _event in poll.poll()}
+        if ready & {link.fileno(), launcher}:
+            return
+        with contextlib.suppress(BlockingIOError):
+            wake.recv(4096)
+        while True:
+            try:
+                # As the first process this one inherits every orphan of the namespace; not waited for, they would fill
+                # the limit on processes.
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                pid, status = 0, 0
+            if pid == program:
+                channel.send(link, {"state": "ended", "exit_code": os.waitstatus_to_exitcode(status)})
+                return
+            if pid == 0:
+                break
