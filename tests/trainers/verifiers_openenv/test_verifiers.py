@@ -64,7 +64,10 @@ def test_the_taskset_for_openenv_gets_the_verified_reward(endpoint: str, monkeyp
     monkeypatch.setenv("A_KEY", "k")
 
     async def rewards(url: str) -> Any:
-        config = vf.resolve_env_config({"taskset": {"id": "openenv", "base_url": url, "resets": [{"index": 3}]}})
+        taskset = {"id": "openenv", "base_url": url, "resets": [{"index": 3}]}
+        # The default runtime is a machine of a service that wants a login.
+        player = {"runtime": {"type": "subprocess"}, "harness": {"id": "null"}}
+        config = vf.resolve_env_config({"taskset": taskset, "player": player})
         env = vf.load_environment(config)
         client = clients.resolve_client(clients.EvalClientConfig(base_url=endpoint, api_key_var="A_KEY"))
         (slot,) = env.slots(next(iter(env.taskset.load())))
