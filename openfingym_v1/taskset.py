@@ -101,7 +101,8 @@ class EpisodeTask(vf.Task[EpisodeData, EpisodeState]):
     @vf.metric
     async def result(self, trace: vf.Trace) -> dict[str, float]:
         """Figures of the verified result, where there are any."""
-        return trace.state.result
+        figures: dict[str, float] = trace.state.result
+        return figures
 
     @vf.reward
     async def verified(self, trace: vf.Trace) -> float:

@@ -91,7 +91,7 @@ def check(reward: float | None) -> None:
 @contextlib.contextmanager
 def endpoint() -> Iterator[str]:
     """An OpenAI-compatible endpoint, whose models are ``stand-in/same``, which plays the episode, ``stand-in/nothing``,
-    which hands in nothing, and ``stand-in/forever``, which never ends."""
+    which hands in nothing, ``stand-in/forever``, which never ends, and ``stand-in/sleeper``, whose program does not."""
     with StandIn(policies={f"stand-in/{name}": policy for name, policy in _POLICIES.items()}) as server:
         yield server.base_url
 
@@ -113,7 +113,12 @@ class _Forever:
         return Reply(calls=(Call("run_python", {"code": f"print({given})"}),))
 
 
-_POLICIES = {"same": _Same(), "nothing": _Nothing(), "forever": _Forever()}
+class _Sleeper:
+    def respond(self, request: CompletionRequest) -> Reply:
+        return Reply(calls=(Call("run_python", {"code": "import time; time.sleep(600)"}),))
+
+
+_POLICIES = {"same": _Same(), "nothing": _Nothing(), "forever": _Forever(), "sleeper": _Sleeper()}
 
 
 @contextlib.contextmanager

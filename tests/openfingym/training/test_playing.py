@@ -74,8 +74,7 @@ def test_who_gives_up_waiting_ends_it(desk: Desk) -> None:
 
     async def give_up() -> None:
         play = asyncio.ensure_future(desk.play(TASK, 3, from_function("mine", never)))
-        while not begun.is_set():
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(begun.wait)
         play.cancel()
         with pytest.raises(asyncio.CancelledError):
             await play

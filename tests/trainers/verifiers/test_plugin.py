@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,16 @@ def test_a_limit_of_verifiers_is_the_agents_to_keep(url: str) -> None:
     trace = played(url, "stand-in/same", max_turns=1)
     assert trace.stop_condition == "max_turns"
     check(trace.reward)
+
+
+def test_the_time_of_verifiers_is_the_agents_to_keep(url: str) -> None:
+    before = time.monotonic()
+    trace = played(url, "stand-in/sleeper", timeout={"rollout": 4.0})
+    assert trace.ok, trace.errors
+    assert trace.stop_condition is not None
+    assert trace.reward == -1.0
+    # Its program would have slept for ten minutes.
+    assert time.monotonic() - before < 300.0
 
 
 def test_a_failure_that_is_not_the_agents_is_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ def test_the_taskset_for_openenv_gets_the_verified_reward(endpoint: str, monkeyp
         player = {"runtime": {"type": "subprocess"}, "harness": {"id": "null"}}
         config = vf.resolve_env_config({"taskset": taskset, "player": player})
         env = vf.load_environment(config)
-        client = clients.resolve_client(clients.EvalClientConfig(base_url=endpoint, api_key_var="A_KEY"))
+        client = clients.EvalClientConfig(base_url=endpoint, api_key_var="A_KEY")
         (slot,) = env.slots(next(iter(env.taskset.load())))
         async with env.serving():
             return await env.run_slot(slot, vf.ModelContext(model="m", client=client), asyncio.Semaphore(1))
