@@ -91,5 +91,5 @@ def test_the_plugin_says_what_it_needs() -> None:
     code = "import openfingym_v1; openfingym_v1.EpisodeTaskset"
     blocked = "import sys; sys.modules['verifiers'] = None; "
     done = subprocess.run([sys.executable, "-c", blocked + code], capture_output=True, text=True, check=False)
-    assert 'UsageError: openfingym_v1 is the plug-in of verifiers' in done.stderr
+    assert "UsageError: openfingym_v1 is the plug-in of verifiers" in done.stderr
     assert "pip install" in done.stderr
