@@ -75,8 +75,8 @@ _FORMS = ("atif", "messages", "native", "openai", "sharegpt")
     "hold_out",
     multiple=True,
     metavar="TASK",
-    help="Write rollouts on this task and its variants to NAME.held-out.jsonl beside NAME.jsonl; may be given again. "
-    "paper: the five tasks that the source paper holds out.",
+    help="Write rollouts on this task, and on tasks that share its data, to NAME.held-out.jsonl beside NAME.jsonl; "
+    "may be given again. paper: the five tasks that the source paper holds out.",
 )
 @click.option(
     "--unlearnable",
@@ -228,7 +228,7 @@ def _rows(
     Returns:
         For each file, how many there are of each split.
     """
-    from openfingym.trajectory import is_held_out, row_writer, to_messages, to_openai, to_sharegpt
+    from openfingym.trajectory import row_writer, to_messages, to_openai, to_sharegpt
 
     convert: Callable[[RolloutRecord], dict[str, object]]
     convert = {"openai": to_openai, "sharegpt": to_sharegpt}.get(form, lambda one: to_messages(one, unlearnable))
@@ -244,7 +244,7 @@ def _rows(
                 unfit = "nothing to learn, or out of turn" if form == "sharegpt" else "nothing to learn"
                 rollouts.left_out[unfit if spoken else "no messages"] += 1
                 continue
-            path = apart if is_held_out(rollout.task, held_out) else out
+            path = apart if rollout.task in held_out else out
             if path not in write:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write[path] = stack.enter_context(row_writer(path, sharegpt=form == "sharegpt"))

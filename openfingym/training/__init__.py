@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from openfingym.held_out import HELD_OUT, training_tasks
 from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
     from openfingym.training.desk import Desk
     from openfingym.training.episode import Episode
     from openfingym.training.groups import Played, Policy
-    from openfingym.training.held_out import HELD_OUT, training_tasks
     from openfingym.training.rewards import REWARDS, Executed, TrainingReward, reward_of
 
 __all__ = [
@@ -40,7 +40,6 @@ __all__ = [
 __getattr__, __dir__ = names_of(
     __name__,
     {
-        "HELD_OUT": "held_out",
         "REWARDS": "rewards",
         "Desk": "desk",
         "Episode": "episode",
@@ -49,6 +48,5 @@ __getattr__, __dir__ = names_of(
         "Policy": "groups",
         "TrainingReward": "rewards",
         "reward_of": "rewards",
-        "training_tasks": "held_out",
     },
 )

@@ -27,7 +27,7 @@ from openfingym.trajectory.record import (
     Turn,
 )
 from openfingym.trajectory.rows import messages_schema, row_writer
-from openfingym.trajectory.selection import HELD_OUT_SETS, Selected, Selection, held_out_tasks, is_held_out
+from openfingym.trajectory.selection import HELD_OUT_SETS, Selected, Selection, held_out_tasks
 from openfingym.trajectory.sft import Unlearnable, conversation_digest, to_messages, to_sharegpt
 
 __all__ = [
@@ -53,7 +53,6 @@ __all__ = [
     "from_atif",
     "from_openai",
     "held_out_tasks",
-    "is_held_out",
     "messages_schema",
     "read_rollout",
     "rollout_schema",

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from openfingym.errors import DataError, UsageError
+from openfingym.held_out import HELD_OUT, kept_apart
 from openfingym.trajectory.files import read_rollout
 from openfingym.trajectory.record import RolloutRecord
 from openfingym.trajectory.sft import to_messages
 
-HELD_OUT_SETS = {
-    "paper": ("commodity-forecast", "crypto-forecast", "equity-forecast", "fx-forecast", "treasury-forecast")
-}
-"""Names that stand for several tasks: the five that the source paper holds out of its training."""
-_VARIANT = re.compile(r"-v\d+$")
+HELD_OUT_SETS = {"paper": HELD_OUT}
+"""Names that stand for several tasks."""
 
 
 @dataclass(frozen=True)
@@ -118,13 +115,8 @@ class Selected:
 
 
 def held_out_tasks(names: Iterable[str]) -> frozenset[str]:
-    """Tasks that are named, one by one or as a set of :data:`HELD_OUT_SETS`."""
-    return frozenset(task for name in names for task in HELD_OUT_SETS.get(name, (name,)))
-
-
-def is_held_out(task: str, held_out: frozenset[str]) -> bool:
-    """Whether a task is held out: itself, or as a variant (``NAME-v2``) of one, which is made of the same data."""
-    return task in held_out or _VARIANT.sub("", task) in {_VARIANT.sub("", name) for name in held_out}
+    """Tasks that are named, one by one or as a set of :data:`HELD_OUT_SETS`, and those that share data with them."""
+    return kept_apart(task for name in names for task in HELD_OUT_SETS.get(name, (name,)))
 
 
 def _digest(rollout: RolloutRecord) -> str:

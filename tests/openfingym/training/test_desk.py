@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from openfingym.errors import UsageError
-from openfingym.training import HELD_OUT, Desk, training_tasks
+from openfingym.training import Desk
 from tests.openfingym.rollouts.driving import descendants
 
 pytestmark = pytest.mark.sandbox
@@ -280,8 +280,3 @@ def test_a_forked_child_has_machinery_of_its_own_and_leaves_its_parents_alone(de
     assert episode.call_sync("run_python", {"code": "print(8)"}) == "8"
     episode.finish_sync()
     assert episode.failure is None
-
-
-def test_the_tasks_that_the_paper_holds_out_are_not_trained_on() -> None:
-    assert len(HELD_OUT) == 5
-    assert not set(HELD_OUT) & set(training_tasks("forecasting"))

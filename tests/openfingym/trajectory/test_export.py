@@ -92,7 +92,7 @@ def many(tmp_path: Path, spoken: RolloutRecord) -> Path:
         total = float(number // 2)
         changes = {
             "id": f"r-{number}",
-            "task": ("fx-forecast", "equity-forecast-v2")[number % 2],
+            "task": ("fx-forecast", "treasury-forecast-v2")[number % 2],
             "agent": ("react", "codeblock")[number // 4],
             "split": ("train", "test")[number == 7],
             "instance": None if number == 7 else number,
@@ -138,9 +138,9 @@ def test_equal_conversations_are_written_once(many: Path, tmp_path: Path, spoken
 
 @pytest.mark.parametrize("form", ["messages", "sharegpt"])
 @pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
-def test_tasks_are_held_out_with_their_variants(many: Path, tmp_path: Path, name: str, form: str) -> None:
+def test_tasks_are_held_out_with_those_that_share_their_data(many: Path, tmp_path: Path, name: str, form: str) -> None:
     arguments = ["export", "trajectories", str(many), "--format", form, "--out", str(tmp_path / name)]
-    done = CliRunner().invoke(cli, [*arguments, "--hold-out", "equity-forecast"], catch_exceptions=False)
+    done = CliRunner().invoke(cli, [*arguments, "--hold-out", "treasury-forecast"], catch_exceptions=False)
     apart = tmp_path / name.replace("x.", "x.held-out.")
     assert done.output.splitlines() == [
         f"4 trajectories in {tmp_path / name}: 4 of split train",
@@ -148,7 +148,7 @@ def test_tasks_are_held_out_with_their_variants(many: Path, tmp_path: Path, name
     ]
     assert sorted(path.name for path in tmp_path.glob("x.*")) == sorted([name, apart.name])
     if name == "x.parquet":
-        assert set(pq.read_table(apart)["task"].to_pylist()) == {"equity-forecast-v2"}
+        assert set(pq.read_table(apart)["task"].to_pylist()) == {"treasury-forecast-v2"}
         assert pq.read_schema(apart) == pq.read_schema(tmp_path / name) == messages_schema(sharegpt=form == "sharegpt")
     told = _export(*arguments[2:], "--hold-out", "paper")
     assert told["files"] == [{"out": str(apart), "written": 8, "splits": {"train": 7, "test": 1}}]
