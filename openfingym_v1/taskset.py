@@ -44,7 +44,7 @@ class EpisodeState(vf.State):
 class EpisodesConfig(vf.TasksetConfig):
     """Which instances of which tasks, and how they are played; on the command line ``--env.taskset.NAME``."""
 
-    tasks: list[str] = Field(default_factory=lambda: ["exchange-rate-forecast"])
+    tasks: list[str] = Field(default_factory=lambda: ["nifty50-forecast"])
     """Names of tasks or their folders; ``training`` alone for all that are not held out."""
     split: Literal["train", "validation", "test"] = "train"
     start: int = Field(0, ge=0)

@@ -8,7 +8,7 @@
         openfingym:
           entrypoint: app.py
           domain: agent
-          tasks: [exchange-rate-forecast]
+          tasks: [nifty50-forecast]
           places: 32
 
 A session is an episode: ``/seed_session`` opens it, each tool has a route of its own, and ``/verify`` ends it and gives
@@ -36,7 +36,7 @@ from pydantic import ConfigDict, PrivateAttr
 
 from openfingym.training import Desk, Episode
 
-TASKS = ["exchange-rate-forecast"]
+TASKS = ["nifty50-forecast"]
 ROLLOUT_S = 3600.0
 """Seconds after which an episode is cut off that nobody verifies."""
 

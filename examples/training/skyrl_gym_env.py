@@ -25,7 +25,7 @@ from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput, Con
 
 from openfingym.training import Desk, training_tasks
 
-TASKS = os.environ.get("TASKS", "exchange-rate-forecast,treasury-forecast-v2").split(",")
+TASKS = os.environ.get("TASKS", "nifty50-forecast,global-volatility-forecast").split(",")
 PLACES = int(os.environ.get("PLACES", "64"))
 NEUTRAL = 0.0
 """The reward where there is none: the baseline's, which is nobody's merit and nobody's fault."""

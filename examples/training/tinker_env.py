@@ -3,7 +3,7 @@
     from tinker_cookbook.rl import train
     from tinker_env import FinDatasetBuilder
 
-    train.Config(dataset_builder=FinDatasetBuilder(tasks=["exchange-rate-forecast"], model_name=..., renderer_name=...),
+    train.Config(dataset_builder=FinDatasetBuilder(tasks=["nifty50-forecast"], model_name=..., renderer_name=...),
                  rollout_error_tolerance=MinViableGroup(min_successful=4), ...)
 
 A failure of ours, of the sandbox for one, has no reward and raises ``NoRewardError``. The cookbook's default ends the

@@ -25,7 +25,7 @@ from verl.tools.schemas import OpenAIFunctionToolSchema
 
 from openfingym.training import Desk
 
-TASKS = ["exchange-rate-forecast", "treasury-forecast-v2"]
+TASKS = ["nifty50-forecast", "global-volatility-forecast"]
 NEUTRAL = 0.0
 """The reward where there is none: the baseline's, which is nobody's merit and nobody's fault."""
 YAML = """\

@@ -8,6 +8,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from openfingym.training import training_tasks
+
 from ..conftest import example, required
 from ..same_episode import CALLS, INDEX, SPLIT, TASK, check, ours_failing
 
@@ -75,6 +77,7 @@ def test_a_failure_of_ours_is_no_reward(server: Any) -> None:
 
 
 def test_rows_are_requests_of_nemo_gym() -> None:
+    assert set(ours.TASKS) <= set(training_tasks())
     (row,) = ours.rows(1, tasks=[TASK])
     wanted = openai_utils.NeMoGymResponseCreateParamsNonStreaming.model_validate(row["responses_create_params"])
     assert {tool["name"] for tool in wanted.model_dump()["tools"]} >= {"run_python", "submit"}

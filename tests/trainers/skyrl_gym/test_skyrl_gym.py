@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from openfingym.training import training_tasks
+
 from ..conftest import example, required
 from ..same_episode import FAILURE, INDEX, SPLIT, TASK, TEXTS, check, desk, ours_failing
 
@@ -101,6 +103,7 @@ def test_the_generator_masks_and_completes() -> None:
 
 
 def test_rows_are_what_the_environment_reads() -> None:
+    assert set(ours.TASKS) <= set(training_tasks())
     (row,) = ours.rows(SPLIT, 1)
     assert row["env_class"] == "openfingym"
     env = skyrl_gym.make(row["env_class"], env_config={}, extras={key: row[key] for key in row if key != "prompt"})

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from openfingym.training import training_tasks
+
 from ..conftest import required
 from ..same_episode import INDEX, SPLIT, TASK, check, endpoint
 
@@ -120,6 +122,8 @@ def test_tasks_are_loaded_lazily_and_have_keys_of_their_own() -> None:
     config = vf.resolve_env_config({"taskset": {**TASKSET, "tasks": ["training"], "start": 0, "instances": 2}})
     tasks = list(vf.load_environment(config).taskset)
     keys = [task.key for task in tasks]
-    assert len(set(keys)) == len(keys) > 100
+    assert len(set(keys)) == len(keys) == 2 * len(training_tasks())
     assert not any(key.startswith(f"{TASK}/") for key in keys)
     assert keys[0].endswith("/train/0")
+    # What is trained on where nobody says what is not held out.
+    assert vf.resolve_env_config({"taskset": {"id": "openfingym-v1"}}).taskset.tasks[0] in training_tasks()

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from openfingym.training import training_tasks
+
 from ..conftest import example, required
 from ..same_episode import DONE, FAILURE, INDEX, PROGRAM, SPLIT, TASK, TEXTS, check, desk, ours_failing
 
@@ -138,6 +140,7 @@ def test_a_failure_of_ours_is_masked(tokenizer: Any) -> None:
 
 
 def test_rows_and_registration() -> None:
+    assert set(ours.TASKS) <= set(training_tasks())
     (row,) = ours.rows(SPLIT, 1)
     assert row["agent_name"] in agent_loop._agent_loop_registry
     assert row["extra_info"]["index"] == 0
