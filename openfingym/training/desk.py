@@ -206,22 +206,19 @@ class Desk:
         return _run(self.group(list(wanted), policy, deadline_s=deadline_s))
 
     async def play(self, task: str, index: int, model: ModelSpec | LanguageModel, *, seed: int = 0) -> Played:
-        """Have the agent play an episode by itself and ask a model at its endpoint, for trainers that record there.
-
-        The agent's loop runs as in an evaluation, over a conversation that only grows. Who gives up waiting ends it.
+        """Have the agent play an episode by itself, and ask a model at its endpoint, for trainers that record there.
 
         Args:
             task: name of one of the tasks.
             index: which of its instances; 0 with ``split="test"``.
-            model: where the model is, with a key by value if need be; or an object, which
-                :func:`openfingym.models.on_loop` has asked on the caller's event loop.
+            model: where the model is, with a key by value if need be; or an object (see :mod:`openfingym.models`).
             seed: seed that programs are given.
 
         Returns:
-            What came of it; a failure of ours, or of the endpoint, has the reward None and says why.
+            What came of it; a failure of ours, or of the endpoint, has the reward None. Who gives up waiting ends it.
 
         Raises:
-            UsageError: there is no such task or instance, or the model cannot be asked.
+            UsageError: there is no such task, instance or model.
         """
         play = await self.begin_play(task, index, model, seed=seed)
         try:
@@ -287,8 +284,7 @@ class Desk:
             machinery, pid, key = shared.take(self._key()), os.getpid(), self._key()
             object.__setattr__(self, "_machinery", machinery)
             self.__dict__["_owner"] = pid
-            order = partial(shared.give_back, key, pid)
-            finalizer = weakref.finalize(self, shared.later, order, pid)
+            finalizer = weakref.finalize(self, shared.later, partial(shared.give_back, key, pid), pid)
             finalizer.atexit = False
             self.__dict__["_finalizer"] = finalizer
         return machinery
