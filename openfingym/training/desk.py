@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from openfingym.models.model import LanguageModel
     from openfingym.models.spec import ModelSpec
     from openfingym.training.briefs import TaskBrief
-    from openfingym.training.groups import Played, Policy, Wanted
+    from openfingym.training.groups import Played, Policies, Wanted
     from openfingym.training.machinery import Machinery
     from openfingym.training.places import Place
     from openfingym.training.playing import Play
@@ -181,13 +181,15 @@ class Desk:
             raise
         return self._opened(running, task, index, seed)
 
-    async def group(self, wanted: Iterable[Wanted], policy: Policy, *, deadline_s: float | None = None) -> list[Played]:
-        """Play episodes at once with one policy, as the step of a trainer does.
+    async def group(
+        self, wanted: Iterable[Wanted], policy: Policies, *, deadline_s: float | None = None
+    ) -> list[Played]:
+        """Play episodes at once, as the step of a trainer does.
 
         Args:
             wanted: task and index of each episode, and its seed where that is not 0.
             policy: a function, or a coroutine function, of the messages so far and the tools, which returns the
-                assistant's next message or its text.
+                assistant's next message or its text; or one for each episode, of which a text is all that is answered.
             deadline_s: seconds after which what is not over is cut off. It has a reward if something was accepted by
                 then, else None.
 
@@ -195,13 +197,15 @@ class Desk:
             What came of each, in order. Whatever failed has the reward None and says why; it never holds up the others.
 
         Raises:
-            UsageError: there is no such task or instance.
+            UsageError: there is no such task or instance, or not one policy for each.
         """
         from openfingym.training.groups import play_group
 
         return await play_group(self, wanted, policy, deadline_s)
 
-    def group_sync(self, wanted: Iterable[Wanted], policy: Policy, *, deadline_s: float | None = None) -> list[Played]:
+    def group_sync(
+        self, wanted: Iterable[Wanted], policy: Policies, *, deadline_s: float | None = None
+    ) -> list[Played]:
         """As :meth:`group`, for callers without an event loop."""
         return _run(self.group(list(wanted), policy, deadline_s=deadline_s))
 

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,8 @@ Policy = Callable[
     [list[ChatMessage], list[ChatMessage]], "Mapping[str, Any] | str | Awaitable[Mapping[str, Any] | str]"
 ]
 """The messages so far and the tools -> the assistant's next message, or its text."""
+Policies = Policy | Sequence[Policy | str]
+"""One policy for all episodes, or one for each; a text is all that is answered in its episode."""
 Wanted = tuple[str, int] | tuple[str, int, int]
 """Task, index, and seed, which is 0 where it is left out."""
 
@@ -49,15 +51,18 @@ class Played:
 
 
 async def play_group(
-    desk: Desk, wanted: Iterable[Wanted], policy: Policy, deadline_s: float | None = None
+    desk: Desk, wanted: Iterable[Wanted], policy: Policies, deadline_s: float | None = None
 ) -> list[Played]:
     """Play episodes at once; see :meth:`openfingym.training.Desk.group`."""
     specs = [(*one, 0)[:3] if len(one) == 2 else one for one in wanted]
     for task, index, _ in specs:
         desk.require(task, index)
+    policies = [policy] * len(specs) if callable(policy) else list(policy)
+    if len(policies) != len(specs):
+        raise UsageError(f"{len(policies)} policies for {len(specs)} episodes; give one for all, or one for each")
     loop = asyncio.get_running_loop()
     end = None if deadline_s is None else loop.time() + deadline_s
-    slots = [_Slot(desk, task, index, seed, policy) for task, index, seed in specs]
+    slots = [_Slot(desk, *spec, one) for spec, one in zip(specs, policies, strict=True)]
     plays = [asyncio.ensure_future(slot.play()) for slot in slots]
     try:
         if plays:
@@ -80,7 +85,7 @@ async def play_group(
 class _Slot:
     """One episode of a group."""
 
-    def __init__(self, desk: Desk, task: str, index: int, seed: int, policy: Policy) -> None:
+    def __init__(self, desk: Desk, task: str, index: int, seed: int, policy: Policy | str) -> None:
         self.desk, self.task, self.index, self.seed, self.policy = desk, task, index, seed, policy
         self.episode: Episode | None = None
         self.why: str | None = None
@@ -111,6 +116,8 @@ class _Slot:
             finally:
                 self.asking = None
             await episode.answer(message)
+            if isinstance(self.policy, str):  # it has said all it has to say
+                break
         await episode.finish()
 
     def cut(self, why: str) -> None:
@@ -147,7 +154,9 @@ class _Slot:
         )
 
 
-async def _asked(policy: Policy, episode: Episode) -> Mapping[str, Any] | str:
+async def _asked(policy: Policy | str, episode: Episode) -> Mapping[str, Any] | str:
+    if isinstance(policy, str):
+        return policy
     if inspect.iscoroutinefunction(policy) or inspect.iscoroutinefunction(getattr(policy, "__call__", None)):  # noqa: B004
         found: Any = policy(episode.messages, episode.tools)
     else:

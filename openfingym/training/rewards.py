@@ -33,6 +33,7 @@ from typing import Literal, get_args
 
 from openfingym.errors import UsageError
 from openfingym.results import RolloutResult
+from openfingym.results.result import GRPO_FAILURE, LOSS_FAILURE
 
 TrainingReward = Literal["bounded", "graded", "relative", "loss", "grpo"]
 SLOPE = 5.0
@@ -124,6 +125,16 @@ def reward_of(name: str, result: RolloutResult, executed: Executed | None = None
     """
     require_reward(name)
     return graded(result, executed) if name == "graded" else _OF_RESULTS[name](result)
+
+
+def floor_of(name: str) -> float:
+    """The reward of a rollout in which the agent did nothing.
+
+    Raises:
+        UsageError: no reward has this name.
+    """
+    require_reward(name)
+    return {"bounded": FLOOR, "graded": FLOOR, "grpo": GRPO_FAILURE}.get(name, LOSS_FAILURE)
 
 
 def require_reward(name: str) -> None:
