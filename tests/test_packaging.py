@@ -29,13 +29,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_the_wheel_holds_the_three_packages_and_the_tasks(built: Path) -> None:
+def test_the_wheel_holds_the_packages_and_the_tasks(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {
         "openfingym",
         "openfingym_runtime",
+        "openfingym_v1",
         "openfingym_verifier",
     }
     for name in (
@@ -64,6 +65,7 @@ def test_the_sdist_holds_only_the_project(built: Path) -> None:
     tops = {name.split("/")[0] for name in names}
     assert tops <= {
         "openfingym",
+        "openfingym_v1",
         "verifier",
         "runtime",
         "tasks",

@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from openfingym.models.meter import Allowance
+    from openfingym.models.model import LanguageModel
+    from openfingym.models.spec import ModelSpec
     from openfingym.training.briefs import TaskBrief
     from openfingym.training.groups import Played, Policies, Wanted
     from openfingym.training.machinery import Machinery
     from openfingym.training.places import Place
+    from openfingym.training.playing import Play
     from openfingym.verifiers import VerifierAddress
 
 T = TypeVar("T")
@@ -206,6 +209,39 @@ class Desk:
         """As :meth:`group`, for callers without an event loop."""
         return _run(self.group(list(wanted), policy, deadline_s=deadline_s))
 
+    async def play(self, task: str, index: int, model: ModelSpec | LanguageModel, *, seed: int = 0) -> Played:
+        """Have the agent play an episode by itself and ask a model at its endpoint, for trainers that record there.
+
+        The agent's loop runs as in an evaluation, over a conversation that only grows. Who gives up waiting ends it.
+
+        Args:
+            task: name of one of the tasks.
+            index: which of its instances; 0 with ``split="test"``.
+            model: where the model is, with a key by value if need be; or an object, which
+                :func:`openfingym.models.on_loop` has asked on the caller's event loop.
+            seed: seed that programs are given.
+
+        Returns:
+            What came of it; a failure of ours, or of the endpoint, has the reward None and says why.
+
+        Raises:
+            UsageError: there is no such task or instance, or the model cannot be asked.
+        """
+        play = await self.begin_play(task, index, model, seed=seed)
+        try:
+            return await play.played()
+        except asyncio.CancelledError:
+            play.cut("its caller gave up")
+            raise
+
+    async def begin_play(self, task: str, index: int, model: ModelSpec | LanguageModel, *, seed: int = 0) -> Play:
+        """As :meth:`play`, for who may want to end it: returns when the rollout has a place and begins."""
+        from openfingym.training.playing import Play
+
+        self.require(task, index)
+        running = await self._begun(task, index, seed, model)
+        return Play(running, task=task, index=index, seed=seed, reward=self.reward)
+
     def require(self, task: str, index: int) -> None:
         """Check that an episode can be opened.
 
@@ -262,14 +298,7 @@ class Desk:
         return machinery
 
     async def _open(self, task: str, index: int, seed: int) -> Episode:
-        machinery = self._taken()
-        place = machinery.places.ask()
-        try:
-            await settled(place.granted)
-        except BaseException:
-            machinery.places.give_back(place)
-            raise
-        running = self._begin(machinery, place, task, index, seed)
+        running = await self._begun(task, index, seed)
         try:
             await settled(running.driver.ready)
         except BaseException:
@@ -277,7 +306,15 @@ class Desk:
             raise
         return self._opened(running, task, index, seed)
 
-    def _begin(self, machinery: Machinery, place: Place, task: str, index: int, seed: int) -> Running:
+    def _begin(
+        self,
+        machinery: Machinery,
+        place: Place,
+        task: str,
+        index: int,
+        seed: int,
+        model: ModelSpec | LanguageModel | None = None,
+    ) -> Running:
         running = Running(
             partial(machinery.borrowed, task),
             resolve(self.agent),
@@ -289,9 +326,21 @@ class Desk:
             deadline_s=self.deadline_s,
             out=None if self.out is None else Path(self.out),
             closed=machinery.ended,
+            model=model,
         )
         machinery.begin(place, running)
         return running
+
+    async def _begun(self, task: str, index: int, seed: int, model: ModelSpec | LanguageModel | None = None) -> Running:
+        """A rollout, begun as soon as there is a place."""
+        machinery = self._taken()
+        place = machinery.places.ask()
+        try:
+            await settled(place.granted)
+        except BaseException:
+            machinery.places.give_back(place)
+            raise
+        return self._begin(machinery, place, task, index, seed, model)
 
     def _opened(self, running: Running, task: str, index: int, seed: int) -> Episode:
         if running.ending.done() and (error := running.ending.result().error) is not None:

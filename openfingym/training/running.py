@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from openfingym.agents import Agent
     from openfingym.agents.llm.session import ModelAgent
     from openfingym.models.meter import Allowance
+    from openfingym.models.model import LanguageModel
+    from openfingym.models.spec import ModelSpec
     from openfingym.packages.package import BuiltPackage
     from openfingym.results import RolloutResult, SplitName
     from openfingym.rollouts.launcher import Launcher
@@ -70,8 +72,12 @@ class Running:
         deadline_s: float | None,
         out: Path | None,
         closed: Callable[[Running], None],
+        model: ModelSpec | LanguageModel | None = None,
     ) -> None:
-        """Start nothing yet; ``closed`` is called in the rollout's thread when nothing of it is left."""
+        """Start nothing yet; ``closed`` is called in the rollout's thread when nothing of it is left.
+
+        A ``model`` that is given is asked in place of the driver, which is then told of the conversation alone.
+        """
         self.driver = Driver(patience_s=patience_s)
         self.ending: Future[Ending] = Future()
         self.used_at = time.monotonic()
@@ -79,7 +85,7 @@ class Running:
         self._deadline_s = deadline_s
         self._borrow, self._agent, self._seed, self._allowance = borrow, agent, seed, allowance
         self._closed, self._out = closed, out
-        self._split, self._instance = split, instance
+        self._split, self._instance, self._model = split, instance, model
         self._cancel = threading.Event()
         self._cut: str | None = None
         # Not waited for at the end of the process: what a trainer leaves behind may not keep it from ending.
@@ -123,7 +129,7 @@ class Running:
                 result = launcher.run(
                     package,
                     agent,
-                    model=self.driver,
+                    model=self.driver if self._model is None else self._model,
                     allowance=self._allowance,
                     out=self._out,
                     seed=self._seed,

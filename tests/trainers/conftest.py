@@ -128,10 +128,11 @@ def tiny(exported: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 
 
 def example(name: str) -> ModuleType:
-    """A module of ``examples/training/sft``."""
-    folder = str(Path(__file__).resolve().parents[2] / "examples" / "training" / "sft")
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    """A module of ``examples/training`` or ``examples/training/sft``, imported by its name as a user's copy is."""
+    folder = Path(__file__).resolve().parents[2] / "examples" / "training"
+    for place in (str(folder), str(folder / "sft")):
+        if place not in sys.path:
+            sys.path.insert(0, place)
     return importlib.import_module(name)
 
 
