@@ -27,7 +27,8 @@ FACTORS = ("1.00", "0.95", "0.80")
 PROGRAM = """import interface, numpy as np
 test = interface.load_test_inputs()
 np.save("p.npy", {factor} * np.repeat(test[:, -1:], interface.HORIZON, axis=1))"""
-SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<think>", "</think>")
+SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+MARKS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 
 
 def conversations(spec: TrlSpec, tools: list[Any]) -> list[list[dict[str, Any]]]:
@@ -58,6 +59,7 @@ def tiny_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=2000, special_tokens=list(SPECIAL), initial_alphabet=alphabet)
     tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_tokens(list(MARKS))  # which are text: calls are read by them
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token=SPECIAL[2],
@@ -131,6 +133,7 @@ def main() -> None:
     spec = TrlSpec(options.task, agent=options.agent, backend=options.backend, rows=100)
     model, tokenizer = options.model, None
     if model is None:
+        torch.set_num_threads(1)  # it is so small that threads would wait for one another
         model, tokenizer = tiny_model(spec, options.lessons)
     with tempfile.TemporaryDirectory() as folder:
         arguments = trl.GRPOConfig(
