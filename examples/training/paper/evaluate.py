@@ -17,7 +17,7 @@ from recipe import AGENT, SIZES, TEMPLATE, Size, load, parser, stage
 from openfingym.agents import resolve
 from openfingym.models import from_function
 from openfingym.results import RolloutResult
-from openfingym.rollouts import Launcher
+from openfingym.rollouts.launcher import Launcher
 from openfingym.training import HELD_OUT
 
 STAGES = ("base", "sft", "rl")
@@ -83,7 +83,9 @@ def table(found: dict[tuple[str, str], list[RolloutResult]]) -> str:
         losses = [result.total for result in results if result.state == "scored" and result.total is not None]
         known = sum(result.state in {"scored", "rejected"} for result in results)
         loss = f"{sum(losses) / len(losses):.4f}" if losses else "-"
-        lines.append(f"| {task} | {one} | {loss} | {f'{len(losses) / known:.0%} of {known}' if known else 'not known'} |")
+        lines.append(
+            f"| {task} | {one} | {loss} | {f'{len(losses) / known:.0%} of {known}' if known else 'not known'} |"
+        )
     return "\n".join(lines)
 
 

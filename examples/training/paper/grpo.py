@@ -59,7 +59,11 @@ def train(
         seed=0,
     )
     trainer = GRPOTrainer(
-        model, reward_funcs=spec.reward_funcs, args=arguments, train_dataset=spec.train_dataset, processing_class=tokenizer
+        model,
+        reward_funcs=spec.reward_funcs,
+        args=arguments,
+        train_dataset=spec.train_dataset,
+        processing_class=tokenizer,
     )
     trainer.train()
     trainer.save_model(str(out / "rl"))
@@ -74,12 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--split", choices=["train", "test"], default="train",
         help="instances of the training tasks, or these tasks as they are, as the paper did; see README.md",
     )  # fmt: skip
-    options.add_argument("--tasks", nargs="+", default=TRAINING, help="default: the 21 of the plan")
+    options.add_argument("--tasks", nargs="+", default=TRAINING, help="default: the 20 of the plan")
     given = options.parse_args(arguments)
     size = SIZES[given.size]
     size = replace(size, grpo_steps=given.steps or size.grpo_steps)
     rewards = train(size, given.out, given.tasks, given.split)
-    print(f"{len(rewards)} steps of GRPO, mean reward {rewards[0]:.3f} at first, {rewards[-1]:.3f} at last: {given.out / 'rl'}")
+    print(
+        f"{len(rewards)} steps of GRPO, mean reward {rewards[0]:.3f} at first, {rewards[-1]:.3f} at last: {given.out / 'rl'}"
+    )
 
 
 if __name__ == "__main__":

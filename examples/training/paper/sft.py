@@ -23,7 +23,9 @@ def rows(file: Path) -> list[dict[str, Any]]:
     exported = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     require_training(row["task"] for row in exported)
     if tested := sorted({row["task"] for row in exported if row["split"] == "test"}):
-        raise SystemExit(f"{file} has rows of the split test ({', '.join(tested)}); collect instances, as the plan does")
+        raise SystemExit(
+            f"{file} has rows of the split test ({', '.join(tested)}); collect instances, as the plan does"
+        )
     made = []
     for row in exported:
         said = [{"role": message["role"], "content": message["content"]} for message in row["messages"]]

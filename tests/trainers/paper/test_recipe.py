@@ -1,0 +1,50 @@
+"""The paper's recipe, end to end with a model made on the spot: fine-tuning, GRPO, and the runs of a report."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ..conftest import required
+
+required("trl")
+required("peft")
+FOLDER = Path(__file__).resolve().parents[3] / "examples" / "training" / "paper"
+sys.path.insert(0, str(FOLDER))
+recipe, sft, grpo, evaluate = map(importlib.import_module, ("recipe", "sft", "grpo", "evaluate"))
+
+
+def _rows(path: Path, **changed: object) -> Path:
+    said = [{"role": role, "content": f"{role} says " * 20} for role in ("system", "user", "assistant")]
+    row = {"id": "r", "task": "crypto-forecast-v2", "split": "train", "messages": said, **changed}
+    path.write_text((json.dumps(row) + "\n") * 4, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("changed", [{"task": "fx-forecast"}, {"task": "fx-forecast-v3"}, {"split": "test"}])
+def test_held_out_rows_are_refused(tmp_path: Path, changed: dict[str, object]) -> None:
+    with pytest.raises(SystemExit, match="held out|split test"):
+        sft.rows(_rows(tmp_path / "rows.jsonl", **changed))
+
+
+def test_held_out_tasks_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="held out"):
+        grpo.train(recipe.SIZES["scratch"], tmp_path, ["treasury-forecast"])
+
+
+def test_every_stage_runs(tmp_path: Path) -> None:
+    """LoRA is merged into weights that GRPO begins with, and each stage leaves a run that is of the test."""
+    small = {"sft_steps": 1, "grpo_steps": 1, "rollouts": 2, "answer": 8, "seeds": 1}
+    size = replace(recipe.SIZES["scratch"], rank=4, alpha=8, **small)
+    sft.train(size, _rows(tmp_path / "rows.jsonl"), tmp_path)
+    assert not (tmp_path / "sft" / "adapter_config.json").exists()
+    assert grpo.train(size, tmp_path, ["crypto-forecast-v2"]) == [-6.0]
+    found = evaluate.evaluate("scratch", size, tmp_path, tmp_path / "runs", tasks=["treasury-forecast"])
+    assert [one for one, _ in found] == ["base", "sft", "rl"]
+    assert {result.state for (result,) in found.values()} == {"rejected"}
+    assert evaluate.table(found).count("0% of 1") == 3
