@@ -31,7 +31,7 @@ def sampler(where: str, size: Size) -> Callable[[list[Any], list[Any]], dict[str
     torch.manual_seed(0)
     waiting: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
 
-    def answer(messages: list[Any], tools: list[Any]) -> dict[str, Any]:
+    def answer(messages: list[Any], _: list[Any]) -> dict[str, Any]:
         told = [{"role": message["role"], "content": message["content"]} for message in messages]
         kept = waiting[repr(told)]
         if not kept:

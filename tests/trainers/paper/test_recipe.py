@@ -28,7 +28,7 @@ def _rows(path: Path, **changed: object) -> Path:
 
 @pytest.mark.parametrize("changed", [{"task": "fx-forecast"}, {"task": "fx-forecast-v3"}, {"split": "test"}])
 def test_held_out_rows_are_refused(tmp_path: Path, changed: dict[str, object]) -> None:
-    with pytest.raises(SystemExit, match="held out|split test"):
+    with pytest.raises(SystemExit, match=r"held out|split test"):
         sft.rows(_rows(tmp_path / "rows.jsonl", **changed))
 
 
