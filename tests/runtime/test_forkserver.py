@@ -182,6 +182,26 @@ def test_no_way_leads_to_the_server_or_to_what_it_sees(forking: forkserver.Forks
     assert outcome.exit_code == 0
 
 
+MESSAGE = """
+import fcntl, os
+for descriptor in range(3):
+    print([fcntl.fcntl(descriptor, command) for command in (fcntl.F_GETFL, fcntl.F_GETOWN, fcntl.F_GETSIG)])
+    fcntl.fcntl(descriptor, fcntl.F_SETSIG, 37)
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) ^ (os.O_APPEND | os.O_NONBLOCK))
+    print(fcntl.fcntl(descriptor, fcntl.F_GETSIG))
+"""
+
+
+@pytest.mark.parametrize("use", ["", "import sklearn\n"])
+def test_a_program_leaves_no_message_in_what_it_inherited(
+    forking: forkserver.Forkserver, job: Job, started: Callable[[str, str], Outcome], use: str
+) -> None:
+    """Open files have flags, which whoever inherits them shares."""
+    first = run(job, use + MESSAGE)
+    assert first.output.decode().splitlines()[1] == "37", "a message was left"
+    assert run(job, use + MESSAGE).output == first.output == started("cold", use + MESSAGE).output
+
+
 RANDOM = """
 import json, multiprocessing, random, tempfile, uuid
 import numpy

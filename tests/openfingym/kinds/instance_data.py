@@ -26,7 +26,7 @@ def training_data(task: Task, material: Material | None = None) -> TrainingData:
     """What the package of the task would give to train on, in memory."""
     found = material or made(task)
     arrays = {name: array(values) for name, values in found.public.items()}
-    facts = build.describe(task, replace(found, public=arrays))
+    facts = build.describe(task, replace(found, public=arrays), task.spec.panel)
     return TrainingData(task, arrays.__getitem__, facts, found.info, "0" * 64)
 
 
@@ -98,7 +98,7 @@ def written(data: TrainingData, instance: Instance, folder: Path) -> BuiltPackag
     for place, named in ((arrays, material.public), (truth, material.hidden)):
         for name, values in named.items():
             build._save(place / f"{name}.npy", values)
-    (arrays / "contract.json").write_bytes(canonical_json(build.describe(task, material)))
+    (arrays / "contract.json").write_bytes(canonical_json(build.describe(task, material, task.spec.panel)))
     (public / "instruction.md").write_text(build.render_instruction(task, material))
     (public / "environment" / "interface.py").write_bytes(build._interface(task))
     (public / "tests" / "test.sh").write_text("")

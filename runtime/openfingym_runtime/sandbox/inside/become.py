@@ -36,6 +36,7 @@ def confined(link: int) -> None:
         confine.drop_capabilities(orders["become"])
         bounds = confine.Bounds(orders["pids"], orders["address_space_mb"], orders["file_mb"], tuple(orders["cpus"]))
         confine.confine(bounds, 4, executes=False)
+        _own_input()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _renew(orders["environment"], len(bounds.cpus))
     except EOFError:
@@ -54,6 +55,15 @@ def _arrange(wanted: dict[int, int]) -> None:
     for place, number in enumerate(wanted):
         os.dup2(highest + place, number)
     os.closerange(max(wanted) + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _own_input() -> None:
+    """Open standard input anew: programs that had it from the fork server would share its flags and its signal's
+    number, by which one could tell another, or a later one, anything.
+    """
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
 
 
 def _renew(environment: dict[str, str], cpus: int) -> None:
