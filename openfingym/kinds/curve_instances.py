@@ -24,6 +24,9 @@ MATURITIES = (12, 40)
 """Maturities of an instance at least and at most, where the task has so many."""
 FRESH_HIDDEN = (12, 16)
 """Months of simulated curves that are asked for, at least and at most."""
+FRESH_APART = 24
+"""Months between two hidden windows: the first month of one tells of the month that is asked for in the one before, the
+less the more lie between."""
 FRESH_TRAIN = (40, 72)
 """Training windows of a country that an instance of simulated curves has."""
 
@@ -100,7 +103,7 @@ def curves_instance(
         recipe=(
             *origin(data, months.part),
             f"curves: {', '.join(names)}",
-            f"windows of {lookback} + 1 rows a curve; hidden ones tile their block without overlap",
+            f"windows of {lookback} + 1 rows a curve; hidden ones lie apart in their block",
         ),
         facts={
             "lookback": lookback,
@@ -130,10 +133,10 @@ def _drawn(
     lookback = between(generator, -(-contract.lookback // 4), contract.lookback)
     count, train, whole = between(generator, *FRESH_HIDDEN), between(generator, *FRESH_TRAIN), lookback + 1
     n_public = public_part(count, public_share(table))
-    first = train + lookback + table.embargo
-    second = first + n_public * whole + table.embargo
-    months = second + (count - n_public) * whole
-    starts = [*range(first, second - table.embargo, whole), *range(second, months, whole)]
+    first, apart = train + lookback + table.embargo, whole + FRESH_APART
+    second = first + n_public * apart + table.embargo
+    months = second + (count - n_public) * apart
+    starts = [*range(first, second - table.embargo, apart), *range(second, months, apart)]
     maturities = np.array(data.facts["maturities"], dtype=np.float64)[points]
     return _Months(
         drawn_curves(fresh_seed(split, generator), months, maturities),
@@ -172,6 +175,7 @@ def _cut(
         embargo=table.embargo,
         share=public_share(table),
         longest=None if shown.gapless else shown.run,
+        levels=True,
     )
     hidden = sizes.n_public * sizes.whole, sizes.n_private * sizes.whole
     most = (sum(hidden), len(shown))

@@ -25,6 +25,7 @@ FEWEST_SERIES = 12
 """Series of a pooled instance at least, of which a metric forms portfolios."""
 MOST_GRAPHS = 160
 """Training windows that an instance with graphs has at most."""
+LEVELS = ("price_level", "yield_level", "mixed")
 GRAPHS = ("correlation", "spillover")
 
 
@@ -33,7 +34,8 @@ def forecast_instance(
 ) -> Instance:
     """An instance of a forecast task; see :meth:`openfingym.kinds.kind.Kind.instance`.
 
-    Hidden windows tile their fold, so that no hidden target is among the inputs of a window. Where the task scales, an
+    Hidden windows do not overlap, so that no hidden target is among the inputs of a window; those of levels lie apart,
+    since the row behind a target tells much of it. Where the task scales, an
     instance is scaled by its own training rows.
     """
     task, table = data.task, data.task.spec.rows
@@ -49,6 +51,7 @@ def forecast_instance(
         share=public_share(table),
         lead=lead,
         longest=None if shown.gapless else shown.run,
+        levels=contract.value_semantics in LEVELS,
     )
     hidden = sizes.n_public * sizes.whole, sizes.n_private * sizes.whole
     most = (sum(hidden), len(shown))
@@ -239,7 +242,7 @@ def _material(
             f"channels: {', '.join(chosen.names)}",
             f"{data.task.spec.rows.embargo} rows dropped between the parts",
             f"training windows of {sizes.lookback} + {chosen.steps[-1]} rows, one every {cut.stride} rows",
-            f"hidden windows tile their block without overlap: {cut.n_public} public, {cut.n_private} private",
+            f"hidden windows {_lie(contract, sizes)}: {cut.n_public} public, {cut.n_private} private",
         ),
         facts={
             "lookback": sizes.lookback,
@@ -251,3 +254,9 @@ def _material(
             "scaling": chosen.scaling,
         },
     )
+
+
+def _lie(contract: ForecastContract, sizes: Lengths) -> str:
+    """How the hidden windows of a block lie in it."""
+    apart = contract.value_semantics in LEVELS
+    return f"lie {sizes.lead} rows apart in their block" if apart else "tile their block without overlap"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 from openfingym.kinds.instances import below, between, first_reserved, too_little
@@ -30,6 +31,10 @@ MOST_HIDDEN = 60
 LADDER = ((20, 4, 2), (20, 8, 2), (14, 8, 2), (10, 8, 3), (8, 12, 5), (4, 1 << 30, 1 << 30))
 """Fewest hidden windows, and which parts of the task's look-back and horizon a window has at least; the first that fits
 the data."""
+ROOMY = (4, 2, 1, 0)
+"""Horizons between two hidden windows at least where levels are predicted; the first that fits the data."""
+MOST_ROOMY = 8
+"""Horizons between two hidden windows at most."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,7 @@ def lengths(
     share: float,
     lead: Callable[[int], int] = no_lead,
     longest: int | None = None,
+    levels: bool = False,
 ) -> Lengths:
     """Look-back, horizon and number of hidden windows of an instance.
 
@@ -129,17 +135,22 @@ def lengths(
         share: of the hidden windows, those of the public fold.
         lead: rows before the inputs that belong to a window too, given its look-back.
         longest: rows of a window at most, without its lead; None for no limit.
+        levels: whether levels are predicted. The first input of a hidden window then tells of the targets of the one
+            before, the less the more rows lie between; so there are few windows, and as many rows between as fit.
 
     Raises:
         UsageError: there are too few rows.
     """
     space = room(rows, embargo)
-    for fewest, of_lookback, of_horizon in LADDER:
+    # Rows that follow one another are too few for that where no longer run of them is shown.
+    apart = levels and longest is None
+    for gap, (fewest, of_lookback, of_horizon) in product(ROOMY if apart else (0,), LADDER):
         shortest = -(-reach[0] // of_lookback), -(-reach[1] // of_horizon)
         most = min(space // fewest, longest or space)
 
-        def fits(lookback: int, horizon: int, most: int = most, fewest: int = fewest) -> bool:
-            return lookback + horizon <= most and (lead(lookback) + lookback + horizon) * fewest <= space
+        def fits(lookback: int, horizon: int, most: int = most, fewest: int = fewest, gap: int = gap) -> bool:
+            whole = lead(lookback) + lookback + (1 + gap) * horizon
+            return lookback + horizon <= most and whole * fewest <= space
 
         if not fits(*shortest):
             continue
@@ -149,7 +160,9 @@ def lengths(
         lookback = lookbacks[below(generator, len(lookbacks))]
         before = lead(lookback)
         count = min(space // (before + lookback + horizon), MOST_HIDDEN)
-        count = between(generator, max(fewest, count // 2), count)
+        count = between(generator, max(fewest, count // 2), count) if not apart else min(fewest, count)
+        if apart:
+            before += min(space // count - (before + lookback + horizon), MOST_ROOMY * horizon)
         n_public = public_part(count, share)
         return Lengths(lookback, horizon, before, n_public, count - n_public)
     raise too_little(task, f"{rows} rows", "four hidden windows in a fifth of them, with what is left out between")

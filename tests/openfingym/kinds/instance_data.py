@@ -88,21 +88,11 @@ class Played:
 def written(data: TrainingData, instance: Instance, folder: Path) -> BuiltPackage:
     """The package of an instance, written by what writes any package."""
     public, truth = folder / "public", folder / "truth"
-    arrays = public / "environment" / "data"
-    arrays.mkdir(parents=True)
-    (public / "tests").mkdir()
-    truth.mkdir()
-    (public / "task.toml").write_text(_with_keys(data.task.config_path.read_text(), instance.contract))
-    (public / "instruction.md").write_bytes(data.task.instruction_path.read_bytes())
-    task, material = Task.read(public), instance.material
-    for place, named in ((arrays, material.public), (truth, material.hidden)):
-        for name, values in named.items():
-            build._save(place / f"{name}.npy", values)
-    (arrays / "contract.json").write_bytes(canonical_json(build.describe(task, material, task.spec.panel)))
-    (public / "instruction.md").write_text(build.render_instruction(task, material))
-    (public / "environment" / "interface.py").write_bytes(build._interface(task))
-    (public / "tests" / "test.sh").write_text("")
-    build._seal(task, material, public, truth)
+    changed = _with_keys(data.task.config_path.read_text(), instance.contract)
+    task = with_contract(data.task, instance.contract)
+    author = data.task.instruction_path.read_text().strip()
+    said = build.Written(changed.encode(), author, build._interface(task), task.spec.panel, "")
+    build.write_material(task, instance.material, said, public, truth)
     return BuiltPackage(public, truth)
 
 

@@ -282,6 +282,25 @@ def test_the_oracle_beats_the_baseline(name: str) -> None:
             assert played.relative(played.oracle, fold) < 1.0
 
 
+@pytest.mark.parametrize(
+    ("name", "horizons"), [("treasury-forecast-v6", 3), ("lob-forecast", 2), ("yield-curve-forecast", 24)]
+)
+def test_the_row_behind_a_level_to_predict_is_shown_to_nobody(name: str, horizons: int) -> None:
+    """A line from the last input of a hidden window to the first of the next one would be a good answer."""
+    data = data_of(name)
+    shown = np.unique(np.asarray(data.read("train_times")))
+    for split in SPLITS:
+        for index in range(8):
+            found = instance_of(data, split, index).material
+            windows = np.unique(array(found.public["test_times"]), axis=0)
+            if name == "yield-curve-forecast":  # drawn anew, month by month
+                rows = windows.astype("datetime64[M]").astype(np.int64)
+            else:
+                rows = np.searchsorted(shown, windows)
+            between = rows[1:, 0] - rows[:-1, -1] - 1
+            assert (between >= horizons * int(found.facts["horizon"])).all()
+
+
 @pytest.mark.parametrize("name", [name for name in TASKS if ALL or not name.endswith("generation")])
 def test_no_answer_without_skill_is_better_than_the_baseline_on_average(name: str) -> None:
     """Averages of the log relative total over instances, with its standard error."""
