@@ -33,6 +33,8 @@ LADDER = ((20, 4, 2), (20, 8, 2), (14, 8, 2), (10, 8, 3), (8, 12, 5), (4, 1 << 3
 the data."""
 ROOMY = (4, 2, 1, 0)
 """Horizons between two hidden windows at least where levels are predicted; the first that fits the data."""
+FEWEST_APART = 10
+"""Fewest hidden windows for the sake of rows between them."""
 MOST_ROOMY = 8
 """Horizons between two hidden windows at most."""
 
@@ -145,6 +147,8 @@ def lengths(
     # Rows that follow one another are too few for that where no longer run of them is shown.
     apart = levels and longest is None
     for gap, (fewest, of_lookback, of_horizon) in product(ROOMY if apart else (0,), LADDER):
+        if gap and fewest < FEWEST_APART:
+            continue
         shortest = -(-reach[0] // of_lookback), -(-reach[1] // of_horizon)
         most = min(space // fewest, longest or space)
 

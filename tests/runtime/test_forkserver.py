@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import pytest
 
 from openfingym.errors import RuntimeFailureError
 from openfingym_runtime.job import Job, Limits, Outcome
-from openfingym_runtime.sandbox import SandboxBackend, forkserver
+from openfingym_runtime.sandbox import SandboxBackend, first_steps, forkserver
 from openfingym_runtime.sandbox.python_view import python_view
 
 pytestmark = pytest.mark.sandbox
@@ -190,6 +191,26 @@ for descriptor in range(3):
     fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) ^ (os.O_APPEND | os.O_NONBLOCK))
     print(fcntl.fcntl(descriptor, fcntl.F_GETSIG))
 """
+
+
+@pytest.mark.parametrize("how", ["warm", "cold"])
+def test_no_signal_to_the_first_process_looks_like_a_failure_of_ours(
+    started: Callable[[str, str], Outcome], how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the kernel is too old for Landlock to hold signals back."""
+    inside = shutil.copytree(first_steps.INSIDE, tmp_path / "inside")
+    landlock = inside / "landlock.py"
+    text = landlock.read_text()
+    landlock.write_text(text.replace("SCOPES: Final = 0b11", "SCOPES: Final = 0"))
+    assert landlock.read_text() != text
+    forkserver.stop()
+    for module in (first_steps, forkserver):
+        monkeypatch.setattr(module, "INSIDE", inside)
+    signals = "signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}"
+    program = f"import os, signal, time\nfor n in {signals}: os.kill(1, n)\ntime.sleep(0.3)\nprint('sent')"
+    outcome = started(how, program)
+    forkserver.stop()
+    assert (outcome.ended_by, outcome.output) == ("exit", b"sent\n")
 
 
 @pytest.mark.parametrize("use", ["", "import sklearn\n"])

@@ -39,7 +39,10 @@ def wake_on_child() -> socket.socket:
     ring.setblocking(False)
     # A signal between waitpid and poll would be missed; a byte in a socket is not.
     signal.set_wakeup_fd(ring.detach(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    # Before Linux 6.12 a program can send what this process has a handler for; Python's own for SIGINT would end it,
+    # and the program's end would look like a failure of ours. Not ignored, since the program would inherit that.
+    for number in (signal.SIGCHLD, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: None)
     return wake
 
 
