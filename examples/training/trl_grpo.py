@@ -1,6 +1,6 @@
 """Train a model with TRL's GRPO on instances of a task: ``python examples/training/trl_grpo.py --steps 2``.
 
-With ``--model Qwen/Qwen3-4B`` it trains a real one. Without, it makes one from scratch: a Qwen3 with one layer, and a
+With ``--model Qwen/Qwen3-4B`` it trains a real one. Without, it makes one from scratch: a Qwen3 with two layers, and a
 tokenizer trained on the spot. Since that can do nothing yet, it first learns by heart a few conversations, in which a
 naive forecast is scaled by one of some factors. Which of them pays is for GRPO to find out.
 
@@ -78,9 +78,9 @@ def tiny_model(spec: TrlSpec, lessons: int) -> tuple[Qwen3ForCausalLM, PreTraine
     tokenizer = tiny_tokenizer([str(message["content"]) for one in told for message in one] + [template])
     config = Qwen3Config(
         vocab_size=len(tokenizer),
-        hidden_size=48,
-        intermediate_size=96,
-        num_hidden_layers=1,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
         head_dim=16,
@@ -100,10 +100,12 @@ def tiny_model(spec: TrlSpec, lessons: int) -> tuple[Qwen3ForCausalLM, PreTraine
         )
         for one in told
     ]
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
     for number in range(lessons):
         row = rows[number % len(rows)]
-        ids, said = torch.tensor(row["input_ids"]), torch.tensor(row["assistant_masks"]).bool()
+        # Whatever the instruction says, and however long it is: most of it is left out, another part each time.
+        first = int(torch.randint(row["assistant_masks"].index(1) - 8, ()))
+        ids, said = torch.tensor(row["input_ids"][first:]), torch.tensor(row["assistant_masks"][first:]).bool()
         states = model.model(input_ids=ids[None]).last_hidden_state[0, :-1]
         loss = torch.nn.functional.cross_entropy(model.lm_head(states[said[1:]]), ids[1:][said[1:]])
         optimizer.zero_grad()
@@ -125,7 +127,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--generations", type=int, default=4, help="rollouts of an instance")
     parser.add_argument("--batch", type=int, default=8, help="rollouts of a step")
-    parser.add_argument("--lessons", type=int, default=180, help="of the tiny model, beforehand")
+    parser.add_argument("--lessons", type=int, default=300, help="of the tiny model, beforehand")
     parser.add_argument("--backend", default="auto")
     options = parser.parse_args()
     torch.manual_seed(0)
