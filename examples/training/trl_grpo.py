@@ -32,7 +32,10 @@ MARKS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 
 
 def conversations(spec: TrlSpec, tools: list[Any]) -> list[list[dict[str, Any]]]:
-    """Conversations to learn by heart, played for real: with tools, or with one program as the answer."""
+    """Conversations to learn by heart, played for real: with tools, or with one program as the answer.
+
+    Each is there several times, with the instructions of other instances.
+    """
     found = []
     for number in range(2 * len(FACTORS)):
         row, program = spec.train_dataset[number], PROGRAM.format(factor=FACTORS[number % len(FACTORS)])
@@ -48,6 +51,12 @@ def conversations(spec: TrlSpec, tools: list[Any]) -> list[list[dict[str, Any]]]
             messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
             messages.append({"role": "tool", "name": name, "content": getattr(environment, name)(**arguments)})
         found.append([*messages, {"role": "assistant", "content": "Done."}])
+    for number in range(len(found), 24):
+        row, played = spec.train_dataset[number], found[number % (2 * len(FACTORS))]
+        messages = [dict(message) for message in row["prompt"]]
+        if not spec.one_shot:
+            messages[-1]["content"] += tools[0].__self__.reset(**row)
+        found.append([*messages, *played[len(messages) :]])
     return found
 
 
@@ -100,17 +109,19 @@ def tiny_model(spec: TrlSpec, lessons: int) -> tuple[Qwen3ForCausalLM, PreTraine
         )
         for one in told
     ]
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=8e-3)
+    slower = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.05, total_iters=lessons)
     for number in range(lessons):
         row = rows[number % len(rows)]
-        # Whatever the instruction says, and however long it is: most of it is left out, another part each time.
-        first = int(torch.randint(row["assistant_masks"].index(1) - 8, ()))
+        # Whatever the instruction says, and however long it is: it varies, and of every other one a part is left out.
+        first = int(torch.randint(row["assistant_masks"].index(1) - 8, ())) if number % 2 else 0
         ids, said = torch.tensor(row["input_ids"][first:]), torch.tensor(row["assistant_masks"][first:]).bool()
         states = model.model(input_ids=ids[None]).last_hidden_state[0, :-1]
         loss = torch.nn.functional.cross_entropy(model.lm_head(states[said[1:]]), ids[1:][said[1:]])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        slower.step()
     print(
         f"a model of {model.num_parameters():,} parameters, after {lessons} lessons at a loss of {loss.item():.3f}",
         flush=True,
