@@ -52,7 +52,7 @@ def conversations(spec: TrlSpec, tools: list[Any]) -> list[list[dict[str, Any]]]
             messages.append({"role": "tool", "name": name, "content": getattr(environment, name)(**arguments)})
         found.append([*messages, {"role": "assistant", "content": "Done."}])
     for number in range(len(found), 24):
-        row, played = spec.train_dataset[number], found[number % (2 * len(FACTORS))]
+        row, played = spec.train_dataset[number % len(spec.train_dataset)], found[number % (2 * len(FACTORS))]
         messages = [dict(message) for message in row["prompt"]]
         if not spec.one_shot:
             messages[-1]["content"] += tools[0].__self__.reset(**row)

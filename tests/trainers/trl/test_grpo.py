@@ -100,11 +100,11 @@ def test_rows_begin_as_an_evaluation_does(spec: TrlSpec, programs: TrlSpec) -> N
 
 
 def test_a_batch_with_tools(spec: TrlSpec, example: ModuleType, tmp_path: Path) -> None:
-    model, tokenizer = example.tiny_model(spec, 180)
+    model, tokenizer = example.tiny_model(spec, 300)
     made = trainer(spec, model, tokenizer, tmp_path)
     made.train()
     row = next(one for one in made.state.log_history if "reward" in one)
-    # What it knows by heart is played: most rollouts call tools, and are scored above the floor.
+    # What it knows by heart is played: rollouts call tools, and some are scored above the floor.
     assert row["tools/call_frequency"] > 0
     assert row["reward"] > -1.0
 
