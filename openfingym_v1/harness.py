@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from openfingym.models.endpoint import ChatModel
     from openfingym.models.model import CompletionOptions
     from openfingym.training import Desk, Played
-    from openfingym.training.playing import Play
+    from openfingym.training.playing import AgentPlay
 
 PATIENCE_S = 60.0
 """Seconds for which the endpoint is asked again where it fails."""
@@ -113,7 +113,7 @@ async def _played(desk: Desk, data: EpisodeData, model: _InterceptedModel, trace
     return played
 
 
-async def _cut(play: Play, trace: vf.Trace, desk: Desk) -> None:
+async def _cut(play: AgentPlay, trace: vf.Trace, desk: Desk) -> None:
     """End a rollout for which verifiers' time is over; that is a limit of the agent's, and so no failure of ours."""
     play.cut("its time was over")
     try:

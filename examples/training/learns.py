@@ -214,7 +214,7 @@ def step(writer: Writer, optimizer: torch.optim.Optimizer, programs: Tensor, rew
 
     Args:
         writer: what is trained, and wrote the programs.
-        optimizer: of its parameters.
+        optimizer: what changes the parameters of the writer.
         programs: int[instances, group, places + 1].
         rewards: float[instances, group]; NaN where there is none, which then neither counts nor is learnt from.
     """

@@ -100,13 +100,13 @@ def trajectories(
     A rollout found twice is written once. One in which no model spoke, or from which nothing is to be learnt, is left
     out of the formats that have no place for it, and counted.
     """
-    from openfingym.trajectory import Selected, Selection, find_rollouts, held_out_tasks
+    from openfingym.trajectory import ExportSelection, Selected, find_rollouts, held_out_tasks
 
     if form not in {"messages", "sharegpt"} and out.suffix == ".parquet":
         raise UsageError(f"{out}: --format {form} is not written as Parquet; that is for messages and sharegpt")
     if form in {"atif", "native"} and hold_out:
         raise UsageError(f"--hold-out is for files of conversations (messages, sharegpt, openai), not for {form}")
-    selected = Selected(find_rollouts(runs), Selection(**chosen))
+    selected = Selected(find_rollouts(runs), ExportSelection(**chosen))
     selected.left_out.update({"repeated": 0, "other state": 0, "no messages": 0})
     files: dict[Path, Counter[str]] = {}
     try:

@@ -81,11 +81,11 @@ def mcp(
     score; closing the standard input ends the rollout as well.
     """
     from openfingym import catalog
-    from openfingym.training.mcp.played import Terms
+    from openfingym.training.mcp.played import PlayTerms
 
     if name not in catalog.task_folders():
         name = catalog.load_task(name).name
-    terms = Terms(name, split, index, seed, backend, address, out.absolute())
+    terms = PlayTerms(name, split, index, seed, backend, address, out.absolute())
     if http:
         from openfingym.training.guard import is_loopback
         from openfingym.training.mcp.streamable import serve

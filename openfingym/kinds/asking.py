@@ -155,13 +155,13 @@ def question_for(
     Args:
         contract: the contract of the task.
         name: its id.
-        text: as it is asked.
+        text: text of the question, as it is asked.
         moments: when it is made, its deadline, and from when on it is resolved, in nanoseconds since the epoch.
         provider: name of the provider.
         query: what that is asked.
         clock: whose time counts.
         rules: how it is resolved.
-        unit: of a number.
+        unit: unit of the answer, where it is a number.
     """
     numeric = contract.form != "probability"
     return Question(

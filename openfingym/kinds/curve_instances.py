@@ -11,7 +11,7 @@ from openfingym.kinds.instances import Instance, between, fresh_seed, origin, so
 from openfingym.kinds.material import Array, Material
 from openfingym.kinds.real_forms import split_of
 from openfingym.kinds.stretches import Lengths, lengths, placed, public_part, public_share
-from openfingym.kinds.window_instances import Shown, cutting, windows_at
+from openfingym.kinds.window_instances import ShownWindows, cutting, windows_at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -161,7 +161,7 @@ def _cut(
     assert table is not None, "a curves task needs one"
     series = len(data.facts["series"])
     inputs, targets, times = (data.read(f"train_{name}") for name in ("inputs", "targets", "times"))
-    shown = Shown(
+    shown = ShownWindows(
         inputs.reshape(-1, series, *inputs.shape[1:]),
         targets.reshape(-1, series, 1, targets.shape[1]),
         times[::series],

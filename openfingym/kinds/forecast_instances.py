@@ -13,7 +13,7 @@ from openfingym.data.volatility import LAGS
 from openfingym.kinds.instances import Instance, between, origin, some_of
 from openfingym.kinds.material import Array, Material
 from openfingym.kinds.stretches import Lengths, lengths, no_lead, placed, public_share
-from openfingym.kinds.window_instances import MOST_WINDOWS, Cutting, Shown, cutting, rescaled, windows_at
+from openfingym.kinds.window_instances import MOST_WINDOWS, Cutting, ShownWindows, cutting, rescaled, windows_at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,12 +88,12 @@ class _Chosen:
     scaling: dict[str, Any]
 
 
-def _shown(data: TrainingData, contract: ForecastContract, width: int) -> Shown:
+def _shown(data: TrainingData, contract: ForecastContract, width: int) -> ShownWindows:
     """The rows of the task's training windows."""
     inputs, targets, times = (data.read(f"train_{name}") for name in ("inputs", "targets", "times"))
     series = width if contract.pooled else 1
     full = not contract.horizons and not contract.targets
-    return Shown(
+    return ShownWindows(
         inputs.reshape(-1, series, *inputs.shape[1:]),
         targets.reshape(-1, series, *targets.shape[1:]) if full else None,
         times[::series],

@@ -14,7 +14,7 @@ from openfingym.kinds.stretches import placed, public_part, public_share, room
 if TYPE_CHECKING:
     from openfingym.kinds.instances import InstanceSplit, TrainingData
     from openfingym.kinds.questions_contract import QuestionsContract
-    from openfingym.kinds.stretches import Stretch
+    from openfingym.kinds.stretches import TimeStretch
 
 FEWEST_SERIES = 20
 """Series of an instance at least, of which a metric forms portfolios."""
@@ -110,7 +110,7 @@ def questions_instance(
     Args:
         data: what the task gives to train on.
         contract: its contract.
-        name: of the set of questions.
+        name: name of the set of questions.
         split: what the instance is for.
         generator: decides what is in it.
     """
@@ -171,7 +171,7 @@ def _in_time(
     most: tuple[int, int],
     split: InstanceSplit,
     generator: np.random.Generator,
-) -> tuple[Stretch, tuple[int, int]]:
+) -> tuple[TimeStretch, tuple[int, int]]:
     """Items of the three parts, and how many are in the folds; the same numbers for both splits.
 
     Args:

@@ -40,7 +40,7 @@ MOST_ROOMY = 8
 
 
 @dataclass(frozen=True)
-class Stretch:
+class TimeStretch:
     """The rows of the three parts of an instance."""
 
     train: range
@@ -80,7 +80,7 @@ def placed(
     *,
     embargo: int,
     reserved: int | None = None,
-) -> Stretch:
+) -> TimeStretch:
     """A place for an instance among the training rows.
 
     Args:
@@ -106,7 +106,9 @@ def placed(
     start = stop - private
     begin = start - embargo - public
     length = between(generator, train[0], min(train[1], begin - embargo))
-    return Stretch(range(begin - embargo - length, begin - embargo), range(begin, begin + public), range(start, stop))
+    return TimeStretch(
+        range(begin - embargo - length, begin - embargo), range(begin, begin + public), range(start, stop)
+    )
 
 
 def no_lead(_: int) -> int:
@@ -134,7 +136,7 @@ def lengths(
         reach: look-back and horizon of the task, which those of the instance do not exceed.
         generator: decides how long they are.
         embargo: rows dropped before each fold.
-        share: of the hidden windows, those of the public fold.
+        share: share of the hidden windows that are in the public fold.
         lead: rows before the inputs that belong to a window too, given its look-back.
         longest: rows of a window at most, without its lead; None for no limit.
         levels: whether levels are predicted. The first input of a hidden window then tells of the targets of the one

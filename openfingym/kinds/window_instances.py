@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds.material import Array
-    from openfingym.kinds.stretches import Lengths, Stretch
+    from openfingym.kinds.stretches import Lengths, TimeStretch
     from openfingym.task import Task
 
 MOST_WINDOWS = 400
@@ -25,7 +25,7 @@ MOST_NUMBERS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ShownWindows:
     """The rows that training windows show, each once and in the order of time."""
 
     inputs: Array
@@ -100,7 +100,7 @@ class Cutting:
 
 
 def cutting(
-    task: Task, shown: Shown, stretch: Stretch, sizes: Lengths, width: int, windows: int = MOST_WINDOWS
+    task: Task, shown: ShownWindows, stretch: TimeStretch, sizes: Lengths, width: int, windows: int = MOST_WINDOWS
 ) -> Cutting:
     """Training windows that may overlap, and hidden windows that tile their fold.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from openfingym.training.groups import Played, Policies, Wanted
     from openfingym.training.machinery import Machinery
     from openfingym.training.places import Place
-    from openfingym.training.playing import Play
+    from openfingym.training.playing import AgentPlay
     from openfingym.verifiers import VerifierAddress
 
 T = TypeVar("T")
@@ -231,13 +231,13 @@ class Desk:
             play.cut("its caller gave up")
             raise
 
-    async def begin_play(self, task: str, index: int, model: ModelSpec | LanguageModel, *, seed: int = 0) -> Play:
+    async def begin_play(self, task: str, index: int, model: ModelSpec | LanguageModel, *, seed: int = 0) -> AgentPlay:
         """As :meth:`play`, for who may want to end it: returns when the rollout has a place and begins."""
-        from openfingym.training.playing import Play
+        from openfingym.training.playing import AgentPlay
 
         self.require(task, index)
         running = await self._begun(task, index, seed, model)
-        return Play(running, task=task, index=index, seed=seed, reward=self.reward)
+        return AgentPlay(running, task=task, index=index, seed=seed, reward=self.reward)
 
     def require(self, task: str, index: int) -> None:
         """Check that an episode can be opened.

@@ -1,7 +1,7 @@
 """A model's answers from outside, for the agent's own loop: the loop asks, and whoever drives the rollout answers.
 
 The loop of a built-in agent runs as it does in an evaluation. Where it asks its model, the :class:`Driver` waits for
-the next :class:`Exchange`; an exchange is done when the loop asks again, or is over.
+the next :class:`AnswerExchange`; an exchange is done when the loop asks again, or is over.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WAITS_S = 4 * 3600.0
 
 
 @dataclass(eq=False)
-class Exchange:
+class AnswerExchange:
     """An answer of the policy's, or the wish to end, and whether what follows from it is done."""
 
     completion: Completion | None
@@ -66,7 +66,7 @@ class Driver(DrivenModel):
         self.offers_tools = False
         self.over = False
         self._patience_s = patience_s
-        self._current: tuple[Exchange, int] | None = None
+        self._current: tuple[AnswerExchange, int] | None = None
         self._settling = threading.Lock()
 
     @property
@@ -74,7 +74,7 @@ class Driver(DrivenModel):
         """Whether an answer is waited for, so that the rollout does nothing."""
         return self.pending > 0
 
-    def submit(self, exchange: Exchange) -> Exchange:
+    def submit(self, exchange: AnswerExchange) -> AnswerExchange:
         """Hand over an answer; several are taken one after the other."""
         self._take().add_done_callback(partial(self._give, exchange))
         return exchange
@@ -120,7 +120,7 @@ class Driver(DrivenModel):
         # Whoever trains a model pays for it elsewhere.
         return replace(found, usage=usage, cost_usd=found.cost_usd or 0.0, latency_s=took)
 
-    def _give(self, exchange: Exchange, taker: Future[DrivenRequest | None]) -> None:
+    def _give(self, exchange: AnswerExchange, taker: Future[DrivenRequest | None]) -> None:
         """Give an answer to the request that was waiting, or came."""
         request = taker.result()
         if request is None:

@@ -16,7 +16,7 @@ from openfingym.models.given import Answer, read_completion
 from openfingym.models.messages import Completion, well_formed
 from openfingym.models.text_tools import as_said
 from openfingym.models.wire import request_message, request_tool
-from openfingym.training.driver import POLICY, Exchange
+from openfingym.training.driver import POLICY, AnswerExchange
 from openfingym.training.rewards import Executed, reward_of
 
 if TYPE_CHECKING:
@@ -194,17 +194,17 @@ class Episode:
             return CLOSED
         return None if self.tools else NO_TOOLS
 
-    def _submit(self, answer: Answer, cut: bool) -> Exchange:  # as of _read
+    def _submit(self, answer: Answer, cut: bool) -> AnswerExchange:  # as of _read
         self._running.used_at = time.monotonic()
-        return self._drive(Exchange(self._read(answer, cut)))
+        return self._drive(AnswerExchange(self._read(answer, cut)))
 
-    def _drive(self, exchange: Exchange) -> Exchange:
+    def _drive(self, exchange: AnswerExchange) -> AnswerExchange:
         if os.getpid() != self._pid:  # its rollout is the parent's
             exchange.done.set_result(None)
             return exchange
         return self._running.driver.submit(exchange)
 
-    def _after(self, exchange: Exchange) -> list[ChatMessage]:
+    def _after(self, exchange: AnswerExchange) -> list[ChatMessage]:
         """What follows an answer, which is now part of the conversation."""
         self._running.used_at = time.monotonic()
         position = exchange.done.result()
@@ -250,7 +250,7 @@ class Episode:
         if os.getpid() != self._pid:
             self.failure = "it was opened by another process, before a fork"
             return None
-        self._drive(Exchange(None))
+        self._drive(AnswerExchange(None))
         return self._running
 
     def _close(self, ending: Ending) -> None:

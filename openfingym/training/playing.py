@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from openfingym.training.running import Ending, Running
 
 
-class Play:
+class AgentPlay:
     """A rollout under way, which nobody answers for but its model; see :meth:`openfingym.training.Desk.begin_play`."""
 
     def __init__(self, running: Running, *, task: str, index: int, seed: int, reward: str) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from openfingym.agents import with_sampling
 from openfingym.errors import OpenFinGymError, TaskError, UsageError
 from openfingym.rollouts.launcher import default_session
-from openfingym.training.driver import DrivenAgent, Driver, Exchange
+from openfingym.training.driver import AnswerExchange, DrivenAgent, Driver
 from openfingym.training.rewards import Executed
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Running:
             self._cut = why
         self._cancel.set()
         # At once, where it only waits for an answer.
-        self.driver.submit(Exchange(None))
+        self.driver.submit(AnswerExchange(None))
 
     def join(self, timeout_s: float) -> None:
         """Wait until its thread has ended."""

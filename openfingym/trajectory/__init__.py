@@ -27,12 +27,13 @@ from openfingym.trajectory.record import (
     Turn,
 )
 from openfingym.trajectory.rows import messages_schema, row_writer
-from openfingym.trajectory.selection import HELD_OUT_SETS, Selected, Selection, held_out_tasks
+from openfingym.trajectory.selection import HELD_OUT_SETS, ExportSelection, Selected, held_out_tasks
 from openfingym.trajectory.sft import Unlearnable, conversation_digest, to_messages, to_sharegpt
 
 __all__ = [
     "FORMAT",
     "HELD_OUT_SETS",
+    "ExportSelection",
     "Failure",
     "Generation",
     "RecordedScore",
@@ -40,7 +41,6 @@ __all__ = [
     "RunProvenance",
     "RunTiming",
     "Selected",
-    "Selection",
     "Split",
     "StepReward",
     "TokenTrace",

@@ -19,7 +19,7 @@ HELD_OUT_SETS = {"paper": HELD_OUT}
 
 
 @dataclass(frozen=True)
-class Selection:
+class ExportSelection:
     """Which rollouts are wanted; an empty filter lets all through."""
 
     states: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Selected:
     """
 
     paths: Iterable[Path]
-    selection: Selection
+    selection: ExportSelection
     left_out: Counter[str] = field(default_factory=Counter)
     splits: Counter[str] = field(default_factory=Counter)
 

@@ -205,7 +205,7 @@ class Stepped:
 
 
 @dataclass(frozen=True)
-class Played:
+class EpisodePlayed:
     """A rollout of episodes got its result; their outcomes are its submission."""
 
     rollout_id: str

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from openfingym.digests import sha256_of
 from openfingym.errors import SubmissionError
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.events import Finalized, Played
+from openfingym_verifier.events import EpisodePlayed, Finalized
 from openfingym_verifier.fault import find_fault
 from openfingym_verifier.finalize import Judged, final_result, judge, nothing_accepted, stored_values
 from openfingym_verifier.threads import in_threads
@@ -90,7 +90,7 @@ class FinalizationService:
                 finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
                 if task.sequential and values is not None:
                     written = await self._ledger.writer.submit(
-                        Played(rollout.id, now, values.data.cast("B"), finalized).apply
+                        EpisodePlayed(rollout.id, now, values.data.cast("B"), finalized).apply
                     )
                     rollout.feedback, rollout.progress = [None], None
                 else:

@@ -121,7 +121,7 @@ def load(where: str, *, half: bool = False) -> tuple[Any, Any]:
     """A model and its tokenizer.
 
     Args:
-        where: as of :func:`stage`.
+        where: name or folder of the model, as :func:`stage` gives it.
         half: whether its weights have 16 bits, which is enough to sample, and for LoRA; where a GPU is.
     """
     import torch

@@ -31,7 +31,7 @@ class Sampling:
     back, such as an empty one."""
 
 
-class Asker:
+class ModelAsker:
     """A model that continues one conversation.
 
     Attributes:

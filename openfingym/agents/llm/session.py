@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from openfingym.agents.llm.asking import Asker, Sampling
+from openfingym.agents.llm.asking import ModelAsker, Sampling
 from openfingym.agents.llm.ending import Ended, EndName
 from openfingym.agents.llm.tools import Toolbox, ToolOutcome
 from openfingym.agents.llm.usefulness import Usefulness
@@ -89,7 +89,7 @@ class Conversation:
         self.tools = tools
         self.meter = meter
         self.turns: list[Turn] = []
-        self.asker = Asker(model, meter, seed=brief.seed)
+        self.asker = ModelAsker(model, meter, seed=brief.seed)
         self._listener = listener
         self._messages: list[Message] = []
         self._answers: list[int] = []

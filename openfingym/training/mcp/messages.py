@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from openfingym.errors import OpenFinGymError
-from openfingym.training.mcp.played import FINISH, PlayedRollout, Terms
+from openfingym.training.mcp.played import FINISH, PlayedRollout, PlayTerms
 from openfingym.version import __version__
 
 _log = logging.getLogger(__name__)
@@ -38,14 +38,14 @@ class RequestError(Exception):
         self.code = code
 
 
-class Conversation:
+class McpConversation:
     """What one client and this server say to each other.
 
     Attributes:
         rollout: what is played; None before the client has introduced itself.
     """
 
-    def __init__(self, terms: Terms, *, send: Callable[[Message], Awaitable[None]]) -> None:
+    def __init__(self, terms: PlayTerms, *, send: Callable[[Message], Awaitable[None]]) -> None:
         """``send``: sends a notification."""
         self.rollout: PlayedRollout | None = None
         self._terms = terms

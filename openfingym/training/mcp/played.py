@@ -32,7 +32,7 @@ FINISH_TOOL = {
 
 
 @dataclass(frozen=True)
-class Terms:
+class PlayTerms:
     """What is to be played."""
 
     task: str
@@ -53,7 +53,7 @@ class PlayedRollout:
         terms: what is played.
     """
 
-    def __init__(self, terms: Terms, client: str = "client") -> None:
+    def __init__(self, terms: PlayTerms, client: str = "client") -> None:
         """``client``: what the player calls itself; it is recorded as the agent."""
         self.terms = terms
         self._agent = "mcp-" + (re.sub(r"[^a-z0-9]+", "-", client.lower()).strip("-")[:40] or "client")

@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from openfingym.training.mcp.messages import INVALID_REQUEST, PARSE_ERROR, Conversation, Message, error_of
-from openfingym.training.mcp.played import Terms
+from openfingym.training.mcp.messages import INVALID_REQUEST, PARSE_ERROR, McpConversation, Message, error_of
+from openfingym.training.mcp.played import PlayTerms
 
 MAX_LINE = 16 * 1024 * 1024
 """Bytes of a message that a client may send."""
@@ -21,7 +21,7 @@ AT_ONCE = 64
 """Requests that are answered at once; the next one waits."""
 
 
-def serve(terms: Terms) -> str | None:
+def serve(terms: PlayTerms) -> str | None:
     """Serve one client until it closes the standard input, or the process is interrupted or terminated.
 
     Returns:
@@ -33,7 +33,7 @@ def serve(terms: Terms) -> str | None:
     return asyncio.run(_served(terms, sys.stdin.buffer, out))
 
 
-async def _served(terms: Terms, source: BinaryIO, out: BinaryIO) -> str | None:
+async def _served(terms: PlayTerms, source: BinaryIO, out: BinaryIO) -> str | None:
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
     room = threading.Semaphore(AT_ONCE)
@@ -68,7 +68,7 @@ async def _served(terms: Terms, source: BinaryIO, out: BinaryIO) -> str | None:
 
         await asyncio.to_thread(write)
 
-    conversation = Conversation(terms, send=send)
+    conversation = McpConversation(terms, send=send)
     going: set[asyncio.Task[None]] = set()
 
     async def answer(line: bytes) -> None:
@@ -92,7 +92,7 @@ async def _served(terms: Terms, source: BinaryIO, out: BinaryIO) -> str | None:
     return told
 
 
-async def _answered(conversation: Conversation, line: bytes) -> Message | None:
+async def _answered(conversation: McpConversation, line: bytes) -> Message | None:
     try:
         message = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

@@ -13,8 +13,8 @@ import msgspec
 from aiohttp import ClientConnectionError, web
 
 from openfingym.training.guard import Guard
-from openfingym.training.mcp.messages import INVALID_REQUEST, PARSE_ERROR, VERSIONS, Conversation, Message, error_of
-from openfingym.training.mcp.played import Terms
+from openfingym.training.mcp.messages import INVALID_REQUEST, PARSE_ERROR, VERSIONS, McpConversation, Message, error_of
+from openfingym.training.mcp.played import PlayTerms
 
 SESSION, VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
 PATH = "/mcp"
@@ -28,8 +28,8 @@ END_S = 30.0
 class _Client:
     """A client that has introduced itself."""
 
-    def __init__(self, terms: Terms) -> None:
-        self.conversation = Conversation(terms, send=_nobody)
+    def __init__(self, terms: PlayTerms) -> None:
+        self.conversation = McpConversation(terms, send=_nobody)
         self.used_at = time.monotonic()
         self.calls = 0
 
@@ -41,7 +41,7 @@ async def _nobody(_message: Message) -> None:
 class Streamable:
     """The one endpoint of the protocol over HTTP."""
 
-    def __init__(self, terms: Terms, guard: Guard, *, sessions: int, idle_s: float) -> None:
+    def __init__(self, terms: PlayTerms, guard: Guard, *, sessions: int, idle_s: float) -> None:
         """Begin nothing yet.
 
         Args:
@@ -154,7 +154,7 @@ class Streamable:
         return web.Response(status=204)
 
 
-async def _streamed(request: web.Request, conversation: Conversation, message: Message) -> web.StreamResponse:
+async def _streamed(request: web.Request, conversation: McpConversation, message: Message) -> web.StreamResponse:
     """A response of events: notices that it goes on, and the answer."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
     await response.prepare(request)
@@ -186,7 +186,7 @@ def _told(value: Message, status: int, headers: dict[str, str] | None = None) ->
 
 
 def serve(
-    terms: Terms,
+    terms: PlayTerms,
     *,
     host: str,
     port: int,

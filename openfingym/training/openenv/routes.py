@@ -10,9 +10,9 @@ from aiohttp import web
 
 from openfingym.training.openenv.rpc import PARSE_ERROR, answered, error_of
 from openfingym.training.openenv.served import TYPES
-from openfingym.training.openenv.sessions import Sessions
+from openfingym.training.openenv.sessions import EnvSessions
 from openfingym.training.openenv.sockets import Sockets
-from openfingym.training.openenv.wire import Json, Refused, decode, encode
+from openfingym.training.openenv.wire import ActionRefused, Json, decode, encode
 from openfingym.version import __version__
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -35,7 +35,7 @@ def told(value: object, status: int = 200) -> web.Response:
 class Routes:
     """Handlers of requests."""
 
-    def __init__(self, sessions: Sessions, sockets: Sockets) -> None:
+    def __init__(self, sessions: EnvSessions, sockets: Sockets) -> None:
         self._sessions, self._served = sessions, sessions.served
         self._sockets = sockets
 
@@ -118,7 +118,7 @@ class Routes:
     async def _rpc(self, request: web.Request) -> web.Response:
         try:
             value = decode(await request.read())
-        except Refused:
+        except ActionRefused:
             return told(error_of(PARSE_ERROR, "Parse error"))
         return told(await answered(value, self._sessions))
 
@@ -187,7 +187,7 @@ def _answering(handler: Handler) -> Handler:
     async def answer(request: web.Request) -> web.StreamResponse:
         try:
             return await handler(request)
-        except Refused as refused:
+        except ActionRefused as refused:
             detail = refused.more.get("errors") or str(refused)
             more = {key: value for key, value in refused.more.items() if key != "errors"}
             return told({"detail": detail, "code": refused.code, **more}, STATUS.get(refused.code, 500))
@@ -199,7 +199,7 @@ async def _object(request: web.Request, *, empty: bool = False) -> Json:
     """The body of a request.
 
     Raises:
-        Refused: it is no JSON object.
+        ActionRefused: it is no JSON object.
     """
     raw = await request.read()
     if not raw and empty:
@@ -222,7 +222,7 @@ def _number(body: Json, key: str) -> int | None:
     return value
 
 
-def _unfit(key: str, problem: str) -> Refused:
+def _unfit(key: str, problem: str) -> ActionRefused:
     from openfingym.training.openenv.wire import invalid
 
     return invalid(key, problem, message="Invalid request")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from openfingym.training.openenv.sessions import Session, Sessions
-from openfingym.training.openenv.wire import Json, Refused
+from openfingym.training.openenv.sessions import EnvSession, EnvSessions
+from openfingym.training.openenv.wire import ActionRefused, Json
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, SERVER_ERROR = (
     -32700,
@@ -31,7 +31,7 @@ def error_of(code: int, message: str, *, data: object = None, request_id: object
     return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message, "data": data}}
 
 
-async def answered(request: object, sessions: Sessions, own: Session | None = None) -> Json:
+async def answered(request: object, sessions: EnvSessions, own: EnvSession | None = None) -> Json:
     """Answer a request.
 
     Args:
@@ -47,7 +47,7 @@ async def answered(request: object, sessions: Sessions, own: Session | None = No
         result = await _result(request["method"], request.get("params", {}), sessions, own)
     except RpcError as error:
         return error_of(error.code, str(error), data=error.data, request_id=name)
-    except Refused as refused:
+    except ActionRefused as refused:
         code = {"VALIDATION_ERROR": INVALID_PARAMS, "CAPACITY_REACHED": SERVER_ERROR, "FACTORY_ERROR": SERVER_ERROR}
         return error_of(
             code.get(refused.code, INTERNAL_ERROR), str(refused), data=refused.more or None, request_id=name
@@ -73,7 +73,7 @@ def _problem(request: object) -> str | None:
     return None
 
 
-async def _result(method: str, params: Json, sessions: Sessions, own: Session | None) -> Any:
+async def _result(method: str, params: Json, sessions: EnvSessions, own: EnvSession | None) -> Any:
     if method == "openenv/session/create":
         return {"session_id": (own or await sessions.create()).id}
     if method == "openenv/session/close":
@@ -99,7 +99,7 @@ async def _result(method: str, params: Json, sessions: Sessions, own: Session | 
     return {"content": content, "data": told, **shown}
 
 
-def _found(params: Json, sessions: Sessions) -> Session | None:
+def _found(params: Json, sessions: EnvSessions) -> EnvSession | None:
     """The session that a request names; None where it names none."""
     name = params.get("session_id")
     if not name:
@@ -110,7 +110,7 @@ def _found(params: Json, sessions: Sessions) -> Session | None:
     return session
 
 
-async def _closed(params: Json, sessions: Sessions, own: Session | None) -> Json:
+async def _closed(params: Json, sessions: EnvSessions, own: EnvSession | None) -> Json:
     if not params.get("session_id"):
         raise RpcError(INVALID_PARAMS, "Invalid params - 'session_id' is required")
     session = _found(params, sessions)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from openfingym.errors import TaskNotFoundError, UsageError
-from openfingym.training.openenv.wire import Json, Refused, invalid
+from openfingym.training.openenv.wire import ActionRefused, Json, invalid
 
 if TYPE_CHECKING:
     from openfingym.task import Task
@@ -129,7 +129,7 @@ class Served:
             before: what the same session played before.
 
         Raises:
-            Refused: an argument has a wrong form or is out of range.
+            ActionRefused: an argument has a wrong form or is out of range.
         """
         name = data.get("task") or (before.task if before else self.names[0])
         if isinstance(name, Mapping):  # as the task API gives it
@@ -171,7 +171,7 @@ class Served:
         """A verified rollout with tools, as soon as there is a place.
 
         Raises:
-            Refused: it cannot be opened.
+            ActionRefused: it cannot be opened.
         """
         import asyncio
 
@@ -252,7 +252,7 @@ class Served:
 
         with self._lock:
             if self._closed:
-                raise Refused("EXECUTION_ERROR", "the server is being stopped")
+                raise ActionRefused("EXECUTION_ERROR", "the server is being stopped")
             if split not in self._desks:
                 names = [name for name in self.names if not self._stepped[name]]
                 self._desks[split] = Desk(tuple(names), split=split, **self._settings)  # type: ignore[arg-type]
@@ -279,7 +279,7 @@ def _whole(data: Json, key: str, most: int) -> int | None:
     """A whole number from 0 among the arguments of a reset; None where it is not given.
 
     Raises:
-        Refused: it is something else.
+        ActionRefused: it is something else.
     """
     value = data.get(key)
     if value is None:

@@ -11,11 +11,11 @@ from openfingym.training.guard import Guard
 from openfingym.training.listening import run, until_stopped
 from openfingym.training.openenv.routes import Routes, told
 from openfingym.training.openenv.served import Served
-from openfingym.training.openenv.sessions import IDLE_S, Sessions
+from openfingym.training.openenv.sessions import IDLE_S, EnvSessions
 from openfingym.training.openenv.sockets import Sockets
-from openfingym.training.openenv.wire import MAX_FRAME, Refused
+from openfingym.training.openenv.wire import MAX_FRAME, ActionRefused
 
-SESSIONS = web.AppKey("sessions", Sessions)
+SESSIONS = web.AppKey("sessions", EnvSessions)
 """Where an application has its sessions."""
 
 
@@ -28,7 +28,7 @@ def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = 
         sessions: sessions that are open at once, at most.
         idle_s: seconds for which a session without a socket is kept when nothing is done in it.
     """
-    everything = Sessions(served, most=sessions, idle_s=idle_s)
+    everything = EnvSessions(served, most=sessions, idle_s=idle_s)
     sockets = Sockets(everything)
 
     @web.middleware
@@ -91,7 +91,7 @@ def serve(
     async def prepared() -> None:
         try:
             await app[SESSIONS].prepared()
-        except Refused as refused:
+        except ActionRefused as refused:
             raise refused.__cause__ or refused from None
 
     # The tasks are loaded once it listens, so that nobody waits for imports; who serves nonsense is told soon enough.

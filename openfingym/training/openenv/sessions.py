@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import OpenFinGymError
 from openfingym.training.openenv.served import Choice, Served
-from openfingym.training.openenv.wire import Json, Refused
+from openfingym.training.openenv.wire import ActionRefused, Json
 
 if TYPE_CHECKING:
     from openfingym.training.openenv.stepped import SteppedPlay
@@ -26,7 +26,7 @@ END_S = 30.0
 """Seconds that open sessions are given to end in, where the server is stopped."""
 
 
-class Session:
+class EnvSession:
     """An environment of one client, and what it plays.
 
     Attributes:
@@ -66,7 +66,7 @@ class Session:
         """Begin an episode, and leave the one before.
 
         Raises:
-            Refused: an argument is wrong, or the episode cannot be begun.
+            ActionRefused: an argument is wrong, or the episode cannot be begun.
         """
         async with self._turn:
             self.used_at = time.monotonic()
@@ -80,7 +80,7 @@ class Session:
         """Take a step: an action, or a tool's call.
 
         Raises:
-            Refused: it does not fit, or there is none to take.
+            ActionRefused: it does not fit, or there is none to take.
         """
         async with self._turn:
             self.used_at = time.monotonic()
@@ -122,11 +122,11 @@ class Session:
         """What is played by a client that never sends a reset, as those that speak MCP alone.
 
         Raises:
-            Refused: it is to send one.
+            ActionRefused: it is to send one.
         """
         choice = self._served.choose({}, before=self._choice)
         if self._served.is_stepped(choice.task):
-            raise Refused("EXECUTION_ERROR", "no episode was begun; send a reset first")
+            raise ActionRefused("EXECUTION_ERROR", "no episode was begun; send a reset first")
         await self._begun(choice)
         self._choice, self._episode = choice, str(uuid.uuid4())
         assert self._play is not None
@@ -140,7 +140,7 @@ class Session:
         if self._play is None or not (stepped and same):
             await self._leave()
             if self._closed:
-                raise Refused("SESSION_ERROR", "the session was closed")
+                raise ActionRefused("SESSION_ERROR", "the session was closed")
             work: Awaitable[SteppedPlay | ToolPlay]
             work = asyncio.to_thread(served.environment, choice) if stepped else served.rollout(choice)
             # Whoever asked for it may go while it is being begun: it is ended all the same.
@@ -172,14 +172,14 @@ _ending: set[asyncio.Future[None]] = set()
 """What is being ended; the event loop keeps no reference."""
 
 
-class Sessions:
+class EnvSessions:
     """All sessions of a server."""
 
     def __init__(self, served: Served, *, most: int, idle_s: float = IDLE_S) -> None:
         self.served = served
         self.most = most
         self._idle_s = idle_s
-        self._open: dict[str, Session] = {}
+        self._open: dict[str, EnvSession] = {}
         self._ready: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
@@ -189,7 +189,7 @@ class Sessions:
         """Wait until the tasks are loaded.
 
         Raises:
-            Refused: one cannot be played.
+            ActionRefused: one cannot be played.
         """
         if self._ready is None:
             self._ready = asyncio.ensure_future(asyncio.to_thread(self.served.prepare))
@@ -199,22 +199,22 @@ class Sessions:
         except OpenFinGymError as error:
             if self._ready is ready:
                 self._ready = None  # the next one tries again: a disk may have been full
-            raise Refused("FACTORY_ERROR", str(error), factory_name=self.served.names[0]) from error
+            raise ActionRefused("FACTORY_ERROR", str(error), factory_name=self.served.names[0]) from error
 
-    async def create(self) -> Session:
+    async def create(self) -> EnvSession:
         """Begin a session.
 
         Raises:
-            Refused: there are as many as there may be, or its tasks cannot be played.
+            ActionRefused: there are as many as there may be, or its tasks cannot be played.
         """
         if len(self._open) >= self.most:
-            raise Refused(
+            raise ActionRefused(
                 "CAPACITY_REACHED",
                 f"all {self.most} sessions are taken; close one, or serve with a larger --sessions",
                 active_sessions=len(self._open),
                 max_sessions=self.most,
             )
-        session = Session(self.served)
+        session = EnvSession(self.served)
         self._open[session.id] = session  # before anything is waited for, so that there are never more
         try:
             await self.prepared()
@@ -223,33 +223,33 @@ class Sessions:
             raise
         return session
 
-    def find(self, name: object) -> Session | None:
+    def find(self, name: object) -> EnvSession | None:
         """An open session by its id."""
         return self._open.get(name) if isinstance(name, str) else None
 
-    def attach(self, name: str) -> Session:
+    def attach(self, name: str) -> EnvSession:
         """Attach a socket to a session that was made before.
 
         Raises:
-            Refused: there is no such session, or it has a socket.
+            ActionRefused: there is no such session, or it has a socket.
         """
         session = self.find(name)
         if session is None:
-            raise Refused("SESSION_ERROR", f"Unknown session_id: {name[:100]}")
+            raise ActionRefused("SESSION_ERROR", f"Unknown session_id: {name[:100]}")
         if session.attached:
-            raise Refused("SESSION_ERROR", f"Session {name[:100]} already has an attached WebSocket")
+            raise ActionRefused("SESSION_ERROR", f"EnvSession {name[:100]} already has an attached WebSocket")
         session.attached = True
         session.used_at = time.monotonic()
         return session
 
-    async def detach(self, session: Session, *, owned: bool) -> None:
+    async def detach(self, session: EnvSession, *, owned: bool) -> None:
         """Let go of a session whose socket has gone; it is closed if it was made for the socket alone."""
         session.attached = False
         session.used_at = time.monotonic()
         if owned or session.closing:
             await self.close(session)
 
-    async def close(self, session: Session) -> None:
+    async def close(self, session: EnvSession) -> None:
         """End a session. Its place is free again when nothing is left of it."""
         try:
             await session.close()

@@ -12,8 +12,8 @@ from typing import Any
 from aiohttp import ClientConnectionError, WSCloseCode, WSMessage, WSMsgType, web
 
 from openfingym.training.openenv.rpc import INTERNAL_ERROR, PARSE_ERROR, SERVER_ERROR, answered, error_of
-from openfingym.training.openenv.sessions import Session, Sessions
-from openfingym.training.openenv.wire import MAX_FRAME, Frame, Json, Refused, decode, encode, read
+from openfingym.training.openenv.sessions import EnvSession, EnvSessions
+from openfingym.training.openenv.wire import MAX_FRAME, ActionRefused, Frame, Json, decode, encode, read
 
 _log = logging.getLogger(__name__)
 PING_S = 20.0
@@ -35,7 +35,7 @@ class Socket:
         """The next text; None when the client has gone.
 
         Raises:
-            Refused: what came is no text.
+            ActionRefused: what came is no text.
         """
         if self._coming is None:
             message = await self.response.receive()
@@ -45,7 +45,7 @@ class Socket:
         if message.type is WSMsgType.TEXT:
             return str(message.data)
         if message.type is WSMsgType.BINARY:
-            raise Refused("INVALID_JSON", "Invalid JSON: expected a text frame, found a binary one")
+            raise ActionRefused("INVALID_JSON", "Invalid JSON: expected a text frame, found a binary one")
         return None
 
     async def send(self, value: object) -> None:
@@ -58,7 +58,7 @@ class Socket:
         await self.response.send_frame(encode(value), WSMsgType.TEXT)
         self.sending_since = None
 
-    async def during(self, work: Coroutine[Any, Any, Json], session: Session) -> Json | None:
+    async def during(self, work: Coroutine[Any, Any, Json], session: EnvSession) -> Json | None:
         """Do something that takes a while, and notice meanwhile if the client goes.
 
         Returns:
@@ -88,7 +88,7 @@ class Socket:
 class Sockets:
     """All WebSockets of a server."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: EnvSessions) -> None:
         self._sessions = sessions
         self._open: set[Socket] = set()
 
@@ -97,7 +97,7 @@ class Sockets:
         socket, named = await self._accepted(request), request.query.get("session_id")
         try:
             session = self._sessions.attach(named) if named else await self._sessions.create()
-        except Refused as refused:
+        except ActionRefused as refused:
             return await self._refused(socket, refused.frame)
         session.attached = True
         return await self._served(socket, session, self._frames(socket, session), owned=not named)
@@ -107,7 +107,7 @@ class Sockets:
         socket = await self._accepted(request)
         try:
             session = await self._sessions.create()
-        except Refused as refused:
+        except ActionRefused as refused:
             return await self._refused(socket, error_of(SERVER_ERROR, str(refused), data=refused.more))
         session.attached = True
         return await self._served(socket, session, self._requests(socket, session), owned=True)
@@ -143,7 +143,7 @@ class Sockets:
         return socket.response
 
     async def _served(
-        self, socket: Socket, session: Session, talk: Coroutine[Any, Any, None], *, owned: bool
+        self, socket: Socket, session: EnvSession, talk: Coroutine[Any, Any, None], *, owned: bool
     ) -> web.StreamResponse:
         self._open.add(socket)
         try:
@@ -158,7 +158,7 @@ class Sockets:
             await socket.close()
         return socket.response
 
-    async def _frames(self, socket: Socket, session: Session) -> None:
+    async def _frames(self, socket: Socket, session: EnvSession) -> None:
         """Answer frames until the client goes."""
         while True:
             try:
@@ -174,16 +174,16 @@ class Sockets:
                     told = await socket.during(self._told(frame, session), session)
                     if told is None:
                         return
-            except Refused as refused:
+            except ActionRefused as refused:
                 told = refused.frame
             except (ConnectionError, ClientConnectionError):
                 raise
             except Exception as error:
                 _log.exception("a message failed in an unforeseen way")
-                told = Refused("EXECUTION_ERROR", f"a failure of ours: {type(error).__name__}: {error}").frame
+                told = ActionRefused("EXECUTION_ERROR", f"a failure of ours: {type(error).__name__}: {error}").frame
             await socket.send(told)
 
-    async def _told(self, frame: Frame, session: Session) -> Json:
+    async def _told(self, frame: Frame, session: EnvSession) -> Json:
         assert isinstance(frame.data, dict)
         if frame.type == "reset":
             return {"type": "observation", "data": await session.reset(frame.data)}
@@ -193,7 +193,7 @@ class Sockets:
             return {"type": "state", "data": session.state}
         return {"type": "mcp", "data": await answered(frame.data, self._sessions, session)}
 
-    async def _requests(self, socket: Socket, session: Session) -> None:
+    async def _requests(self, socket: Socket, session: EnvSession) -> None:
         """Answer requests until the client goes."""
         while True:
             try:
@@ -201,7 +201,7 @@ class Sockets:
                 if text is None:
                     return
                 request = decode(text)
-            except Refused as refused:
+            except ActionRefused as refused:
                 await socket.send(error_of(PARSE_ERROR, str(refused)))
                 continue
             try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import OpenFinGymError, UsageError
-from openfingym.training.openenv.wire import Json, Refused, invalid
+from openfingym.training.openenv.wire import ActionRefused, Json, invalid
 
 if TYPE_CHECKING:
     import gymnasium
@@ -37,12 +37,12 @@ class SteppedPlay:
         """Begin an episode.
 
         Raises:
-            Refused: an option is impossible, or a verifier does not answer.
+            ActionRefused: an option is impossible, or a verifier does not answer.
         """
         try:
             shown, info = await self._done(lambda: self._env.reset(seed=seed, options=dict(options) or None))
         except UsageError as error:
-            raise Refused("EXECUTION_ERROR", str(error)) from None
+            raise ActionRefused("EXECUTION_ERROR", str(error)) from None
         self._over, self._begun = False, True
         return {"observation": {"observation": shown, "info": info}, "reward": None, "done": False}
 
@@ -50,13 +50,13 @@ class SteppedPlay:
         """Take a step.
 
         Raises:
-            Refused: the action does not fit, the episode is over, or a verifier does not answer.
+            ActionRefused: the action does not fit, the episode is over, or a verifier does not answer.
         """
         if self._over:
             if action.get("type") == FINISH:
                 return await self.finish()
             state = "the episode is over" if self._begun else "no episode was begun"
-            raise Refused("EXECUTION_ERROR", f"{state}; send a reset first")
+            raise ActionRefused("EXECUTION_ERROR", f"{state}; send a reset first")
         if self._key is None:
             asked: object = {name: value for name, value in action.items() if name != "metadata"}
         else:
@@ -84,18 +84,18 @@ class SteppedPlay:
         """End a rollout of hidden episodes, and tell its verified result.
 
         Raises:
-            Refused: nothing is hidden here, or there is no result for a reason of ours.
+            ActionRefused: nothing is hidden here, or there is no result for a reason of ours.
         """
         env = self._env.unwrapped
         if self.quick or not hasattr(env, "result"):
-            raise Refused("EXECUTION_ERROR", "episodes on training bars have no verified score")
+            raise ActionRefused("EXECUTION_ERROR", "episodes on training bars have no verified score")
         try:
             result = await self._done(env.result)
         except UsageError as error:
-            raise Refused("EXECUTION_ERROR", str(error)) from None
+            raise ActionRefused("EXECUTION_ERROR", str(error)) from None
         self._over = True
         if result.state not in {"scored", "rejected"}:
-            raise Refused(
+            raise ActionRefused(
                 "EXECUTION_ERROR", f"there is no score, for a reason of ours: {result.reason or result.state}"
             )
         return {"observation": {"result": result.to_dict()}, "reward": None, "done": True}
@@ -115,7 +115,7 @@ class SteppedPlay:
         except UsageError:
             raise
         except OpenFinGymError as error:
-            raise Refused("EXECUTION_ERROR", f"a failure of ours: {error}") from None
+            raise ActionRefused("EXECUTION_ERROR", f"a failure of ours: {error}") from None
 
 
 def key_of(space: Space[Any]) -> str | None:

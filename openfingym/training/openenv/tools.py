@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from openfingym.errors import UsageError
-from openfingym.training.openenv.wire import Json, Refused, invalid
+from openfingym.training.openenv.wire import ActionRefused, Json, invalid
 
 if TYPE_CHECKING:
     from openfingym.results import RolloutResult
@@ -87,7 +87,7 @@ class ToolPlay:
         """What is shown at the beginning.
 
         Raises:
-            Refused: the rollout could not be begun, for a reason of ours.
+            ActionRefused: the rollout could not be begun, for a reason of ours.
         """
         if self.episode.over:
             await self._ended()
@@ -99,7 +99,7 @@ class ToolPlay:
         """Call a tool, or say something.
 
         Raises:
-            Refused: the action does not fit, the rollout is over, or it failed for a reason of ours.
+            ActionRefused: the action does not fit, the rollout is over, or it failed for a reason of ours.
         """
         kind = action.get("type", "call_tool")
         if kind == "message":
@@ -131,7 +131,7 @@ class ToolPlay:
 
     def _require_open(self) -> None:
         if self._over:
-            raise Refused("EXECUTION_ERROR", "the rollout is over; send a reset to begin another")
+            raise ActionRefused("EXECUTION_ERROR", "the rollout is over; send a reset to begin another")
 
     async def _shown(self, observation: Json) -> Json:
         if not self.episode.over:
@@ -143,13 +143,13 @@ class ToolPlay:
         """The result of the rollout, which is over.
 
         Raises:
-            Refused: there is none, for a reason of ours.
+            ActionRefused: there is none, for a reason of ours.
         """
         self._over = True
         result = await self.episode.finish()
         if self.episode.reward is None or result is None:
             why = self.episode.failure or "no reason is known"
-            raise Refused("EXECUTION_ERROR", f"a failure of ours, so that there is no reward: {why}", reward=None)
+            raise ActionRefused("EXECUTION_ERROR", f"a failure of ours, so that there is no reward: {why}", reward=None)
         return {"observation": {"outcome": outcome_of(result)}, "reward": self.episode.reward, "done": True}
 
 
@@ -157,12 +157,12 @@ async def opened(opening: Callable[[], Awaitable[EpisodeLike]]) -> ToolPlay:
     """The rollout that a desk opens.
 
     Raises:
-        Refused: a mistake of the client's, or all places are taken.
+        ActionRefused: a mistake of the client's, or all places are taken.
     """
     try:
         return ToolPlay(await opening())
     except UsageError as error:
-        raise Refused("EXECUTION_ERROR", str(error)) from None
+        raise ActionRefused("EXECUTION_ERROR", str(error)) from None
 
 
 def outcome_of(result: RolloutResult) -> Json:
@@ -211,7 +211,7 @@ def _checked(action: Json, key: str, kind: type[str], known: set[str]) -> str:
     """The text that an action has under a key.
 
     Raises:
-        Refused: it has none, or there are unknown keys.
+        ActionRefused: it has none, or there are unknown keys.
     """
     if extra := sorted(set(action) - known):
         raise invalid(extra[0], "an action has no such key", kind="extra_forbidden", message="Invalid action")

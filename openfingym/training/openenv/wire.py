@@ -34,7 +34,7 @@ MAX_FRAME = 4 * 1024 * 1024
 """Bytes of a frame or a body that a client may send."""
 
 
-class Refused(Exception):  # noqa: N818  # an answer, not a failure
+class ActionRefused(Exception):  # noqa: N818  # an answer, not a failure
     """What a client asked for was not done; the message is for it to read.
 
     Attributes:
@@ -53,7 +53,7 @@ class Refused(Exception):  # noqa: N818  # an answer, not a failure
         return {"type": "error", "data": {"message": str(self), "code": self.code, **self.more}}
 
 
-def invalid(place: str, problem: str, *, kind: str = "value_error", message: str = "Invalid message") -> Refused:
+def invalid(place: str, problem: str, *, kind: str = "value_error", message: str = "Invalid message") -> ActionRefused:
     """A refusal of something that has not the form that is expected.
 
     Args:
@@ -63,7 +63,7 @@ def invalid(place: str, problem: str, *, kind: str = "value_error", message: str
         message: one line about the whole.
     """
     fault = {"type": kind, "loc": place.split(".") if place else [], "msg": problem}
-    return Refused("VALIDATION_ERROR", f"{message}: {place or 'it'}: {problem}", errors=[fault])
+    return ActionRefused("VALIDATION_ERROR", f"{message}: {place or 'it'}: {problem}", errors=[fault])
 
 
 class Frame(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,14 +81,14 @@ def read(text: str | bytes) -> Frame:
     """Read a frame.
 
     Raises:
-        Refused: it is malformed; the session goes on.
+        ActionRefused: it is malformed; the session goes on.
     """
     try:
         frame = _frames.decode(text)
     except msgspec.ValidationError as error:
         raise _unfit(decode(text), str(error)) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise Refused("INVALID_JSON", f"Invalid JSON: {error}") from None
+        raise ActionRefused("INVALID_JSON", f"Invalid JSON: {error}") from None
     if not (isinstance(frame.type, str) and frame.type in TYPES):
         raise _unknown(frame.type)
     if frame.data is msgspec.UNSET:
@@ -100,7 +100,7 @@ def read(text: str | bytes) -> Frame:
     return frame
 
 
-def _unfit(value: object, problem: str) -> Refused:
+def _unfit(value: object, problem: str) -> ActionRefused:
     """What is wrong with JSON that is no message: its type, if it has an unknown one, or else its form."""
     if isinstance(value, dict):
         kind = value.get("type", "")
@@ -112,20 +112,20 @@ def _unfit(value: object, problem: str) -> Refused:
     return invalid("", f"expected an object, found {str(value)[:60]}", kind="dict_type")
 
 
-def _unknown(kind: object) -> Refused:
-    return Refused("UNKNOWN_TYPE", f"Unknown message type: {str(kind)[:100]}; known: {', '.join(sorted(TYPES))}")
+def _unknown(kind: object) -> ActionRefused:
+    return ActionRefused("UNKNOWN_TYPE", f"Unknown message type: {str(kind)[:100]}; known: {', '.join(sorted(TYPES))}")
 
 
 def decode(text: str | bytes) -> Any:
     """A JSON value.
 
     Raises:
-        Refused: the text is not JSON.
+        ActionRefused: the text is not JSON.
     """
     try:
         return _values.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise Refused("INVALID_JSON", f"Invalid JSON: {error}") from None
+        raise ActionRefused("INVALID_JSON", f"Invalid JSON: {error}") from None
 
 
 def _plain(value: object) -> object:

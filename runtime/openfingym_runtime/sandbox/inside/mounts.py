@@ -107,7 +107,7 @@ def build_rollout(shown: tuple[tuple[str, str, int, int], ...], program: str, st
         shown: real host path and the path inside, below ``/task`` or ``/run/openfingym``; device and inode of the host
             path, as the launcher sees them.
         program: text of the program.
-        storage_mb: as of `World`.
+        storage_mb: megabytes that the rollout may write, as in `World`.
 
     Returns:
         What `build` does.
