@@ -34,7 +34,7 @@ COMMANDS = {
     "view": ("openfingym.cli.view:view", "Read what an agent did, and how it ended."),
     "export": ("openfingym.cli.export:export", "Write what was recorded in the formats others read."),
     "env": ("openfingym.cli.env:env", "Serve environments to trainers."),
-    "mcp": ("openfingym.cli.mcp:mcp", "Let any coding agent play a task, over the Model Context Protocol."),
+    "mcp": ("openfingym.cli.mcp:mcp", "Let a coding agent play TASK over the Model Context Protocol."),
     "rounds": ("openfingym.cli.rounds:rounds", "Run a live benchmark: rounds of questions, by a schedule."),
     "tape": ("openfingym.cli.tape:tape", "Look at session tapes: everything that went into a live session."),
     "receipt": (

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -184,7 +185,10 @@ def test_two_at_once_in_one_folder_are_told_apart(cli: Cli, arguments: list[str]
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # httpcore drops a socket that cannot connect
-def test_a_verifier_that_is_killed_costs_no_result(treasury: BuiltPackage, tmp_path: Path) -> None:
+def test_a_verifier_that_is_killed_costs_no_result(
+    treasury: BuiltPackage, tmp_path: Path, warm_start: Callable[..., None]
+) -> None:
+    warm_start()  # fork servers are children of this process too, and stay
     agent = Agent("slow", "program", NAIVE.format(pause="0.5"))
     specs = [RolloutSpec("treasury-forecast", treasury.manifest.digest, agent, seed=seed) for seed in range(SEEDS)]
     killed: list[psutil.Process] = []

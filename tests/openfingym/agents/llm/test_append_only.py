@@ -3,8 +3,11 @@ answer as it was given."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +19,7 @@ from openfingym.agents import Agent, resolve, with_sampling
 from openfingym.agents.llm import React
 from openfingym.agents.llm.react import FORGETS, SYSTEM_STEPS
 from openfingym.models import Allowance, ModelSpec
+from openfingym.models.driven import DrivenModel
 from openfingym.rollouts.launcher import Launcher
 from openfingym.rollouts.spec import agent_digest
 from tests.openfingym.models.scripted import Json, Scripted, completion, refusal
@@ -88,27 +92,30 @@ def test_every_request_begins_with_the_one_before_and_its_answer(
     said: list[Json], text_tools: bool | None, launcher_of_all: Launcher
 ) -> None:
     package = next(known for known in launcher_of_all.packages if known.manifest.name == TASKS["trading"])
-    agent = with_sampling(GROWING, text_tools=text_tools)
-    rollout = launcher_of_all.open(package, agent, allowance=LIMITS)
-    request, asked = rollout.request_sync(30), []
-    for answer in said:
-        assert request is not None
-        asked.append((request.messages, request.tools, answer))
-        request = rollout.answer_sync(answer, 30)
-        if request is None:  # its turns were used up
-            break
-        messages, tools, _ = asked[-1]
-        end = len(messages)
-        assert json.dumps(request.messages[:end]) == json.dumps(messages)
-        assert wire(request.messages[end]) == wire(sent_back(answer))
-        assert request.tools == tools
-        assert all(message["role"] in {"tool", "user"} for message in request.messages[end + 1 :])
-    result = rollout.finish_sync(timeout_s=30)
+    agent = with_sampling(GROWING, text_tools=text_tools, append_only=True)
+    driven, asked, conversations = DrivenModel(), [], []
+    with ThreadPoolExecutor(1) as pool, contextlib.closing(driven):
+        run = partial(launcher_of_all.run, package, agent, model=driven, allowance=LIMITS)
+        running = pool.submit(run, opened=conversations.append)
+        running.add_done_callback(lambda _: driven.close())
+        request = driven.request_sync(30)
+        for answer in said:
+            assert request is not None
+            asked.append((request.messages, request.tools, answer))
+            request.answer(answer)
+            request = driven.request_sync(30)
+            if request is None:  # its turns were used up
+                break
+            messages, tools, _ = asked[-1]
+            end = len(messages)
+            assert json.dumps(request.messages[:end]) == json.dumps(messages)
+            assert wire(request.messages[end]) == wire(sent_back(answer))
+            assert request.tools == tools
+            assert all(message["role"] in {"tool", "user"} for message in request.messages[end + 1 :])
+        driven.close()
+        result = running.result(30)
     assert result.state in {"rejected", "scored"}, result.reason
-    assert rollout.conversation is not None
-    assert rollout.conversation.asker.rewritten == 0
-    last = asked[-1][0]
-    assert rollout.messages[: len(last)] == last, "what was said is there after the end as well"
+    assert conversations[0].asker.rewritten == 0
 
 
 @pytest.fixture(scope="module")
