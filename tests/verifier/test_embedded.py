@@ -8,8 +8,9 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,18 @@ def test_secrets_are_nowhere_to_be_read(
         assert process.environ()["OPENBLAS_NUM_THREADS"] == "1"
 
 
-def test_dies_with_a_parent_that_is_killed_and_the_next_start_cleans_up(packages: dict[str, BuiltPackage]) -> None:
+@pytest.fixture
+def own_temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A temporary folder that no other process starts verifiers in: any start there would clean up as well."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # pytest's own paths are too long for a socket
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
+
+
+def test_dies_with_a_parent_that_is_killed_and_the_next_start_cleans_up(
+    packages: dict[str, BuiltPackage], own_temporary: Path
+) -> None:
     package = packages["tiny"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", PARENT, str(package.public), str(package.truth)]
@@ -99,6 +111,7 @@ def test_dies_with_a_parent_that_is_killed_and_the_next_start_cleans_up(packages
     parent.communicate()
     assert gone(int(pid))
     assert Path(uds).parent.exists()
+    assert Path(uds).is_relative_to(own_temporary)
     with EmbeddedVerifier.start([package]) as alive:
         assert not Path(uds).parent.exists()
         with EmbeddedVerifier.start([package]):
