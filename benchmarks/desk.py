@@ -13,6 +13,7 @@ from typing import Any
 
 from openfingym.models.messages import ToolCall
 from openfingym.training import Desk
+from openfingym_runtime.backends import select
 
 TASK = "treasury-forecast"
 CALLS = 36
@@ -58,17 +59,19 @@ def calls() -> None:
         loop.close()
 
 
-def group() -> None:
+def group(backend: str) -> None:
     """A step of one-shot rollouts whose policy takes no time."""
-    with Desk([TASK], agent="oneshot", places=8) as desk:
+    with Desk([TASK], agent="oneshot", places=8, backend=backend) as desk:
         desk.group_sync([(TASK, 0)], lambda *_: NAIVE)
         for number in (1, 2):
             begun = time.perf_counter()
             played = desk.group_sync([(TASK, number)] * GROUP, lambda *_: NAIVE)
             assert all(one.reward == 0.0 for one in played)
-            print(f"a group of {GROUP} one-shot rollouts: {time.perf_counter() - begun:.2f} s")
+            print(f"a group of {GROUP} one-shot rollouts, {backend}: {time.perf_counter() - begun:.2f} s")
 
 
 if __name__ == "__main__":
     calls()
-    group()
+    group("sandbox")
+    if select("auto", trusted=True).name == "docker":
+        group("docker")
