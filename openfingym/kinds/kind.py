@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given, Start
     from openfingym.metrics.resampling import Resampling
+    from openfingym.suites.suite import SuiteTool
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.contracts import Contract
     from openfingym.task.episodes import Episode, Step
@@ -301,6 +302,8 @@ class SequentialKind(Kind):
     interface: ClassVar[str] = "interface_steps.py"
     live: ClassVar[bool] = False
     """Whether the private episode can be a session on a live market; see :mod:`openfingym.kinds.live`."""
+    slow_steps: ClassVar[bool] = False
+    """Whether a step may take milliseconds, such as a query, so that it is taken off the verifier's event loop."""
 
     @abstractmethod
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
@@ -331,6 +334,12 @@ class SequentialKind(Kind):
         bars.
         """
         return ()
+
+    def lookups(self, contract: Contract) -> tuple[SuiteTool, ...] | None:
+        """Tools of the questions that episodes are, which a model may be offered as its own; None where an episode is
+        no question.
+        """
+        return None
 
     def check_shown(
         self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None

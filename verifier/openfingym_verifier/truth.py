@@ -145,6 +145,12 @@ class HiddenTask:
         return self.open_episode is not None
 
     @property
+    def slow_steps(self) -> bool:
+        """Whether a step of it is taken off the event loop."""
+        kind = kind_named(self.spec.contract)
+        return isinstance(kind, SequentialKind) and kind.slow_steps
+
+    @property
     def live(self) -> bool:
         """Whether its private episode can be a session on a live market."""
         return is_live(self.spec.contract)
