@@ -45,9 +45,8 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
         steps += len(shown) - 1
     _left_alone(kind, package, hidden)
     return (
-        f"{manifest.n_test} episodes show {steps} bars, one a step and in the order of time; rows behind an origin "
-        "change nothing shown "
-        "before it; the same actions give the same bytes"
+        f"{manifest.n_test} episodes, {steps} steps in all: each shows what is hidden in the order of time, and nothing "
+        "that comes later; the same actions give the same bytes"
     )
 
 

@@ -163,8 +163,7 @@ class QaKind(SequentialKind):
             recipe=(
                 f"dataset {source.info.name}: {source.info.kind}, {source.info.source}",
                 f"suite {contract.suite}: {', '.join(f'{key} {value}' for key, value in contract.chosen.items())}",
-                f"{train} questions with answers, {len(source.public)} to practise on, {len(source.private)} that "
-                "count",
+                f"{train} questions with answers; of those to ask, {len(source.private)} count",
             ),
             facts={
                 "lookback": 0,

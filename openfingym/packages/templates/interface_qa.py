@@ -30,7 +30,7 @@ DTYPE = contract["dtype"]
 SUBMISSION_SHAPE = tuple(contract["submission_shape"])
 
 
-def load_train() -> tuple[list[dict], object]:
+def load_train() -> tuple[list[dict[str, object]], object]:
     """Known questions as dictionaries, and the numbers of their answers, float64[questions, LABELS]."""
     questions, answers = _task.load_train()
     return [json.loads(str(question)) for question in questions], answers
