@@ -236,6 +236,70 @@ def trading(rng: np.random.Generator) -> Case:
     )
 
 
+def named_codes(rng: np.random.Generator, rows: int, likely: int) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """What is known of the codes of each row: which second-level ones are likely, and the chance of each.
+
+    Returns:
+        bool[rows, 60] and float64[rows, 60]; code c belongs to the first-level code c % 20.
+    """
+    known = rng.permuted(np.arange(60) < np.full((rows, 1), likely), axis=1)
+    return known, np.where(known, 0.7 + 0.2 * rng.random(known.shape), 0.01)
+
+
+def with_first_level(second: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """First-level codes of these, then these themselves, int64[rows, 20 + 60]."""
+    first = second.reshape(len(second), 3, 20).any(axis=1)
+    return np.concatenate((first, second), axis=1).astype(np.int64)
+
+
+def codes(rng: np.random.Generator) -> Case:
+    """Sixty rows of three to six codes; the ladder leaves out more and more of them."""
+    known, _ = named_codes(rng, 60, 6)
+    true = known & (rng.random(known.shape) < 0.7)
+    true[np.arange(60), known.argmax(axis=1)] = True
+    kept = rng.random(true.shape)
+    relevant = with_first_level(true)
+    other = with_first_level(rng.permuted(true, axis=1))
+    return Case(
+        {"relevant": relevant},
+        {"chosen": relevant},
+        tuple({"chosen": with_first_level(true & (kept < share))} for share in (0.7, 0.3, 0.0)),
+        tuple({"chosen": chosen} for chosen in (np.ones_like(relevant), 1 - relevant, other)),
+        {"chosen": relevant[::-1].copy()},
+    )
+
+
+def code_ranking(rng: np.random.Generator) -> Case:
+    """The second level of :func:`codes`; perfect scores separate what is true, and the ladder adds noise."""
+    relevant = codes(rng).truth["relevant"][:, 20:]
+    perfect = 0.25 + 0.5 * relevant
+    noise = np.abs(rng.standard_normal(relevant.shape))
+    return Case(
+        {"relevant": relevant},
+        {"scores": perfect},
+        tuple({"scores": perfect + size * noise} for size in (0.7, 2.0, 8.0)),
+        tuple({"scores": scores} for scores in (np.zeros_like(perfect), np.ones_like(perfect), 1.0 - perfect, noise)),
+        {"scores": perfect[::-1].copy()},
+    )
+
+
+def code_samples(rng: np.random.Generator) -> Case:
+    """Five samples a row, all like one answer of :func:`codes`."""
+    case = codes(rng)
+
+    def repeated(answer: Arrays) -> Arrays:
+        return {"samples": np.repeat(answer["chosen"][:, :, None], 5, axis=2)}
+
+    assert case.misplaced is not None
+    return Case(
+        case.truth,
+        repeated(case.perfect),
+        tuple(map(repeated, case.ladder)),
+        tuple(map(repeated, case.rivals)),
+        repeated(case.misplaced),
+    )
+
+
 CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "point": point,
     "forecast": forecast,
@@ -248,6 +312,9 @@ CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "futures": futures,
     "copying": copying,
     "ranking": ranking,
+    "codes": codes,
+    "code_ranking": code_ranking,
+    "code_samples": code_samples,
     "trading": trading,
 }
 """A case of each kind of question."""

@@ -16,7 +16,15 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.metrics.cases import NORMAL_LEVELS, NORMAL_QUANTILES, Arrays, account, drifting_paths
+from openfingym.metrics.cases import (
+    NORMAL_LEVELS,
+    NORMAL_QUANTILES,
+    Arrays,
+    account,
+    drifting_paths,
+    named_codes,
+    with_first_level,
+)
 from openfingym.metrics.record import Problem
 
 HALF_WIDTH = 1.959963984540054
@@ -176,6 +184,52 @@ def trading(rng: np.random.Generator) -> Law:
     )
 
 
+def codes(rng: np.random.Generator) -> Law:
+    """Five hundred rows with three codes each that are likely, and others that come once in a hundred: what is likely,
+    nothing, everything,
+    what is likely in another row, with codes at random, half of it, the same codes in every row.
+    """
+    likely, chance = named_codes(rng, 500, 3)
+    true = rng.random(chance.shape) < chance
+    true[np.arange(500), likely.argmax(axis=1)] |= ~true.any(axis=1)
+    noise = rng.random(likely.shape)
+    often = np.tile(np.argsort(np.argsort(-true.sum(axis=0))) < 3, (500, 1))
+    rivals = (likely & False, likely | True, likely[::-1], likely ^ (noise < 0.1), likely & (noise < 0.5), often)
+    return Law(
+        {"relevant": with_first_level(true)},
+        {"chosen": with_first_level(likely)},
+        tuple({"chosen": with_first_level(rival)} for rival in rivals),
+    )
+
+
+def code_ranking(rng: np.random.Generator) -> Law:
+    """The second level of the same: by their chances, by those of another row, at random, all alike, half of them
+    known.
+    """
+    likely, chance = named_codes(rng, 500, 3)
+    true = rng.random(chance.shape) < chance
+    true[np.arange(500), likely.argmax(axis=1)] |= ~true.any(axis=1)
+    rivals = (
+        chance[::-1].copy(),
+        rng.random(chance.shape),
+        np.ones_like(chance),
+        np.where(rng.random(chance.shape) < 0.5, chance, 0.0),
+        chance + rng.random(chance.shape),
+    )
+    return Law({"relevant": true.astype(np.int64)}, {"scores": chance}, tuple({"scores": rival} for rival in rivals))
+
+
+def code_samples(rng: np.random.Generator) -> Law:
+    """The same as :func:`codes`, five samples a row: what is likely every time, or a rival of it, or that with codes at
+    random which differ from sample to sample.
+    """
+    law = codes(rng)
+    honest = np.repeat(law.honest["chosen"][:, :, None], 5, axis=2)
+    varied = honest ^ (rng.random(honest.shape) < 0.004)
+    rivals = (np.repeat(rival["chosen"][:, :, None], 5, axis=2) for rival in law.beaten)
+    return Law(law.truth, {"samples": honest}, ({"samples": varied}, *({"samples": rival} for rival in rivals)))
+
+
 LAWS: Mapping[Problem, Callable[[np.random.Generator], Law]] = MappingProxyType(
     {
         "point": point,
@@ -189,6 +243,9 @@ LAWS: Mapping[Problem, Callable[[np.random.Generator], Law]] = MappingProxyType(
         "futures": futures,
         "copying": copying,
         "ranking": ranking,
+        "codes": codes,
+        "code_ranking": code_ranking,
+        "code_samples": code_samples,
         "trading": trading,
     }
 )

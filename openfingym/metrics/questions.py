@@ -27,9 +27,13 @@ AXES: Mapping[str, int] = {
     "futures": 4,
     "labels": 1,
     "scores": 1,
+    "relevant": 2,
+    "chosen": 2,
     "record": 3,
 }
 """Number of axes of the arrays that have a fixed one."""
+CODE_AXES: Mapping[str, Mapping[str, int]] = {"code_ranking": {"scores": 2}, "code_samples": {"samples": 3}}
+"""The same of arrays that have another number elsewhere, by kind of question."""
 
 
 def guarded(problem: Problem, function: Callable[..., float]) -> Callable[..., float]:
@@ -71,8 +75,9 @@ def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
     for name in SHAPES[problem]:
         check = answer if name in answers else known
         values = arrays[name]
+        axes = CODE_AXES.get(problem, {}).get(name, AXES.get(name))
         # One number may stand for a benchmark.
-        found[name] = check(name, np.asarray(values) if isinstance(values, int | float) else values, AXES.get(name))
+        found[name] = check(name, np.asarray(values) if isinstance(values, int | float) else values, axes)
     if "last_value" in found:
         known("y_true", found["y_true"], 3)
         _ours("last_value", found["last_value"], (found["y_true"].shape[0], found["y_true"].shape[2]))
@@ -94,6 +99,8 @@ def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
         same_shape("scores", found["scores"], found["labels"].shape)
         if not np.isin(found["labels"], (0.0, 1.0)).all():
             raise DataError("labels must be 0 or 1")
+    elif "relevant" in found:
+        _check_codes(problem, found)
     elif "y_true" in found:
         for name in answers:
             same_shape(name, found[name], found["y_true"].shape)
@@ -101,6 +108,23 @@ def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
             _ours("benchmark", found["benchmark"], found["y_true"].shape)
         if problem == "panel" and found["period"].shape != found["y_true"].shape:
             _ours("period", found["period"], found["y_true"].shape[:1])
+
+
+def _check_codes(problem: Problem, found: Mapping[str, Array]) -> None:
+    relevant = found["relevant"]
+    if not np.isin(relevant, (0.0, 1.0)).all():
+        raise DataError("relevant must be 0 or 1")
+    if not relevant.any(axis=1).all():
+        raise DataError("every row of relevant must have a true code")
+    if problem == "code_ranking":
+        same_shape("scores", found["scores"], relevant.shape)
+        if found["scores"].min() < 0.0:
+            raise UsageError("scores must not be negative")
+        return
+    name = ANSWERS[problem][0]
+    same_shape(name, found[name], (*relevant.shape, *found[name].shape[2:]))
+    if not np.isin(found[name], (0.0, 1.0)).all():
+        raise UsageError(f"{name} must be 0 or 1")
 
 
 def _ours(name: str, values: Array, shape: tuple[int, ...]) -> None:
