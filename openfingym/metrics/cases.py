@@ -246,40 +246,26 @@ def named_codes(rng: np.random.Generator, rows: int, likely: int) -> tuple[NDArr
     return known, np.where(known, 0.7 + 0.2 * rng.random(known.shape), 0.01)
 
 
-def with_first_level(second: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """First-level codes of these, then these themselves, int64[rows, 20 + 60]."""
-    first = second.reshape(len(second), 3, 20).any(axis=1)
-    return np.concatenate((first, second), axis=1).astype(np.int64)
+def with_first_level(second: NDArray[Any]) -> NDArray[np.float64]:
+    """The highest value of each first-level code's second level, then these themselves, float64[rows, 20 + 60]."""
+    first = second.reshape(len(second), 3, 20).max(axis=1)
+    return np.concatenate((first, second), axis=1).astype(np.float64)
 
 
 def codes(rng: np.random.Generator) -> Case:
-    """Sixty rows of three to six codes; the ladder leaves out more and more of them."""
+    """Sixty rows of three to six codes; the ladder leaves out more and more of them, and of the rows."""
     known, _ = named_codes(rng, 60, 6)
     true = known & (rng.random(known.shape) < 0.7)
     true[np.arange(60), known.argmax(axis=1)] = True
-    kept = rng.random(true.shape)
-    relevant = with_first_level(true)
+    kept = np.maximum(rng.random(true.shape), rng.random((60, 1)))
+    truth = with_first_level(true)
     other = with_first_level(rng.permuted(true, axis=1))
     return Case(
-        {"relevant": relevant},
-        {"chosen": relevant},
-        tuple({"chosen": with_first_level(true & (kept < share))} for share in (0.7, 0.3, 0.0)),
-        tuple({"chosen": chosen} for chosen in (np.ones_like(relevant), 1 - relevant, other)),
-        {"chosen": relevant[::-1].copy()},
-    )
-
-
-def code_ranking(rng: np.random.Generator) -> Case:
-    """The second level of :func:`codes`; perfect scores separate what is true, and the ladder adds noise."""
-    relevant = codes(rng).truth["relevant"][:, 20:]
-    perfect = 0.25 + 0.5 * relevant
-    noise = np.abs(rng.standard_normal(relevant.shape))
-    return Case(
-        {"relevant": relevant},
-        {"scores": perfect},
-        tuple({"scores": perfect + size * noise} for size in (0.7, 2.0, 8.0)),
-        tuple({"scores": scores} for scores in (np.zeros_like(perfect), np.ones_like(perfect), 1.0 - perfect, noise)),
-        {"scores": perfect[::-1].copy()},
+        {"y_true": truth},
+        {"y_pred": truth},
+        tuple({"y_pred": with_first_level(true & (kept < share))} for share in (0.8, 0.5, 0.0)),
+        tuple({"y_pred": named} for named in (np.ones_like(truth), 1 - truth, other)),
+        {"y_pred": truth[::-1].copy()},
     )
 
 
@@ -288,7 +274,7 @@ def code_samples(rng: np.random.Generator) -> Case:
     case = codes(rng)
 
     def repeated(answer: Arrays) -> Arrays:
-        return {"samples": np.repeat(answer["chosen"][:, :, None], 5, axis=2)}
+        return {"samples": np.repeat(answer["y_pred"][:, :, None], 5, axis=2)}
 
     assert case.misplaced is not None
     return Case(
@@ -313,7 +299,6 @@ CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "copying": copying,
     "ranking": ranking,
     "codes": codes,
-    "code_ranking": code_ranking,
     "code_samples": code_samples,
     "trading": trading,
 }

@@ -185,38 +185,28 @@ def trading(rng: np.random.Generator) -> Law:
 
 
 def codes(rng: np.random.Generator) -> Law:
-    """Five hundred rows with three codes each that are likely, and others that come once in a hundred: what is likely,
-    nothing, everything,
-    what is likely in another row, with codes at random, half of it, the same codes in every row.
+    """Five hundred rows with three codes each that are likely, and others that come once in a hundred: the likely ones
+    by their chances, nothing, everything, those of another row, with codes at random, half of them, the same codes in
+    every row.
     """
     likely, chance = named_codes(rng, 500, 3)
     true = rng.random(chance.shape) < chance
     true[np.arange(500), likely.argmax(axis=1)] |= ~true.any(axis=1)
-    noise = rng.random(likely.shape)
+    honest, noise = np.where(likely, chance, 0.0), rng.random(likely.shape)
     often = np.tile(np.argsort(np.argsort(-true.sum(axis=0))) < 3, (500, 1))
-    rivals = (likely & False, likely | True, likely[::-1], likely ^ (noise < 0.1), likely & (noise < 0.5), often)
-    return Law(
-        {"relevant": with_first_level(true)},
-        {"chosen": with_first_level(likely)},
-        tuple({"chosen": with_first_level(rival)} for rival in rivals),
-    )
-
-
-def code_ranking(rng: np.random.Generator) -> Law:
-    """The second level of the same: by their chances, by those of another row, at random, all alike, half of them
-    known.
-    """
-    likely, chance = named_codes(rng, 500, 3)
-    true = rng.random(chance.shape) < chance
-    true[np.arange(500), likely.argmax(axis=1)] |= ~true.any(axis=1)
     rivals = (
-        chance[::-1].copy(),
-        rng.random(chance.shape),
+        np.zeros_like(chance),
         np.ones_like(chance),
-        np.where(rng.random(chance.shape) < 0.5, chance, 0.0),
-        chance + rng.random(chance.shape),
+        honest[::-1],
+        honest + (noise < 0.1),
+        np.where(noise < 0.5, honest, 0.0),
+        often,
     )
-    return Law({"relevant": true.astype(np.int64)}, {"scores": chance}, tuple({"scores": rival} for rival in rivals))
+    return Law(
+        {"y_true": with_first_level(true)},
+        {"y_pred": with_first_level(honest)},
+        tuple({"y_pred": with_first_level(rival)} for rival in rivals),
+    )
 
 
 def code_samples(rng: np.random.Generator) -> Law:
@@ -224,9 +214,9 @@ def code_samples(rng: np.random.Generator) -> Law:
     random which differ from sample to sample.
     """
     law = codes(rng)
-    honest = np.repeat(law.honest["chosen"][:, :, None], 5, axis=2)
-    varied = honest ^ (rng.random(honest.shape) < 0.004)
-    rivals = (np.repeat(rival["chosen"][:, :, None], 5, axis=2) for rival in law.beaten)
+    honest = np.repeat(law.honest["y_pred"][:, :, None], 5, axis=2)
+    varied = np.where(rng.random(honest.shape) < 0.004, honest == 0.0, honest)
+    rivals = (np.repeat(rival["y_pred"][:, :, None], 5, axis=2) for rival in law.beaten)
     return Law(law.truth, {"samples": honest}, ({"samples": varied}, *({"samples": rival} for rival in rivals)))
 
 
@@ -244,7 +234,6 @@ LAWS: Mapping[Problem, Callable[[np.random.Generator], Law]] = MappingProxyType(
         "copying": copying,
         "ranking": ranking,
         "codes": codes,
-        "code_ranking": code_ranking,
         "code_samples": code_samples,
         "trading": trading,
     }

@@ -27,12 +27,13 @@ AXES: Mapping[str, int] = {
     "futures": 4,
     "labels": 1,
     "scores": 1,
-    "relevant": 2,
-    "chosen": 2,
     "record": 3,
 }
 """Number of axes of the arrays that have a fixed one."""
-CODE_AXES: Mapping[str, Mapping[str, int]] = {"code_ranking": {"scores": 2}, "code_samples": {"samples": 3}}
+CODE_AXES: Mapping[str, Mapping[str, int]] = {
+    "codes": {"y_true": 2, "y_pred": 2},
+    "code_samples": {"y_true": 2, "samples": 3},
+}
 """The same of arrays that have another number elsewhere, by kind of question."""
 
 
@@ -99,8 +100,8 @@ def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
         same_shape("scores", found["scores"], found["labels"].shape)
         if not np.isin(found["labels"], (0.0, 1.0)).all():
             raise DataError("labels must be 0 or 1")
-    elif "relevant" in found:
-        _check_codes(problem, found)
+    elif problem in {"codes", "code_samples"}:
+        _check_codes(found, ANSWERS[problem][0])
     elif "y_true" in found:
         for name in answers:
             same_shape(name, found[name], found["y_true"].shape)
@@ -110,21 +111,13 @@ def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
             _ours("period", found["period"], found["y_true"].shape[:1])
 
 
-def _check_codes(problem: Problem, found: Mapping[str, Array]) -> None:
-    relevant = found["relevant"]
-    if not np.isin(relevant, (0.0, 1.0)).all():
-        raise DataError("relevant must be 0 or 1")
-    if not relevant.any(axis=1).all():
-        raise DataError("every row of relevant must have a true code")
-    if problem == "code_ranking":
-        same_shape("scores", found["scores"], relevant.shape)
-        if found["scores"].min() < 0.0:
-            raise UsageError("scores must not be negative")
-        return
-    name = ANSWERS[problem][0]
-    same_shape(name, found[name], (*relevant.shape, *found[name].shape[2:]))
-    if not np.isin(found[name], (0.0, 1.0)).all():
-        raise UsageError(f"{name} must be 0 or 1")
+def _check_codes(found: Mapping[str, Array], name: str) -> None:
+    truth = found["y_true"]
+    if not np.isin(truth, (0.0, 1.0)).all() or not truth.any(axis=1).all():
+        raise DataError("y_true must be 0 or 1, and every row must have a true code")
+    same_shape(name, found[name], (*truth.shape, *found[name].shape[2:]))
+    if found[name].min() < 0.0:
+        raise UsageError(f"{name} must not be negative")
 
 
 def _ours(name: str, values: Array, shape: tuple[int, ...]) -> None:

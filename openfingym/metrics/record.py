@@ -32,7 +32,6 @@ Problem = Literal[
     "copying",
     "ranking",
     "codes",
-    "code_ranking",
     "code_samples",
     "trading",
 ]
@@ -50,9 +49,8 @@ SHAPES: Mapping[Problem, Mapping[str, str]] = {
     "futures": {"real": "[contexts, t, d]", "futures": "[contexts, k, t, d]"},
     "copying": {"train": "[n, t, d]", "held_out": "[m, t, d]", "fake": "[k, t, d]"},
     "ranking": {"labels": "[n], 0 or 1", "scores": "[n]"},
-    "codes": {"relevant": "[n, 20 + c], 0 or 1", "chosen": "[n, 20 + c], 0 or 1"},
-    "code_ranking": {"relevant": "[n, c], 0 or 1", "scores": "[n, c], at least 0"},
-    "code_samples": {"relevant": "[n, 20 + c], 0 or 1", "samples": "[n, 20 + c, k], 0 or 1"},
+    "codes": {"y_true": "[n, 20 + c], 0 or 1", "y_pred": "[n, 20 + c], at least 0"},
+    "code_samples": {"y_true": "[n, 20 + c], 0 or 1", "samples": "[n, 20 + c, k], at least 0"},
     "trading": {"record": "[episodes, steps + 1, 7], the account record"},
 }
 """Arrays of each kind of question, by the name under which a metric takes them."""
@@ -69,8 +67,7 @@ ANSWERS: Mapping[Problem, tuple[str, ...]] = {
     "futures": ("futures",),
     "copying": ("fake",),
     "ranking": ("scores",),
-    "codes": ("chosen",),
-    "code_ranking": ("scores",),
+    "codes": ("y_pred",),
     "code_samples": ("samples",),
     "trading": ("record",),
 }

@@ -16,7 +16,7 @@ WIDTH = FIRST_LEVEL + 30
 
 def value(name, relevant, answer):
     metric = find_metric(name)
-    return metric.compute({"relevant": np.asarray(relevant), metric.answers[0]: np.asarray(answer)})
+    return metric.compute({"y_true": np.asarray(relevant), metric.answers[0]: np.asarray(answer)})
 
 
 def marks(*rows):
@@ -86,9 +86,9 @@ def test_the_papers_example_by_hand():
 @given(seed=st.integers(0, 10_000), rows=st.integers(1, 8))
 def test_rankings_agree_with_sorting_one_by_one(seed, rows):
     relevant, _, rng = drawn(seed, rows, 0.0)
-    scores = rng.permuted(np.tile(np.arange(WIDTH, dtype=float), (rows, 1)), axis=1)
+    scores = rng.permuted(np.tile(np.maximum(np.arange(WIDTH) - 9.0, 0.0), (rows, 1)), axis=1)
     ranks, firsts = [], []
-    for true, row in zip(relevant, scores, strict=True):
+    for true, row in zip(relevant[:, FIRST_LEVEL:], scores[:, FIRST_LEVEL:], strict=True):
         order = [column for column in np.argsort(-row) if row[column] > 0.0]
         found = []
         for code in np.flatnonzero(true):
@@ -102,20 +102,26 @@ def test_rankings_agree_with_sorting_one_by_one(seed, rows):
     assert value("first_code_hits_at_10", relevant, scores) == pytest.approx(np.mean(np.array(firsts) <= 10))
 
 
+def second(*row):
+    """A second level, behind a first one that the metrics of rankings do not look at."""
+    return np.array([[1.0] * FIRST_LEVEL + list(row)])
+
+
 def test_filtering_takes_the_other_true_codes_out():
-    truth, scores = np.array([[1, 1, 0, 1]]), np.array([[9.0, 8.0, 7.0, 6.0]])
+    truth, scores = second(1, 1, 0, 1), second(9, 8, 7, 6)
     assert value("filtered_mrr", truth, scores) == pytest.approx((1 + 1 + 1 / 2) / 3)
     assert value("first_code_mrr", truth, scores) == 1.0
 
 
 def test_ties_gain_nothing_and_unnamed_codes_are_no_hits():
-    truth = np.eye(1, 40, dtype=int)
-    assert value("filtered_mrr", truth, np.ones((1, 40))) == pytest.approx(1 / 20.5)
+    truth = np.eye(1, 60, FIRST_LEVEL)
+    assert value("filtered_mrr", truth, np.ones((1, 60))) == pytest.approx(1 / 20.5)
     for metric in METRICS:
-        if metric.problem == "code_ranking":
-            assert value(metric.name, truth, np.zeros((1, 40))) == 0.0
+        if metric.name.endswith(("mrr", "hits_at_10")):
+            assert value(metric.name, truth, np.zeros((1, 60))) == 0.0
+            assert value(metric.name, truth, truth) == 1.0
     # One true and one false code in front: the first true one stands at 1 or 2 with equal chance.
-    assert value("first_code_mrr", truth, truth + np.eye(1, 40, 1)) == pytest.approx(1 / 1.5)
+    assert value("first_code_mrr", truth, truth + np.eye(1, 60, FIRST_LEVEL + 1)) == pytest.approx(1 / 1.5)
 
 
 def test_samples_are_chosen_and_voted():
@@ -125,7 +131,7 @@ def test_samples_are_chosen_and_voted():
     assert value("second_level_f1_best", truth, samples[:, :, :2]) == pytest.approx(4 / 7)
     assert value("second_level_f1_voted", truth, samples) == pytest.approx(4 / 6)  # 20 and 21
     assert value("second_level_f1_voted", truth, samples[:, :, :1]) == pytest.approx(2 / 6)
-    assert find_metric("second_level_f1_voted").compute({"relevant": truth, "samples": samples}, 0) < 1.0
+    assert find_metric("second_level_f1_voted").compute({"y_true": truth, "samples": samples}, 0) < 1.0
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
@@ -133,17 +139,16 @@ def test_faults(metric):
     (name,) = metric.answers
     good = np.ones((2, WIDTH, 3), dtype=int) if name == "samples" else np.ones((2, WIDTH), dtype=int)
     truth = np.ones((2, WIDTH), dtype=int)
-    assert 0.0 <= metric.compute({"relevant": truth, name: good}) <= 1.0
+    assert 0.0 <= metric.compute({"y_true": truth, name: good}) <= 1.0
     bare = truth.copy()
     bare[1] = 0
-    with pytest.raises(DataError, match="row 1 of relevant has no true code"):
-        metric.compute({"relevant": bare, name: good})
-    with pytest.raises(DataError, match="relevant must be 0 or 1"):
-        metric.compute({"relevant": 2 * truth, name: good})
-    with pytest.raises(UsageError, match=name):
-        metric.compute({"relevant": truth, name: -good})
+    with pytest.raises(DataError, match="row 1 of y_true has no true code"):
+        metric.compute({"y_true": bare, name: good})
+    with pytest.raises(DataError, match="y_true must be 0 or 1"):
+        metric.compute({"y_true": 2 * truth, name: good})
+    with pytest.raises(UsageError, match=f"{name} must not be negative|y_pred must not be negative"):
+        metric.compute({"y_true": truth, name: -good})
     with pytest.raises(UsageError, match="shape"):
-        metric.compute({"relevant": truth, name: good[:1]})
-    if name != "scores":
-        with pytest.raises(DataError, match="20 of first-level codes and more"):
-            metric.compute({"relevant": truth[:, :20], name: good[:, :20]})
+        metric.compute({"y_true": truth, name: good[:1]})
+    with pytest.raises(DataError, match="20 of first-level codes and more"):
+        metric.compute({"y_true": truth[:, :20], name: good[:, :20]})
