@@ -17,7 +17,7 @@ from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.arguments import IllegalCallError, shown
 from openfingym.suites.mirai.classes import CAMEOCode, Country, Date, DateRange, Event, ISOCode, Relation
 from openfingym.suites.mirai.functions import MOST_ARTICLES, MOST_EVENTS
-from openfingym.suites.mirai.matching import likely_countries, likely_relations
+from openfingym.suites.mirai.matching import likely_countries, likely_relations, words_of
 from openfingym.vault import Between
 
 if TYPE_CHECKING:
@@ -163,25 +163,25 @@ class EventApi:
                 "articles", where, columns=["date", "title"], order=["-date"], limit=MOST_ARTICLES
             )
         else:
-            hits = self._view.search("articles", text_description, limit=MOST_ARTICLES, where=where)
+            hits = self._view.search(
+                "articles", text_description, where=where, columns=["date", "title"], limit=MOST_ARTICLES
+            )
             rows = [hit.row for hit in hits]
         return [(Date(row["date"].isoformat()), row["title"]) for row in rows]
 
     def browse_news_article(self, date: Date, title: str) -> str:
         """An article's day, title and text; of several with one title, that which was known first."""
-        rows = self._view.rows("articles", {"date": _day(date), "title": title}, columns=["title", "text"], limit=1)
-        if not rows:
-            of_day = self._view.rows("articles", {"date": _day(date)}, columns=["title"])
-            titles = [str(row["title"]) for row in of_day]
-            near = _nearest_title(title, titles)
-            if near is None:
-                raise IllegalCallError(
-                    f"There is no article of {date.date} with the title {shown(title)}; it has {len(titles)} articles. "
-                    "get_news_articles gives days and titles.",
-                    "no_such_article",
-                )
-            rows = self._view.rows("articles", {"date": _day(date), "title": near}, columns=["title", "text"], limit=1)
-        return f"Date: {date.date}\nTitle: {rows[0]['title']}\n\n{rows[0]['text']}"
+        rows = self._view.rows("articles", {"date": _day(date)}, columns=["id", "title"])
+        ids = {str(row["title"]): str(row["id"]) for row in reversed(rows)}
+        found = title if title in ids else _nearest_title(title, list(ids))
+        if found is None:
+            raise IllegalCallError(
+                f"There is no article of {date.date} with the title {shown(title)}; that day has {len(rows)} articles. "
+                "get_news_articles gives days and titles.",
+                "no_such_article",
+            )
+        (row,) = self._view.rows("articles", {"id": ids[found]}, columns=["title", "text"])
+        return f"Date: {date.date}\nTitle: {row['title']}\n\n{row['text']}"
 
     def _articles(
         self,
@@ -203,13 +203,16 @@ class EventApi:
         return None if where.get("id") == [] else where
 
     def _with_keywords(self, keywords: Sequence[str], where: Mapping[str, Any]) -> list[str]:
-        """Ids of the articles whose title or text holds every keyword, in any case."""
-        phrases = [" ".join(keyword.casefold().split()) for keyword in keywords]
+        """Ids of the articles whose title or text holds every keyword, as whole words, in any case."""
+        phrases = [f" {' '.join(words_of(keyword))} " for keyword in keywords]
         # Whoever holds the longest phrase holds its words, which an index finds.
         longest = max(phrases, key=len)
+        hits = self._view.search(
+            "articles", longest, where=where, columns=["id", "title", "text"], limit=self._view.count("articles", where)
+        )
         found = []
-        for hit in self._view.search("articles", longest, limit=None, where=where):
-            text = " ".join(f"{hit.row['title']} {hit.row['text']}".casefold().split())
+        for hit in hits:
+            text = f" {' '.join(words_of(str(hit.row['title'])))} \n {' '.join(words_of(str(hit.row['text'])))} "
             if all(phrase in text for phrase in phrases):
                 found.append(str(hit.row["id"]))
         return found
@@ -218,19 +221,19 @@ class EventApi:
         """Events by the best match of their articles; equally good ones the latest first."""
         limit = _SEARCHED
         while True:
-            hits = self._view.search("articles", text, limit=limit)
+            hits = self._view.search("articles", text, columns=["id"], limit=limit)
             place = {str(hit.row["id"]): number for number, hit in enumerate(hits)}
-            rows = (
-                self._view.rows(
-                    "event_articles", {**where, "article": list(place)}, columns=[*_EVENT, "article"], order=["-date"]
-                )
-                if place
-                else []
+            if not place:
+                return []
+            rows = self._view.rows(
+                "event_articles", {**where, "article": list(place)}, columns=[*_EVENT, "article"], order=["-date"]
             )
             rows.sort(key=lambda row: place[str(row["article"])])
-            events = list({tuple(row[name] for name in _EVENT): row for row in reversed(rows)}.values())[::-1]
+            events: dict[tuple[object, ...], dict[str, Any]] = {}
+            for row in rows:
+                events.setdefault(tuple(row[name] for name in _EVENT), row)
             if len(events) >= MOST_EVENTS or len(hits) < limit:
-                return events[:MOST_EVENTS]
+                return list(events.values())[:MOST_EVENTS]
             limit *= 4
 
 

@@ -107,7 +107,9 @@ _RELATIONS = Parameter(
     "relations, of either level; one of the first level stands for all its children; any by default",
 )
 _CODE_OF = Parameter("cameo_code", "CAMEOCode", "code of a relation", optional=False)
-_KEYWORDS = Parameter("keywords", "List[str]", "words or phrases that title or text must all hold, in any case")
+_KEYWORDS = Parameter(
+    "keywords", "List[str]", "words or phrases that title or text must all hold, as whole words in any case"
+)
 _NARROW = "date_range=DateRange(start_date=Date('2023-06-01'), end_date=Date('2023-06-30'))"
 _PAIR = "head_entities=[ISOCode('USA')], tail_entities=[ISOCode('CHN')]"
 

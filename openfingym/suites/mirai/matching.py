@@ -115,13 +115,15 @@ def _corpus() -> tuple[Counter[str], tuple[tuple[taxonomy.Relation, Counter[str]
     return frequencies, tuple(documents), sum(length for _, _, length in documents) / len(documents)
 
 
+def words_of(text: str) -> list[str]:
+    """The words of a text without accents and case."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return re.findall(r"\w+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
+
+
 def _folded(text: str) -> str:
-    """Without accents, case and punctuation, words one space apart."""
-    plain = "".join(
-        letter for letter in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(letter)
-    )
-    words = re.findall(r"\w+", plain)
-    return " ".join(word for word in words if word not in {"the", "of", "and"})
+    """The words that tell names apart, one space apart."""
+    return " ".join(word for word in words_of(text) if word not in {"the", "of", "and"})
 
 
 def _stems(text: str) -> list[str]:
