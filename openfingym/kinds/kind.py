@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.contracts import Contract
-    from openfingym.task.episodes import Episode, Step
+    from openfingym.task.episodes import Step, SteppedEpisode
 
 
 class Kind(ABC):
@@ -303,7 +303,7 @@ class SequentialKind(Kind):
     """Whether the private episode can be a session on a live market; see :mod:`openfingym.kinds.live`."""
 
     @abstractmethod
-    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> SteppedEpisode:
         """A fresh episode.
 
         Args:
