@@ -15,7 +15,11 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 @pytest.mark.timeout(600)
 def test_ppo_learns_a_planted_signal_and_nothing_on_a_martingale() -> None:
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "train_ppo_vec.py")], capture_output=True, text=True, timeout=580, check=False
+        [sys.executable, str(EXAMPLES / "train_ppo_vec.py"), "--rounds", "4"],
+        capture_output=True,
+        text=True,
+        timeout=580,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("SIMULATED")
