@@ -60,3 +60,5 @@ def test_every_stage_runs(tmp_path: Path) -> None:
     assert [one for one, _ in found] == ["base", "sft", "rl"]
     assert {result.state for (result,) in found.values()} == {"rejected"}
     assert evaluate.table(found).count("0% of 1") == 3
+    with pytest.raises(SystemExit, match="holds runs already"):
+        evaluate.evaluate("scratch", size, tmp_path, tmp_path / "runs", ["sft"], tasks=["treasury-forecast"])
