@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
+    from openfingym.kinds.interpolation import Ends
     from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given, Start
@@ -254,6 +255,10 @@ class Kind(ABC):
         """The time of each row of a table of answers, all axes but the last as rows, datetime64[ns][rows]; None where
         there is none.
         """
+        return None
+
+    def ends(self, contract: Contract, read: Reader) -> Ends | None:
+        """Both ends of hidden stretches, where public inputs show them; None where they do not."""
         return None
 
     def known_targets(self, contract: Contract, read: Reader) -> Array | None:
