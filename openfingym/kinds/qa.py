@@ -217,6 +217,10 @@ class QaKind(SequentialKind):
         """Actions that a question takes at most."""
         return _contract(contract).steps
 
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Programs of the suite."""
+        return _contract(spec.contract).asked_by.programs
+
     def lookups(self, contract: Contract) -> tuple[SuiteTool, ...]:
         """The tools of the task."""
         return _contract(contract).tools

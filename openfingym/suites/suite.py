@@ -115,6 +115,8 @@ class Suite(ABC):
     """A suite of questions, without state. Options are what a task of it chooses, such as a month and a horizon."""
 
     name: ClassVar[str]
+    programs: ClassVar[frozenset[str]] = frozenset()
+    """Names of the built-in programs that answer its questions."""
 
     @abstractmethod
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
