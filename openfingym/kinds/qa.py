@@ -115,7 +115,6 @@ class QaKind(SequentialKind):
     naive_program = NAIVE
     takes_pulled = False
     slow_steps = True
-    is_record = True
     environment = "openfingym.envs.qa:QuestionEnv"
 
     def data_kind(self, task: Task) -> DataKind:
@@ -280,9 +279,9 @@ class QaKind(SequentialKind):
         """None: an answer is no forecast of a size."""
         return
 
-    def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """None: a question is answered once, so that there is nothing to probe."""
-        return None
+    def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The numbers of the answers: whoever changes a few of them from rollout to rollout probes for truths."""
+        return np.ascontiguousarray(values[:, 1:])
 
     def check_shown(
         self,
