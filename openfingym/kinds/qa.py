@@ -194,7 +194,7 @@ class QaKind(SequentialKind):
             question,
             contract.form,
             contract.tools,
-            lambda: suite.open(snapshot, question, options),
+            lambda: suite.lookup(suite.vault(snapshot), question, options),
             steps=contract.steps,
             invalid=contract.invalid,
             repeated=contract.repeated,

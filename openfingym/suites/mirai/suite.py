@@ -111,9 +111,13 @@ class MiraiSuite(Suite):
             SuiteTool(one.name, f"{one.about} Answers {one.answer}.", one.schema) for one in functions_of(_options(options).subset)
         )
 
-    def open(self, snapshot: str, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
+    def vault(self, snapshot: str) -> Vault:
+        """The vault with this digest."""
+        return _vault_of(snapshot)
+
+    def lookup(self, vault: Vault | None, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
         """The functions, as of the end of the day that is known."""
-        vault = _vault_of(snapshot)
+        assert vault is not None
         tools = Tools(vault.as_of(question.as_of), _options(options).subset)
 
         def call(name: str, arguments: Mapping[str, object]) -> Observation:
