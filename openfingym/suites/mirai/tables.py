@@ -177,7 +177,10 @@ def connection(scratch: Path) -> duckdb.DuckDBPyConnection:
     """A database in memory that spills to ``scratch``, with as many threads as this process may use."""
     import duckdb
 
-    settings = {"temp_directory": str(scratch / "spill"), "threads": machine.cores()}
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": str(scratch / "spill"),
+        "threads": machine.cores(),
+    }
     return duckdb.connect(config=settings)
 
 
