@@ -20,7 +20,8 @@ from openfingym.suites.mirai.gdelt.export import COLUMNS
 OK_TEXT = (
     "<html><head><title>Ministers meet</title></head><body><nav><p>Home and other things to click on</p></nav>"
     "<p>The ministers of both countries met on Monday to discuss the border and agreed to talk again.</p>"
-    "<p>Too short.</p><p>Officials said that the meeting had been a success for all of those who took part.</p></body></html>"
+    "<p>Too short.</p><p>Officials said that the meeting had been a success for all of those who took part.</p>"
+    "</body></html>"
 )
 
 
@@ -90,7 +91,7 @@ def made_rows(first: datetime, quarters: int, rng: Random, each: int = 12) -> di
 def expected_events(
     files: dict[str, list[Row]], threshold: int
 ) -> dict[tuple[str, str, str, str], tuple[int, int, str]]:
-    """(mentions, articles, time known) of each event, by day, head, relation and tail: the rules, one row after another."""
+    """(mentions, articles, time known) of each event by day, head, relation and tail: the rules, a row at a time."""
     first_day: dict[str, str] = {}
     for stamp, rows in sorted(files.items()):
         for row in rows:
@@ -187,7 +188,7 @@ def serving(gdelt: Gdelt) -> Iterator[Gdelt]:
             if half:
                 self.close_connection = True
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, *args: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
