@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from openfingym.vault.conditions import Between
     from openfingym.vault.spec import Source, TableSpec
     from openfingym.vault.vault import Vault
-    from openfingym.vault.view import View
+    from openfingym.vault.view import Hit, View
     from openfingym.vault.writer import VaultWriter
 
-__all__ = ["Between", "Source", "TableSpec", "Vault", "VaultWriter", "View"]
+__all__ = ["Between", "Hit", "Source", "TableSpec", "Vault", "VaultWriter", "View"]
 
 __getattr__, __dir__ = names_of(
     __name__,
     {
         "Between": "conditions",
+        "Hit": "view",
         "Source": "spec",
         "TableSpec": "spec",
         "Vault": "vault",

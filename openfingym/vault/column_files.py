@@ -50,6 +50,13 @@ def write_columns(stream: BinaryIO, spec: TableSpec, rows: duckdb.DuckDBPyConnec
     writer.finish()
 
 
+def texts(rows: duckdb.DuckDBPyConnection, table: str, names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The text of each row, in parts: that of some columns one after another."""
+    columns = ", ".join(f'"{name}"' for name in names)
+    rows.execute(f"SELECT concat_ws(chr(10), {columns}) FROM {table}")
+    return _batches(rows)
+
+
 def _write_numbers(writer: ArrayWriter, name: str, kind: str, rows: duckdb.DuckDBPyConnection, table: str) -> Array:
     """Write a column of numbers; given back as whole numbers in which missing ones are :data:`NULL`."""
     expression, dtype = _NUMBERS[kind]

@@ -13,6 +13,7 @@ from openfingym.errors import UsageError
 from openfingym.vault.arrays import Array, Arrays
 from openfingym.vault.columns import NULL, CodedColumn, Column, NumberColumn, Postings, TextColumn
 from openfingym.vault.conditions import Value, Where, microseconds
+from openfingym.vault.search import SearchIndex
 from openfingym.vault.spec import KNOWN_AT, TableSpec
 
 
@@ -29,6 +30,7 @@ class Table:
 
     def __init__(self, spec: TableSpec, path: Path) -> None:
         self.spec = spec
+        self._path = path
         self._arrays = Arrays(path)
         self._known_at: Array = self._arrays[f"{KNOWN_AT}.numbers"]
         self._columns: dict[str, Column] = {}
@@ -60,6 +62,18 @@ class Table:
             return TextColumn(kind, where, self._arrays, name)
         opened = CodedColumn if kind.startswith("VARCHAR") else NumberColumn
         return opened(kind, where, self._arrays, name)
+
+    @cached_property
+    def index(self) -> SearchIndex:
+        """The index of its text.
+
+        Raises:
+            UsageError: it has no columns that are searched.
+            StoreError: the file is missing or damaged.
+        """
+        if not self.spec.text:
+            raise UsageError(f"table {self.spec.name} has no text that is searched")
+        return SearchIndex(self._path.with_suffix(".search"))
 
     def rows(self, where: Where, known: int) -> Array:
         """The rows below ``known`` that fulfil all conditions, in order."""

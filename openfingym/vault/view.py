@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
 
@@ -11,6 +12,7 @@ import numpy as np
 from openfingym.errors import UsageError
 from openfingym.vault.columns import CodedColumn
 from openfingym.vault.conditions import Value, Where
+from openfingym.vault.search import best
 from openfingym.vault.spec import KNOWN_AT
 from openfingym.vault.tables import Table
 
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
 
 Row = dict[str, object]
 """A row by column: text, numbers, booleans, :class:`~datetime.date`, times in UTC, lists of text; None if missing."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A document that a search found."""
+
+    score: float
+    row: Row
 
 
 class View:
@@ -123,6 +133,36 @@ class View:
             if name not in opened.spec.key:
                 rows = rows[opened.column(name).fulfilling(condition, rows)]
         return self._dicts(opened, _sorted(opened, rows, order, limit), columns)
+
+    def search(
+        self,
+        table: str,
+        text: str,
+        *,
+        where: Where | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int = 10,
+    ) -> list[Hit]:
+        """The documents that fit a text best, by BM25 over the columns that the table has for it.
+
+        What words are worth follows from all documents that were known, whatever the conditions. Equally good ones are
+        in the order in which they became known. A text without a known word finds nothing.
+
+        Args:
+            table: name of the table.
+            text: words to look for; case and accents do not matter, and there is no syntax.
+            where: condition for each of some columns.
+            columns: which columns to give; all by default.
+            limit: how many documents to give at most.
+        """
+        opened, known = self._opened(table)
+        if limit < 0:
+            raise UsageError(f"limit is {limit}; give 0 or more")
+        among = opened.rows(where, known) if where else None
+        scores = opened.index.scores(text, known)
+        rows = best(scores, among, limit)
+        dicts = self._dicts(opened, rows, columns)
+        return [Hit(float(scores[row]), found) for row, found in zip(rows.tolist(), dicts, strict=True)]
 
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[Row]:
         """Rows of a query in DuckDB's SQL, for a suite's own code; never for text that an agent wrote.

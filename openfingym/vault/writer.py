@@ -15,10 +15,11 @@ from openfingym import store
 from openfingym.digests import sha256_of_file
 from openfingym.errors import DataError, UsageError
 from openfingym.files.whole import owned_folder, remove_dead, store_errors
-from openfingym.vault.column_files import write_columns
+from openfingym.vault.column_files import texts, write_columns
 from openfingym.vault.conditions import EPOCH
 from openfingym.vault.engine import engine_errors, quoted, writing_database
 from openfingym.vault.manifest import FILE, Manifest, TableEntry
+from openfingym.vault.search import write_index
 from openfingym.vault.spec import KNOWN_AT, Source, TableSpec
 from openfingym.vault.vault import Vault
 from openfingym.version import __version__
@@ -184,8 +185,13 @@ class VaultWriter:
             f"COPY (SELECT {names} FROM staged ORDER BY {KNOWN_AT}, rowid) TO {quoted(parquet)} "
             f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP})"
         )
+        source = f"read_parquet({quoted(parquet)})"
         with columns.open("wb") as stream:
-            write_columns(stream, spec, self._database, f"read_parquet({quoted(parquet)})")
+            write_columns(stream, spec, self._database, source)
+        search = self._partial / f"{spec.name}.search"
+        if spec.text:
+            with search.open("wb") as stream:
+                write_index(stream, texts(self._database, source, spec.text))
         self._manifest.tables.append(
             TableEntry(
                 name=spec.name,
@@ -195,7 +201,7 @@ class VaultWriter:
                 text=list(spec.text),
                 known_basis=spec.known_basis,
                 columns_sha256=sha256_of_file(columns),
-                search_sha256=None,
+                search_sha256=sha256_of_file(search) if spec.text else None,
                 parquet_sha256=sha256_of_file(parquet),
                 rows=self._asked("SELECT count(*) FROM staged"),
                 first_known=self._time("min"),
