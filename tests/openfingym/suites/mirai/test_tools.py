@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 
 import pandas as pd
 import pytest
@@ -340,3 +341,49 @@ def test_days_without_events_of_the_last_day_known_late(world):
         found.append(Tools(world.vault.as_of(time.to_pydatetime())).reply("count_events", arguments).value)
     assert found == [0, 1]
     assert DAYS == 120
+
+
+def test_text_finds_the_best_match_first_and_always_the_same(world, tools):
+    """The original returns a set in no order."""
+    arguments = {"text_description": "grain treaty visit", "head_entities": ["USA", "RUS"]}
+    articles = world.known("articles", TIME).set_index("id")["text"]
+    events = tools.reply("get_events", arguments).value
+    assert len(events) == 30
+    links = chosen(world, arguments, "event_articles")
+    links = links[[str(code) in articles.index for code in links["article"]]]
+
+    def score(event):
+        own = links[(links["date"].astype(str) == event[0]) & (links["head"] == event[1])]
+        own = own[(own["relation"] == event[2]) & (own["tail"] == event[3])]
+        wanted = {"grain", "treaty", "visit"}
+        return max(len(wanted & set(articles[article].split())) for article in own["article"])
+
+    scores = [score(event) for event in events]
+    assert scores[0] == 3
+    assert scores[-1] >= 2
+    assert tools.reply("get_events", arguments).value == events
+    assert tools.reply("get_events", {"text_description": "no such words"}).value == []
+    news = tools.reply("get_news_articles", {"text_description": "grain treaty visit"}).value
+    assert len(news) == 15
+
+
+@pytest.mark.parametrize(
+    "keywords", [["grain"], ["Grain", "TREATY"], ["with china"], ["china's", "border"], ["gra"], ["no"]]
+)
+def test_keywords_are_whole_words_that_must_all_be_there(world, tools, keywords):
+    articles = world.known("articles", TIME)
+    texts = (articles["title"] + " \n " + articles["text"]).str.casefold()
+    expected = articles[
+        [all(re.search(rf"\b{re.escape(word.casefold())}\b", text) for word in keywords) for text in texts]
+    ]
+    assert tools.reply("count_news_articles", {"keywords": keywords}).value == len(expected)
+    day = {"start_date": "2023-02-01"}
+    found = tools.reply("get_news_articles", {"keywords": keywords, "head_entities": ["CHN"], "date_range": day}).value
+    assert {title for _, title in found} <= set(expected["title"])
+    assert all(date >= "2023-02-01" for date, _ in found)
+
+
+def test_hindsight_has_no_current_date(world):
+    tools = Tools(world.vault.hindsight(TIME))
+    everything = {"date_range": {"end_date": "2023-04-30"}}
+    assert tools.reply("count_events", everything).value == len(world.events)
