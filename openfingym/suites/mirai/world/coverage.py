@@ -15,6 +15,8 @@ SLOTS = 96
 """Quarters of an hour in a day."""
 ALONE = 1.25
 """Importance from which a story has articles of its own; below it, it is in a round-up."""
+WRITTEN = 1.45
+"""Further articles of a story for each unit of importance above that."""
 ROUND_UP = 7
 """Stories of a round-up."""
 MOST_ARTICLES = 14
@@ -59,7 +61,7 @@ def cover(stories: list[Story], rng: np.random.Generator) -> list[Coverage]:
         if story.importance < ALONE:
             small.append(story)
             continue
-        count = min(MOST_ARTICLES, 1 + int(rng.poisson(0.95 * (story.importance - ALONE))))
+        count = min(MOST_ARTICLES, 1 + int(rng.poisson(WRITTEN * (story.importance - ALONE))))
         begins = int(rng.integers(8, SLOTS - 12))
         for number in range(count):
             slot = min(SLOTS - 1, begins + (int(rng.geometric(0.12)) if number else 0))
