@@ -16,6 +16,7 @@ from typing import Literal
 
 from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.client import api_description
+from openfingym.suites.mirai.question import RelationQuestion
 from openfingym.suites.mirai.retrieval import Retrieved
 
 Style = Literal["direct", "dictionary", "zero-shot-cot", "retrieval", "react-single", "react-code", "thinking"]
@@ -25,20 +26,6 @@ FIRST_DAY = date(2023, 1, 1)
 STEPS = 20
 """Steps that an agent has."""
 STEP_BY_STEP = "Please think step by step."
-
-
-@dataclass(frozen=True)
-class RelationQuestion:
-    """Which relations there will be from one country to another on a day."""
-
-    day: date
-    """The day that is asked about."""
-    head: str
-    """ISO 3166-1 alpha-3 code of who acts."""
-    tail: str
-    """The same of whom it is done to."""
-    today: date
-    """The current date: the last day of which anything is known."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from openfingym.suites.mirai.answers import CodeAnswer, parsed_ranking, parsed_s
 from openfingym.suites.mirai.client import api_description
 from openfingym.suites.mirai.consistency import voted
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
-from openfingym.suites.mirai.prompts import AnswerStyle, RelationQuestion, Style, prompt_of
+from openfingym.suites.mirai.prompts import AnswerStyle, Style, prompt_of
+from openfingym.suites.mirai.question import RelationQuestion
 from openfingym.suites.mirai.retrieval import retrieve
 
 QUESTION = RelationQuestion(date(2024, 2, 8), "PNG", "AUS", date(2024, 2, 7))
