@@ -245,16 +245,15 @@ def _balanced(features: Sequence[Mapping[str, Sequence[int]]], count: int, rng: 
     """Numbers of ``count`` queries, picked greedily."""
     sizes = {name: 1 + max(max(feature[name]) for feature in features) for name in WEIGHTS}
     counts: dict[str, NDArray[np.float64]] = {name: np.zeros(size) for name, size in sizes.items()}
-    left = np.arange(len(features))
+    left = list(range(len(features)))
     picked = []
     for _ in range(count):
         drawn = rng.choice(len(left), size=min(TRIES, len(left)), replace=False)
         best = min(drawn.tolist(), key=lambda place: (_unevenness(counts, features[left[place]]), left[place]))
-        index = int(left[best])
+        index = left.pop(best)
         for name, places in features[index].items():
             np.add.at(counts[name], places, 1.0)
         picked.append(index)
-        left = np.delete(left, best)
     return picked
 
 

@@ -41,13 +41,14 @@ class Bounds:
 
 PARAGRAPH = Bounds((4, 5_000), 0.1, 0.1, 0.3, 0.02)
 DOCUMENT = Bounds((10, 10_000), 0.2, 0.3, 0.3, 0.01, 0.8)
+_USUAL = ",.;:'\"!?’‘“”-()"
 CHARACTERS, WORDS = 10, 5
 """Lengths of the sequences whose repetition is measured."""
 
 _LANGUAGES = {
-    "en": "the of and to in a is that for it was on with as he be at by this had not are but from or have an they which "
-    "will said has its were their been would who after more than also over between",
-    "fr": "le la les des et en un une du est que dans qui pour pas sur au avec ce il sont plus par se ont été aux cette",
+    "en": "the of and to in a is that for it was on with as he be at by this had not are but from or have an they "
+    "which will said has its were their been would who after more than also over between",
+    "fr": "le la les des et en un une du est que dans qui pour pas sur au avec ce il sont plus par se ont été aux",
     "es": "el los las de y que en un una del se por con para es al lo como más su ha sus fue este entre pero ya son",
     "de": "der die das und den von zu mit sich des auf ist im dem nicht ein eine als auch es an werden aus er hat nach",
     "it": "il di che la per un una è del della con non si le dei alla sono da più nel gli anche lo ha come al nella",
@@ -106,9 +107,7 @@ def word_repetition(words: Sequence[str], length: int = WORDS) -> float:
 def special_ratio(text: str) -> float:
     """Share of characters that are no letters, marks of letters, spaces or usual punctuation; digits are special."""
     special = sum(
-        not (
-            letter.isalpha() or letter.isspace() or letter in ",.;:'\"!?’‘“”-()" or unicodedata.category(letter) == "Mn"
-        )
+        not (letter.isalpha() or letter.isspace() or letter in _USUAL or unicodedata.category(letter) == "Mn")
         for letter in text
     )
     return special / max(1, len(text))

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
 
 FORMAT = 1
+NOT_LISTED = "not in the list"
+"""The reason of a gap that GDELT itself has."""
 MOST_BYTES = 256 << 20
 """Largest archive that is taken."""
 
@@ -77,7 +79,7 @@ class Days:
             found = Day(**stated)
         except (OSError, ValueError, TypeError):
             return None
-        same = found.format == FORMAT and found.listed == _digest(listed) and found.files + len(found.gaps) > 0
+        same = found.format == FORMAT and found.listed == _digest(listed)
         whole = same and self.records(day).is_file() and self.urls(day).is_file()
         return found if whole and not self._fillable(found) else None
 
@@ -88,35 +90,22 @@ class Days:
             OfflineError: the service cannot be reached; what is downloaded stays.
             StoreError: the disk is full.
         """
+        gaps = dict.fromkeys(unlisted(day, listed), NOT_LISTED)
+        if not listed:
+            return Day(f"{day}", 0, 0, 0, 0, gaps, _digest(listed))
         folder = self._work / "files" / f"{day:%Y%m%d}"
         folder.mkdir(parents=True, exist_ok=True)
-        gaps = dict.fromkeys(unlisted(day, listed), "not in the list")
         with ThreadPoolExecutor(self._connections) as pool:
             reasons = list(pool.map(lambda file: self._download(folder, file), listed))
         gaps |= {file.name: reason for file, reason in zip(listed, reasons, strict=True) if reason}
         with owned_folder(self._work / f".unpacked-{day:%Y%m%d}") as scratch:
-            unpacked = []
-            for file, reason in zip(listed, reasons, strict=True):
-                if reason:
-                    continue
-                try:
-                    unpacked.append(unpack(folder / file.name, scratch))
-                except DataError as error:
-                    gaps[file.name] = str(error)
-                    (folder / file.name).unlink()
+            unpacked = self._unpacked(folder, [file.name for file in listed if file.name not in gaps], scratch, gaps)
             parts = [scratch / "records.parquet", scratch / "urls.parquet"]
-            counts = reduce_day(unpacked, *parts, scratch)
+            counts = reduce_day(unpacked, parts[0], parts[1], scratch)
             for part, target in zip(parts, (self.records(day), self.urls(day)), strict=True):
                 _settle(part, target)
-        found = Day(
-            f"{day}",
-            counts.rows,
-            counts.malformed,
-            counts.kept,
-            len(unpacked),
-            dict(sorted(gaps.items())),
-            _digest(listed),
-        )
+        gaps = dict(sorted(gaps.items()))
+        found = Day(f"{day}", counts.rows, counts.malformed, counts.kept, len(unpacked), gaps, _digest(listed))
         with whole_file(self._note(day)) as stream:
             json.dump(asdict(found), stream, indent=1)
         # Archives of a day with gaps are kept, for when the rest can be had.
@@ -124,8 +113,19 @@ class Days:
             shutil.rmtree(folder)
         return found
 
+    def _unpacked(self, folder: Path, names: Sequence[str], scratch: Path, gaps: dict[str, str]) -> list[Path]:
+        """The files in archives; those that are damaged are added to the gaps."""
+        found = []
+        for name in names:
+            try:
+                found.append(unpack(folder / name, scratch))
+            except DataError as error:
+                gaps[name] = str(error)
+                (folder / name).unlink()
+        return found
+
     def _fillable(self, day: Day) -> bool:
-        return any(reason != "not in the list" for reason in day.gaps.values())
+        return any(reason != NOT_LISTED for reason in day.gaps.values())
 
     def _download(self, folder: Path, file: ExportFile) -> str:
         """Have an archive in ``folder``; the reason why not, or an empty text."""

@@ -120,9 +120,8 @@ def reduce_day(files: Sequence[Path], records: Path, urls: Path, scratch: Path) 
             database.execute(_RAW, {"files": filled, "columns": dict.fromkeys(COLUMNS, "VARCHAR")})
             malformed = _count(database.execute("SELECT count(DISTINCT (file_id, line)) FROM reject_errors"))
         else:
-            database.execute("CREATE TABLE raw AS SELECT * FROM (SELECT '' AS id, '' AS SQLDATE, '' AS EventCode, "
-                             "'' AS EventBaseCode, '' AS NumMentions, '' AS DATEADDED, '' AS url, '' AS one, '' AS two, "
-                             "'' AS filename) WHERE false")  # fmt: skip
+            names = ("id", "SQLDATE", "EventCode", "EventBaseCode", "NumMentions", "DATEADDED", "url", "one", "two")
+            database.execute(f"CREATE TABLE raw ({', '.join(f'{name} VARCHAR' for name in (*names, 'filename'))})")
             malformed = 0
         database.execute(_KEPT)
         database.execute(

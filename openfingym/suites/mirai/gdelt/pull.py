@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from openfingym import store
 from openfingym.data.sources.transport import Client, ClientPolicy
@@ -17,7 +18,7 @@ from openfingym.files.locks import take
 from openfingym.files.whole import owned_folder, store_errors
 from openfingym.suites.mirai.gdelt.days import Day, Days
 from openfingym.suites.mirai.gdelt.listing import MASTER_LIST, read_listing
-from openfingym.suites.mirai.gdelt.texts import POLITE, TextStore, fetch_texts, texts_of_folder, write_texts
+from openfingym.suites.mirai.gdelt.texts import POLITE, TextStore, fetch_texts, is_local, texts_of_folder, write_texts
 from openfingym.suites.mirai.tables import THRESHOLD, connection, quoted, write_vault
 from openfingym.vault import Source
 
@@ -103,7 +104,12 @@ class PullReport:
         return {name: reason for day in self.days for name, reason in day.gaps.items()}
 
 
-def pull(options: PullOptions, told: Callable[[str], None] = lambda line: None) -> PullReport:
+def _untold(line: str) -> None:
+    """Tell nobody."""
+    del line
+
+
+def pull(options: PullOptions, told: Callable[[str], None] = _untold) -> PullReport:
     """Pull months into a vault. What an earlier pull has done is not done again, however that one ended.
 
     Args:
@@ -186,7 +192,7 @@ def _first_dates(days: Days, made: list[Day], records: Path, wanted: Path, thres
     """Write the rows whose article was added on the event's day for the first time, and the articles of events that
     have enough mentions.
     """
-    dates = [date.fromisoformat(day.day) for day in made]
+    dates = [date.fromisoformat(day.day) for day in made if day.files]
     rows = ", ".join(quoted(days.records(day)) for day in dates)
     with connection(scratch) as database:
         database.execute("CREATE TABLE seen (url UBIGINT, day DATE)")
@@ -204,7 +210,8 @@ def _first_dates(days: Days, made: list[Day], records: Path, wanted: Path, thres
             f"""COPY (
                 SELECT c.day, head, relation, tail, mentions, c.url, added
                 FROM candidates AS c
-                JOIN (SELECT url, min(day) AS first FROM seen GROUP BY url) AS s ON s.url = number AND s.first = c.day
+                JOIN (SELECT url, min(day) AS first FROM seen GROUP BY url) AS s
+                     ON s.url = number AND s.first = c.day
                 ORDER BY added, c.day, head, tail, relation, c.url, mentions
             ) TO {quoted(records)} (FORMAT parquet, COMPRESSION zstd)"""
         )
@@ -226,6 +233,7 @@ def _fetch(options: PullOptions, wanted: Path, pages: TextStore, scratch: Path, 
         urls,
         pages,
         scratch,
+        local=is_local(urlsplit(options.base_url).hostname or ""),
         policy=options.page_policy,
         most=options.most_pages,
         told=lambda done, of: told(f"{done} of {of} pages"),

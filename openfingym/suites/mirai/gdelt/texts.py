@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import sqlite3
 import threading
@@ -13,7 +14,8 @@ from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
 
 from openfingym.data.sources.transport import Client, ClientPolicy
-from openfingym.data.sources.wire import OfflineError
+from openfingym.data.sources.wire import Kind, OfflineError
+from openfingym.digests import sha256_of_text
 from openfingym.errors import DataError
 from openfingym.suites.mirai.gdelt.cleaning import clean_text
 from openfingym.suites.mirai.gdelt.pages import read_page, title_of_url
@@ -34,6 +36,10 @@ POLITE = ClientPolicy(
     user_agent="Mozilla/5.0 (compatible; openfingym)",
 )
 """Two attempts at most, and a second between two requests to one host."""
+AWAY = "host not reached"
+_REASONS = ("not published", "refused with status", "gave up", "more than", "redirected", "certificate", "robots.txt")
+_AGAIN = (AWAY, "gave up")
+"""Reasons that may have gone by the next pull."""
 _SCHEMA = "CREATE TABLE IF NOT EXISTS pages (url TEXT PRIMARY KEY, reason TEXT NOT NULL, title TEXT, text TEXT)"
 
 
@@ -48,9 +54,10 @@ class TextStore:
             database.commit()
 
     def missing(self, urls: Iterable[str]) -> list[str]:
-        """Those of some addresses that were not tried yet, sorted."""
+        """Those of some addresses that were not tried yet, or in vain for a passing reason, sorted."""
         with closing(self._open()) as database:
-            known = {url for (url,) in database.execute("SELECT url FROM pages")}
+            query = "SELECT url FROM pages WHERE reason NOT IN (?, ?)"
+            known = {url for (url,) in database.execute(query, _AGAIN)}
         return sorted(set(urls) - known)
 
     def put(self, rows: Sequence[tuple[str, str, str | None, str | None]]) -> None:
@@ -76,9 +83,10 @@ class TextStore:
 class Fetcher:
     """Fetches pages by their addresses, politely: as robots.txt has it, and one request a second to a host."""
 
-    def __init__(self, client: Client, scratch: Path) -> None:
+    def __init__(self, client: Client, scratch: Path, *, local: bool = False) -> None:
         self._client = client
         self._scratch = scratch
+        self._local = local
         self._rules: dict[str, RobotFileParser | None] = {}
         self._lock = threading.Lock()
 
@@ -88,12 +96,15 @@ class Fetcher:
         Raises:
             StoreError: the disk is full.
         """
+        # What the world's servers name shall not make this machine ask its own.
+        if not self._local and is_local(urlsplit(url).hostname or ""):
+            return url, "an address of this machine or network", None, None
         try:
             if not self._allowed(url):
                 return url, "robots.txt says no", None, None
             page = read_page(self._content(url, "html", MOST_BYTES))
         except OfflineError:
-            return url, "host not reached", None, None
+            return url, AWAY, None, None
         except DataError as error:
             return url, _short(error), None, None
         return url, "" if page.text else "no paragraphs", page.title or title_of_url(url), page.text
@@ -106,7 +117,7 @@ class Fetcher:
         if not known:
             rules = RobotFileParser()
             try:
-                text = self._content(f"{host}/robots.txt", "html", MOST_ROBOTS_BYTES).decode("utf-8", "replace")
+                text = self._content(f"{host}/robots.txt", "csv", MOST_ROBOTS_BYTES).decode("utf-8", "replace")
                 rules.parse(text.splitlines())
             except DataError:
                 # No rules, or none that can be read: everything may be fetched.
@@ -115,11 +126,11 @@ class Fetcher:
                 self._rules[host] = rules
         return rules is None or rules.can_fetch(AGENT, url)
 
-    def _content(self, url: str, kind: str, most: int) -> bytes:
+    def _content(self, url: str, kind: Kind, most: int) -> bytes:
         part = self._scratch / f"page-{threading.get_ident()}"
         part.unlink(missing_ok=True)
         try:
-            self._client.download(url, part, kind="html", max_bytes=most)
+            self._client.download(url, part, kind=kind, max_bytes=most)
             return part.read_bytes()
         finally:
             part.unlink(missing_ok=True)
@@ -130,10 +141,11 @@ def fetch_texts(
     store: TextStore,
     scratch: Path,
     *,
+    local: bool = False,
     policy: ClientPolicy = POLITE,
     connections: int = 8,
     most: int | None = None,
-    told: Callable[[int, int], None] = lambda done, wanted: None,
+    told: Callable[[int, int], None] | None = None,
 ) -> None:
     """Fetch the pages that were not tried yet into the store.
 
@@ -141,6 +153,7 @@ def fetch_texts(
         urls: addresses of the articles.
         store: what is kept.
         scratch: folder for pages while they come.
+        local: whether addresses of this machine and its network may be fetched.
         policy: how patient and how polite.
         connections: pages at once.
         most: pages at most; the rest is for a later call.
@@ -148,23 +161,25 @@ def fetch_texts(
     """
     wanted = store.missing(urls)[:most]
     # Neighbours in the alphabet are of one host, which has to rest between two requests.
-    wanted.sort(key=lambda url: (hash_of(url), url))
+    wanted.sort(key=sha256_of_text)
     batch: list[tuple[str, str, str | None, str | None]] = []
     with Client(policy) as client, ThreadPoolExecutor(connections) as pool:
-        fetcher = Fetcher(client, scratch)
+        fetcher = Fetcher(client, scratch, local=local)
         for done, row in enumerate(pool.map(fetcher.fetch, wanted), 1):
             batch.append(row)
             if len(batch) >= 4 * connections or done == len(wanted):
                 store.put(batch)
                 batch.clear()
-                told(done, len(wanted))
+                if told is not None:
+                    told(done, len(wanted))
 
 
-def hash_of(url: str) -> str:
-    """A text by which addresses are shuffled, the same every time."""
-    from openfingym.digests import sha256_of_text
-
-    return sha256_of_text(url)
+def is_local(host: str) -> bool:
+    """Whether a host is this machine, or an address of a private network, as it is written."""
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
 
 
 def texts_of_folder(folder: Path, scratch: Path) -> Iterator[tuple[str, str, str]]:
@@ -214,9 +229,8 @@ def write_texts(
         lines = scratch / "texts.jsonl"
         kept = set()
         with lines.open("w", encoding="utf-8") as stream:
-            for url, title, text in (
-                found if found is not None else ((url, title_of_url(url), "") for url in sorted(urls))
-            ):
+            untitled = ((url, title_of_url(url), "") for url in sorted(urls))
+            for url, title, text in untitled if found is None else found:
                 if url not in urls or url in kept:
                     continue
                 cleaned = clean_text(text) if found is not None else ""
@@ -239,15 +253,4 @@ def write_texts(
 def _short(error: DataError) -> str:
     """A reason without the address, so that like ones can be counted."""
     text = str(error)
-    for known in (
-        "not published",
-        "refused with status",
-        "web page",
-        "gave up",
-        "more than",
-        "redirected",
-        "certificate",
-    ):
-        if known in text:
-            return known
-    return "no web page"
+    return next((reason for reason in _REASONS if reason in text), "no web page")

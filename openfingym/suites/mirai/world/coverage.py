@@ -88,7 +88,7 @@ def mentions(articles: list[Coverage], rng: np.random.Generator) -> list[Mention
                 made_of[act] = max(made_of[act], echo[id(story)] * (1.0 if act in story.acts else REACTION))
         for act in dict.fromkeys(article.acts):
             places[act].append(number)
-    found = []
+    found: list[Mention] = []
     for act, numbers in places.items():
         total = MENTIONS + int(made_of[act] * float(rng.lognormal(0.0, 0.2)) * (0.4 + 0.45 * len(numbers)))
         share, rest = divmod(total, len(numbers))
