@@ -7,7 +7,7 @@ that was often enough there.
 from __future__ import annotations
 
 from datetime import UTC, datetime, time, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -43,7 +43,6 @@ def fit_articles(vault: Vault, view: View, horizon: int = 1, *, seed: int = 0, q
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
-    from sklearn.multiclass import OneVsRestClassifier
 
     history, rng = history_of(view), np.random.default_rng(seed)
     turn = history.last + 1 - VALIDATION_DAYS
@@ -58,14 +57,16 @@ def fit_articles(vault: Vault, view: View, horizon: int = 1, *, seed: int = 0, q
         return texts
 
     answers = history.answers(training)
-    often = np.flatnonzero(answers.sum(axis=0) >= RAREST)
+    count = answers.sum(axis=0)
+    often = np.flatnonzero((count >= RAREST) & (count < len(answers)))
     words = TfidfVectorizer(sublinear_tf=True, min_df=3, max_features=20_000)
-    model = OneVsRestClassifier(LogisticRegression(C=10.0, max_iter=300))
-    model.fit(words.fit_transform(read(training.tolist())), answers[:, often])
+    x = words.fit_transform(read(training.tolist()))
+    models = {RELATIONS[place]: LogisticRegression(C=10.0, max_iter=300).fit(x, answers[:, place]) for place in often}
 
     def chances(texts: Sequence[str]) -> list[dict[str, float]]:
-        found: Any = model.predict_proba(words.transform(texts))
-        return [dict(zip((RELATIONS[place] for place in often), row.tolist(), strict=True)) for row in found]
+        weighted = words.transform(texts)
+        columns = {code: model.predict_proba(weighted)[:, 1].tolist() for code, model in models.items()}
+        return [{code: column[number] for code, column in columns.items()} for number in range(len(texts))]
 
     true = [{RELATIONS[place] for place in np.flatnonzero(row)} for row in history.answers(validation)]
     threshold = best_threshold(chances(read(validation.tolist())), true)

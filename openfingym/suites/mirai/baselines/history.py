@@ -16,7 +16,7 @@ from openfingym.suites.mirai import taxonomy
 if TYPE_CHECKING:
     from openfingym.vault import View
 
-    Codes = NDArray[np.int64]
+Codes = NDArray[np.int64]
 
 RELATIONS = tuple(relation.code for relation in taxonomy.relations(2))
 COUNTRIES = tuple(country.iso3 for country in taxonomy.countries())

@@ -8,6 +8,8 @@ alone, which are what is asked for.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,9 +32,11 @@ WINDOW = 7
 WIDTH = 48
 """Numbers of a country and of a relation."""
 VALIDATION_DAYS = 30
+TRAINING_DAYS = 240
+"""Days before those that are trained on."""
 
 
-def fit_regcn(view: View, horizon: int = 1, *, seed: int = 0, epochs: int = 6) -> Forecaster:
+def fit_regcn(view: View, horizon: int = 1, *, seed: int = 0, epochs: int = 4) -> Forecaster:
     """Fit on what was known at a time.
 
     Args:
@@ -49,14 +53,15 @@ def fit_regcn(view: View, horizon: int = 1, *, seed: int = 0, epochs: int = 6) -
     except ImportError as error:
         raise UsageError("RE-GCN needs PyTorch: pip install 'openfingym[faithful]'") from error
     history, rng = history_of(view), np.random.default_rng(seed)
-    with torch.random.fork_rng():
+    turn = history.last + 1 - VALIDATION_DAYS
+    with torch.random.fork_rng(), _one_thread():
         torch.manual_seed(seed)
         network = _network()
-        turn = history.last + 1 - VALIDATION_DAYS
-        _train(network, history, range(WINDOW + horizon, turn), horizon, epochs, rng)
+        _train(network, history, range(max(turn - TRAINING_DAYS, WINDOW + horizon), turn), horizon, epochs, rng)
+    network.eval()
 
     def chances(of: History, day: int, pairs: NDArray[np.int64], ahead: int) -> list[dict[str, float]]:
-        with torch.no_grad():
+        with torch.no_grad(), _one_thread():
             scores = torch.sigmoid(network(_window(of, day, ahead), torch.from_numpy(pairs)))
         return [dict(zip(RELATIONS, row, strict=True)) for row in scores.tolist()]
 
@@ -96,6 +101,19 @@ def _train(network: Any, history: History, days: range, horizon: int, epochs: in
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """PyTorch with one thread: matrices this small only wait for the others."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _window(history: History, day: int, horizon: int) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:

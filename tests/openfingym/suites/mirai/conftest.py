@@ -66,7 +66,7 @@ def end_of(day: date) -> datetime:
 def frames() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Events of pairs with habits, articles about them; every tenth event is known a day late."""
     rng = np.random.default_rng(18)
-    codes = [relation.code for relation in taxonomy.relations(2)]
+    codes = [relation.code for relation in taxonomy.relations(2)][::10]
     pairs = [(head, tail) for head in COUNTRIES for tail in COUNTRIES if head != tail]
     habits = rng.choice(codes, (len(pairs), 4)).tolist()
     happens = rng.random((DAYS, len(pairs), 4)) < 0.05
@@ -80,6 +80,8 @@ def frames() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         row = {"date": day, "head": head, "relation": relation, "tail": tail, "known_at": known}
         events.append({**row, "mentions": 60, "articles": 2, "quad": taxonomy.quad_of(relation)})
         for words in rng.choice(WORDS, (2, 12)).tolist():
+            # What happens has a word of its own, so that articles tell something.
+            words[0] = WORDS[codes.index(relation) % len(WORDS)]
             name = f"a{len(articles):05}"
             title = f"{taxonomy.country(head).name}'s {words[0]} with {taxonomy.country(tail).name}"
             article = {"id": name, "date": day, "title": title, "text": " ".join(words), "url": ""}
