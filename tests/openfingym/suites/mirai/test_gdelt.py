@@ -189,9 +189,7 @@ def test_texts_of_a_folder_are_cleaned_and_events_without_any_go(tmp_path: Path)
     ]
     texts = tmp_path / "texts"
     texts.mkdir()
-    good = (
-        "Ministers met in the capital on Friday to discuss the border.\n\nShort.\nThey will meet again in summer."
-    )
+    good = "Ministers met in the capital on Friday to discuss the border.\n\nShort.\nThey will meet again in summer."
     lines = [
         {"url": "https://news.example/0", "title": "A  visit", "text": good},
         {"url": "https://news.example/1", "title": "Spam", "text": "buy now " * 400},
