@@ -39,7 +39,9 @@ VOTES = 2
 
 
 def set_precision(y_true: Numbers, y_pred: Numbers, level: int) -> float:
-    """Share of the named codes of a level, 0 for all columns, that are true, mean over rows; 0 for a row that names none."""
+    """Share of the named codes of a level (0: of all columns) that are true, mean over rows; 0 for a row that names
+    none.
+    """
     hit, _, named = _counts(y_true, y_pred, level)
     return float(np.mean(hit / np.maximum(named, 1.0)))
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.client import api_description
-from openfingym.suites.mirai.question import RelationQuestion
+from openfingym.suites.mirai.question import ObjectQuestion, RelationQuestion
 from openfingym.suites.mirai.retrieval import Retrieved
 
 Style = Literal["direct", "dictionary", "zero-shot-cot", "retrieval", "react-single", "react-code", "thinking"]
@@ -39,7 +39,7 @@ class Prompt:
 
 def prompt_of(
     style: Style,
-    question: RelationQuestion,
+    question: RelationQuestion | ObjectQuestion,
     *,
     subset: str = "full",
     answer: AnswerStyle = "set",
@@ -55,7 +55,7 @@ def prompt_of(
         style: how the model is to work.
         question: what is asked.
         subset: functions of the API that it has (:data:`~openfingym.suites.mirai.functions.SUBSETS`).
-        answer: form of the answer: a set of codes, a ranking, or one with probabilities.
+        answer: form of the answer to a question for relations: a set of codes, a ranking, or one with probabilities.
         most: how many codes a ranking shall have; None for all that are possible.
         retrieved: events and articles that are given with the question, for ``retrieval``.
         first_day: first day of the database.
@@ -64,9 +64,7 @@ def prompt_of(
     """
     values = {
         "head": question.head,
-        "tail": question.tail,
         "head_name": taxonomy.country(question.head).name,
-        "tail_name": taxonomy.country(question.tail).name,
         "date": question.day.isoformat(),
         "date_words": in_words(question.day),
         "today_words": in_words(question.today),
@@ -78,8 +76,15 @@ def prompt_of(
     }
     note = _filled("simulated", {}) if simulated else ""
     values["ontology"] = _filled("ontology", {}) + note
-    values["answer"] = _filled(f"answer-{answer}", values)
-    query = _filled("query", values)
+    if isinstance(question, ObjectQuestion):
+        values |= {"relation": question.relation, "relation_name": taxonomy.relation(question.relation).name}
+        form, asked = "objects", "objects"
+    else:
+        values |= {"tail": question.tail, "tail_name": taxonomy.country(question.tail).name}
+        form, asked = answer, "relations"
+    values["answer"] = _filled(f"answer-{form}", values)
+    values["task"] = _filled(f"task-{asked}", {})
+    query = _filled(f"query-{asked}", values)
     if style == "thinking":
         values["ontology"] = values["ontology"].replace('"', "'")
         values |= {"query": query, "api_description": api_description(subset), **_tagged(values["answer"])}

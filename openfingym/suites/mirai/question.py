@@ -23,3 +23,17 @@ class RelationQuestion:
     def horizon(self) -> int:
         """Days from the current date to the day that is asked about."""
         return (self.day - self.today).days
+
+
+@dataclass(frozen=True)
+class ObjectQuestion:
+    """With which countries one country will have a relation on a day."""
+
+    day: date
+    """The day that is asked about."""
+    head: str
+    """ISO 3166-1 alpha-3 code of who acts."""
+    relation: str
+    """Second-level code of what is done."""
+    today: date
+    """The current date: the last day of which anything is known."""

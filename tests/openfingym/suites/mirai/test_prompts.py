@@ -8,12 +8,12 @@ import pytest
 
 from openfingym.errors import UsageError
 from openfingym.suites.mirai import taxonomy
-from openfingym.suites.mirai.answers import CodeAnswer, parsed_ranking, parsed_set
+from openfingym.suites.mirai.answers import CodeAnswer, parsed_countries, parsed_ranking, parsed_set
 from openfingym.suites.mirai.client import api_description
 from openfingym.suites.mirai.consistency import voted
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
 from openfingym.suites.mirai.prompts import AnswerStyle, Style, prompt_of
-from openfingym.suites.mirai.question import RelationQuestion
+from openfingym.suites.mirai.question import ObjectQuestion, RelationQuestion
 from openfingym.suites.mirai.retrieval import retrieve
 
 QUESTION = RelationQuestion(date(2024, 2, 8), "PNG", "AUS", date(2024, 2, 7))
@@ -78,6 +78,17 @@ def test_the_example_of_every_prompt_can_be_parsed(style, answer):
     )
     assert isinstance(read(example), CodeAnswer), example
     assert ("the 10 most likely" in text) == (answer != "set")
+
+
+@pytest.mark.parametrize("style", get_args(Style))
+def test_objects_are_asked_for_in_every_style(style):
+    prompt = prompt_of(style, ObjectQuestion(date(2024, 2, 8), "PNG", "042", date(2024, 2, 7)))
+    text = f"{prompt.system}\n{prompt.user}"
+    assert "will take the relation 042 (Make a visit) on February 08, 2024" in text
+    assert "tail_entity=ISOCode(?)" in text
+    mark = "<answer>" if style == "thinking" else "Final Answer: "
+    example = mark + text.rpartition(mark)[2].partition("\n")[0].removesuffix('".')
+    assert parsed_countries(example).countries == ("AUS", "USA")
 
 
 def test_direct_prompts_have_no_tools_and_the_dictionary_every_code():
