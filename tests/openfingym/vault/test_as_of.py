@@ -40,7 +40,9 @@ class Call:
 
 
 days = st.integers(-2, 30).map(lambda day: (START + timedelta(days=day)).date())
-odd = st.sampled_from([None, "", "zz", 3, -1, 2.5, True, 10**30, "2024-13-01", "%", "' OR 1=1 --", f"{CANARY}1", "USA\0"])
+odd = st.sampled_from(
+    [None, "", "zz", 3, -1, 2.5, True, 10**30, "2024-13-01", "%", "' OR 1=1 --", f"{CANARY}1", "USA\0"]
+)
 texts = st.sampled_from([*filter(None, HEADS), *WORDS, "gdp", "cpi", "first", "wire", "post", "005", "017"])
 values = st.one_of(texts, odd, days, days.map(str), st.integers(-6, 6), st.sampled_from([0.1, -1.5]), st.booleans())
 conditions = st.one_of(values, st.lists(values, max_size=4), st.builds(Between, values, values))
@@ -99,7 +101,9 @@ def calls(draw: st.DrawFn) -> Call:
     options: dict[str, Any] = {"limit": draw(st.sampled_from([1, 2, 10, 10**9, 0, -1]))}
     if kind == "search":
         query = " ".join(draw(st.lists(st.one_of(texts, odd.map(str)), max_size=4)))
-        return Call("search", (draw(st.sampled_from(["documents", "documents", table])), query), {"where": where, **options})
+        return Call(
+            "search", (draw(st.sampled_from(["documents", "documents", table])), query), {"where": where, **options}
+        )
     signs = draw(st.lists(st.tuples(st.sampled_from(["", "-"]), named(table)), max_size=2))
     options["order"] = [sign + name for sign, name in signs]
     return Call(kind, ("facts" if kind == "current" and draw(st.booleans()) else table, where), options)
