@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openfingym.metrics.resampling import Resampling
     from openfingym.suites.suite import AnswerForm, QuestionSet, Scalar, Suite, SuiteTool
     from openfingym.task import DataKind, Spec, Task
-    from openfingym.task.episodes import Episode, Step
+    from openfingym.task.episodes import Step, SteppedEpisode
 
 START = Start(
     data="the simulated world of the suite 'mirai'",
@@ -182,7 +182,7 @@ class QaKind(SequentialKind):
         """None: questions and answers come from one snapshot, which tools read too."""
         return
 
-    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> SteppedEpisode:
         """One of the questions: public ones first, then the private ones."""
         contract = _contract(spec.contract)
         texts = read("test_questions")

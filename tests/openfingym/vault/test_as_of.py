@@ -80,7 +80,8 @@ QUERIES = [
     "SELECT d.title FROM documents d JOIN events e ON d.outlet = e.head OR contains(d.body, e.head) ORDER BY 1 LIMIT 9",
     "SELECT * FROM documents WHERE 1 / (number - 7) >= 0 ORDER BY number",
     "SELECT error(title) FROM documents",
-    "SELECT sum(CAST(split_part(outlet, ' ', 2) AS INTEGER)) FROM documents WHERE length(split_part(outlet, ' ', 2)) > 0",
+    "SELECT sum(CAST(split_part(outlet, ' ', 2) AS INTEGER)) FROM documents "
+    "WHERE length(split_part(outlet, ' ', 2)) > 0",
 ]
 
 
