@@ -95,6 +95,7 @@ INTERRUPTED = 130
 @fresh_option
 @split_option
 @click.option("--instances", metavar="A:B", help="Which instances of --split, such as 0:32; or how many, from 0.")
+@click.option("--questions", metavar="A-B", help="Which of its questions each task is asked, such as 1-10, from 1.")
 @click.option(
     "--clock",
     type=click.Choice(CLOCKS),
@@ -130,6 +131,7 @@ def rollout(
     fresh: bool,
     split: str | None,
     instances: str | None,
+    questions: str | None,
     clock: str | None,
     quiet: bool,
     as_json: bool,
@@ -166,6 +168,7 @@ def rollout(
         "fresh": fresh,
         "split": split,
         "instances": instances,
+        "questions": questions,
         "clock": clock,
     }
     plan = _plan(file, changes, agents)

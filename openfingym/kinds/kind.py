@@ -302,6 +302,11 @@ class SequentialKind(Kind):
     interface: ClassVar[str] = "interface_steps.py"
     live: ClassVar[bool] = False
     """Whether the private episode can be a session on a live market; see :mod:`openfingym.kinds.live`."""
+    has_twins: ClassVar[bool] = True
+    """Whether :meth:`twin` can resample what no simulator makes."""
+    shows_outcomes: ClassVar[bool] = True
+    """Whether who plays an episode is shown what it is worth; otherwise its score discloses hidden data, and is
+    rationed as that of a batch task."""
     slow_steps: ClassVar[bool] = False
     """Whether a step may take milliseconds, such as a query, so that it is taken off the verifier's event loop."""
 

@@ -114,6 +114,8 @@ class QaKind(SequentialKind):
     interface = "interface_qa.py"
     naive_program = NAIVE
     takes_pulled = False
+    has_twins = False
+    shows_outcomes = False
     slow_steps = True
     is_record = True
     environment = "openfingym.envs.qa:QuestionEnv"

@@ -22,6 +22,7 @@ from openfingym.agents import Agent, require_model, suited
 from openfingym.errors import UsageError, VerifierError
 from openfingym.instances import Instances, place_of
 from openfingym.kinds import is_live
+from openfingym.kinds.question_range import QuestionRange
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
@@ -199,7 +200,7 @@ class Launcher:
         listener: Listener | None = None,
         fresh: bool = False,
         session: SessionOrder | None = None,
-        questions: QuestionsOrder | None = None,
+        questions: QuestionsOrder | str | None = None,
         split: SplitName = "test",
         instance: int | None = None,
         ended: Callable[[Outcome], None] | None = None,
@@ -225,7 +226,8 @@ class Launcher:
                 is played on the package's own bars.
             questions: the questions that it is to be asked, of a task about what has not happened yet; without them it
                 is asked the package's own. With a simulated clock they are resolved before this returns, with the real
-                one the result is ``deferred``.
+                one the result is ``deferred``. Or a text such as ``1-10``: which of its own questions a task that asks
+                them one by one is to ask, counted from 1 with both ends; the baseline is scored on the same ones.
             split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances, which are cut
                 from its training data, and whose results are no scores.
             instance: which instance of the split, from 0.
@@ -240,8 +242,13 @@ class Launcher:
             BackendUnavailableError: no backend can run the program here.
             StoreError: the run could not be written.
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
-                another tape; or the task has no such instance.
+                another tape; or the task has no such instance, or no such questions.
         """
+        order, asked = (None, questions) if isinstance(questions, str) else (questions, None)
+        if asked is not None:
+            given = QuestionRange.parse(asked)
+            given.require(package.task.spec.contract, package.manifest.name, package.manifest.n_private)
+            asked = str(given)
         with contextlib.ExitStack() as held:
             package = held.enter_context(self._seen(package, split, instance))
             agent = suited(agent, package.task)
@@ -255,7 +262,8 @@ class Launcher:
                 cancel=cancel,
                 fresh=fresh,
                 session=session,
-                questions=questions,
+                questions=order,
+                asked=asked,
                 split=split,
                 instance=instance,
                 ended=ended,
@@ -280,6 +288,7 @@ class Launcher:
         fresh: bool,
         session: SessionOrder | None,
         questions: QuestionsOrder | None,
+        asked: str | None,
         split: SplitName,
         instance: int | None,
         ended: Callable[[Outcome], None] | None,
@@ -303,7 +312,7 @@ class Launcher:
             ttl_s=ttl_s,
             fresh=fresh,
             session=None if session is None else session.to_dict(),
-            questions=None if questions is None else questions.to_dict(),
+            questions=asked if questions is None else questions.to_dict(),
             split=split,
             instance=instance,
         )
@@ -323,6 +332,7 @@ class Launcher:
             tape=ticket.tape,
             split=split,
             instance=instance,
+            questions=asked,
             started_at=started.isoformat(timespec="milliseconds"),
         )
         contact = Contact()

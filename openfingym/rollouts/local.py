@@ -149,7 +149,7 @@ class LocalRollouts:
                     cancel=cancel,
                     fresh=spec.fresh,
                     session=default_session(package) if spec.split == "test" else None,
-                    questions=None if spec.clock is None else QuestionsOrder(spec.clock),
+                    questions=spec.questions if spec.clock is None else QuestionsOrder(spec.clock),
                     split=spec.split,
                     instance=spec.instance,
                 )

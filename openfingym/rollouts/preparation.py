@@ -8,6 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from openfingym import store
+from openfingym.kinds.question_range import QuestionRange
 from openfingym.packages.build import build, build_key, is_there
 from openfingym.packages.many import build_tasks
 from openfingym.results import RolloutResult
@@ -68,12 +69,16 @@ def prepare(
         show: told what is being done.
 
     Raises:
-        UsageError: ``part`` is not of the form ``"k/n"`` with 1 <= k <= n.
+        UsageError: ``part`` is not of the form ``"k/n"`` with 1 <= k <= n; or a task has no such questions.
         TaskError: a task cannot be built as it is written.
         DataError: a dataset is missing or damaged.
         StoreError: packages or results cannot be read or written.
     """
     packages = build_all(selection.tasks, jobs=jobs, show=show)
+    if plan.questions is not None:
+        asked = QuestionRange.parse(plan.questions)
+        for package in packages.values():
+            asked.require(package.task.spec.contract, package.manifest.name, package.manifest.n_private)
     specs = expand(plan, selection, {name: package.manifest.digest for name, package in packages.items()})
     if again:
         specs = _further_attempts(specs, folder)

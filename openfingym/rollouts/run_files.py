@@ -146,6 +146,7 @@ def _config(
         "seed": result.seed,
         "split": result.split,
         "instance": result.instance,
+        "questions": result.slice,
         **talked,
     }
 

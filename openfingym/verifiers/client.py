@@ -160,7 +160,7 @@ class VerifierClient:
         ttl_s: float | None = None,
         fresh: bool = False,
         session: Mapping[str, object] | None = None,
-        questions: Mapping[str, object] | None = None,
+        questions: Mapping[str, object] | str | None = None,
         split: SplitName = "test",
         instance: int | None = None,
     ) -> RolloutTicket:
@@ -176,7 +176,8 @@ class VerifierClient:
             session: the live session that its private episode is to be, of a task about a live market, as
                 :meth:`openfingym.market.session.terms.SessionOrder.to_dict` gives it.
             questions: the questions that it is to be asked, of a task about what has not happened yet, as
-                :meth:`openfingym.kinds.asking.QuestionsOrder.to_dict` gives it.
+                :meth:`openfingym.kinds.asking.QuestionsOrder.to_dict` gives it; or which of the task's own it is asked,
+                as ``1-10``.
             split: ``test`` for the task as it is; else the rollout is on an instance, cut from its training data.
             instance: which instance of the split.
 

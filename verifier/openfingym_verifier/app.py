@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from openfingym.errors import UsageError
 from openfingym.kinds.asking import QuestionsOrder
+from openfingym.kinds.question_range import QuestionRange
 from openfingym.market.session.terms import SessionOrder
 from openfingym.verifiers.answers import (
     HeldTask,
@@ -276,6 +277,7 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
             "tape": row.tape,
             "split": row.split,
             "instance": row.instance,
+            "questions": row.question_range,
         }
         return {**ticket, "token": tokens.issue(row.id, row.expires_ns), "expires_at": utc(row.expires_ns)}
 
@@ -458,8 +460,10 @@ def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
     return {name: own[name] if name in own else task.told[name] for name in doc.TaskContract.model_fields}
 
 
-def _questions_order(asked: doc.NewRolloutQuestions) -> QuestionsOrder:
+def _questions_order(asked: doc.NewRolloutQuestions | str) -> QuestionsOrder | QuestionRange:
     try:
+        if isinstance(asked, str):
+            return QuestionRange.parse(asked)
         return QuestionsOrder(asked.clock, tuple(asked.names))
     except UsageError as error:
         raise Problem("malformed-request", str(error)) from None

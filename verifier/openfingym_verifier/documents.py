@@ -48,8 +48,9 @@ class NewRollout(_Document):
     session: NewSession | None = None
     """The session that the private episode is to be, of a task about a live market; without one it is played on the
     package's own bars."""
-    questions: NewRolloutQuestions | None = None
-    """The questions to ask, of a task about what has not happened yet; without it the package's own are asked."""
+    questions: NewRolloutQuestions | Annotated[str, Field(max_length=40)] | None = None
+    """The questions to ask, of a task about what has not happened yet; or, of a task that asks one by one, which of its
+    own that count are asked, as ``1-10``. Without it all of the package's own are asked."""
     split: SplitName = "test"
     """``test`` for the task as it is; else an instance, cut from its training data, which goes neither with ``fresh``
     nor with a session or questions."""

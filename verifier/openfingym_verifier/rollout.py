@@ -170,6 +170,7 @@ class Rollout:
             "tape": self.row.tape,
             "split": self.row.split,
             "instance": self.row.instance,
+            "questions": self.row.question_range,
             "state": state if self.result is None else self.result["state"],
             "submissions_accepted": self.accepted,
             "submissions_rejected": self.rejected,

@@ -52,6 +52,7 @@ class Statements:
                 created |= {name: entry.get(name) for name in ORDERS}
                 # An entry that does not speak of them is of a rollout on the task as it is.
                 created |= {"split": entry.get("split", "test"), "instance": entry.get("instance")}
+                created |= {"question_range": entry.get("question_range")}
                 self._rows["rollouts"][rollout,] = {**stated, **created}
             case {"event": "accepted", "submission": n}:
                 row["accepted"] = row.get("accepted", 0) + 1

@@ -72,10 +72,11 @@ class QuestionPlayer:
                 self._at = await asyncio.to_thread(self._client.start_episode, self._ticket.token, "private")
         except SubmissionError as error:
             raise VerifierError(f"the next question could not be asked: {error}") from error
-        seen, count = self._at.observation, self._at.number + 1 + self._at.episodes_left
+        seen, count = self._at.observation, self._ticket.budget
+        place = count - self._at.episodes_left
         limit = self._at.info.get("steps_left")
         return (
-            f"Question {self._at.number + 1} of {count}, asked as of {seen['as_of']}:\n\n{seen['question']}\n\n"
+            f"Question {place} of {count}, asked as of {seen['as_of']}:\n\n{seen['question']}\n\n"
             f"The answer: {seen['answer']}\nYou may call tools {limit} times, the answer included."
         )
 
