@@ -45,8 +45,8 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
         steps += len(shown) - 1
     _left_alone(kind, package, hidden)
     return (
-        f"{manifest.n_test} episodes, {steps} steps in all: each shows what is hidden in the order of time, and nothing "
-        "that comes later; the same actions give the same bytes"
+        f"{manifest.n_test} episodes, {steps} steps in all, show what is hidden in the order of time, and nothing that "
+        "comes later; the same actions give the same bytes"
     )
 
 

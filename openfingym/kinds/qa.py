@@ -45,7 +45,7 @@ unit = "share of a set"
 low = 0.0
 high = 1.0
 """,
-    metrics=(("f1_second_loss", 1.0),),
+    metrics=(("second_level_f1", 1.0),),
 )
 NAIVE = """\
 import interface

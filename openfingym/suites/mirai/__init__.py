@@ -1,0 +1,1 @@
+"""MIRAI: forecasting which relations there will be between two countries, from events and news."""

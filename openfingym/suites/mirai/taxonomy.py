@@ -1,0 +1,241 @@
+"""Relations and countries: the CAMEO ontology in its two used levels, and ISO 3166-1 countries with the codes that
+GDELT has for them.
+
+Two quadratic classes are in use, and four roots differ between them (05, 14, 15 and 16): the one of the MIRAI paper,
+which every function here means unless it says otherwise, and GDELT's own.
+
+| roots | MIRAI | GDELT |
+|---|---|---|
+| 01-04 | verbal cooperation | verbal cooperation |
+| 05 | material cooperation | verbal cooperation |
+| 06-08 | material cooperation | material cooperation |
+| 09-13 | verbal conflict | verbal conflict |
+| 14-16 | verbal conflict | material conflict |
+| 17-20 | material conflict | material conflict |
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from openfingym.errors import UsageError
+
+QUAD_NAMES = {1: "verbal cooperation", 2: "material cooperation", 3: "verbal conflict", 4: "material conflict"}
+BINARY_NAMES = ("mediation", "conflict")
+_PART_OF_PALESTINE = frozenset({"GZS", "WSB"})
+"""CAMEO codes of territories that ISO 3166-1 has as a part of PSE."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation of CAMEO."""
+
+    code: str
+    """Two digits at the first level, three at the second, four at the third."""
+    level: int
+    name: str
+    gdelt_name: str
+    """The name that GDELT's own table has."""
+    parent: str | None
+    """Code one level up; None at the first level."""
+    root: str
+    """Code of the first level."""
+    quad: int
+    """Quadratic class of the paper, 1 to 4; see :data:`QUAD_NAMES`."""
+    binary: str
+    """``mediation`` (01 to 08) or ``conflict`` (09 to 20)."""
+    quad_gdelt: int
+    """Quadratic class of GDELT, 1 to 4."""
+    description: str
+    """What counts as such; empty at the third level."""
+
+
+@dataclass(frozen=True)
+class Country:
+    """A country, dependent territory or special area of ISO 3166-1, or Kosovo (XKX, a user-assigned code)."""
+
+    iso3: str
+    iso2: str
+    name: str
+    fips: str
+    """FIPS 10-4 code, which GDELT uses for places; empty where there is none."""
+    cameo: str
+    """Code that GDELT has for an actor of it; empty where there is none. It is the ISO code but for IMN, MNE, ROU and
+    TLS.
+    """
+    region: str
+    """Continent, or Middle East; empty for three territories."""
+    other_names: tuple[str, ...]
+
+
+def relations(level: int | None = None) -> tuple[Relation, ...]:
+    """All relations in the order of their codes, or those of one level (1, 2 or 3)."""
+    every = _relations().values()
+    return tuple(every) if level is None else tuple(relation for relation in every if relation.level == level)
+
+
+def relation(code: str) -> Relation:
+    """The relation of a code.
+
+    Raises:
+        UsageError: there is none; the message names codes that are like it.
+    """
+    found = _relations().get(code)
+    if found is None:
+        raise UsageError(f"{code!r} is not a CAMEO code{_nearest(code, list(_relations()))}")
+    return found
+
+
+def is_relation(code: str, *, level: int | None = None) -> bool:
+    """Whether a code is one of CAMEO's, at this level if one is given."""
+    found = _relations().get(code)
+    return found is not None and level in {None, found.level}
+
+
+def parent_of(code: str) -> Relation | None:
+    """The relation one level up; None for one of the first level."""
+    parent = relation(code).parent
+    return None if parent is None else relation(parent)
+
+
+def children_of(code: str) -> tuple[Relation, ...]:
+    """The relations one level down, in the order of their codes."""
+    relation(code)
+    return tuple(child for child in _relations().values() if child.parent == code)
+
+
+def siblings_of(code: str) -> tuple[Relation, ...]:
+    """The relations with the same parent, itself included; at the first level all of that level."""
+    own = relation(code)
+    return tuple(other for other in _relations().values() if other.level == own.level and other.parent == own.parent)
+
+
+def second_level(code: str) -> str | None:
+    """The second-level code of a code as GDELT writes it; None where it has none, as ``--`` and ``14``."""
+    found = _relations().get(code.strip()[:3])
+    return found.code if found is not None and found.level == 2 else None
+
+
+def quad_of(code: str) -> int:
+    """Quadratic class of the paper of a code of any level."""
+    return relation(code).quad
+
+
+def binary_of(code: str) -> str:
+    """``mediation`` or ``conflict``, of a code of any level."""
+    return relation(code).binary
+
+
+def countries() -> tuple[Country, ...]:
+    """All countries in the order of their ISO 3166-1 alpha-3 codes, Kosovo last."""
+    return tuple(_countries().values())
+
+
+def country(iso3: str) -> Country:
+    """The country of an ISO 3166-1 alpha-3 code.
+
+    Raises:
+        UsageError: there is none; the message names codes that are like it.
+    """
+    found = _countries().get(iso3)
+    if found is None:
+        raise UsageError(f"{iso3!r} is not an ISO 3166-1 alpha-3 code{_nearest(iso3.upper(), list(_countries()))}")
+    return found
+
+
+def is_country(iso3: str) -> bool:
+    """Whether a code is one of :func:`countries`."""
+    return iso3 in _countries()
+
+
+def countries_named(name: str) -> tuple[Country, ...]:
+    """The countries that have exactly this name or other name, whatever its case; several for ``Korea``."""
+    return tuple(_by_name().get(_folded(name), ()))
+
+
+def country_of_actor(code: str) -> str | None:
+    """The ISO code of an actor's country as GDELT codes it; None for a region, a city, a withdrawn or unknown code."""
+    return actor_codes().get(code)
+
+
+@cache
+def actor_codes() -> dict[str, str]:
+    """ISO 3166-1 alpha-3 code by the country code that GDELT gives an actor; what is not here is dropped.
+
+    Gaza Strip and West Bank are standardised to PSE; regions such as ``EUR``, cities and withdrawn codes have none.
+    """
+    codes = {iso3: iso3 for iso3 in _countries()}
+    codes |= {found.cameo: found.iso3 for found in _countries().values() if found.cameo}
+    return codes | dict.fromkeys(sorted(_PART_OF_PALESTINE), "PSE")
+
+
+@cache
+def dropped_actor_codes() -> dict[str, str]:
+    """What CAMEO's other codes of actors stand for, all of which are dropped, by their code."""
+    rows = _rows("actor-codes.tsv")
+    return {row["cameo"]: row["name"] for row in rows if row["cameo"] not in _PART_OF_PALESTINE}
+
+
+@cache
+def _relations() -> dict[str, Relation]:
+    return {
+        row["code"]: Relation(
+            code=row["code"],
+            level=int(row["level"]),
+            name=row["name"],
+            gdelt_name=row["gdelt_name"],
+            parent=row["parent"] or None,
+            root=row["root"],
+            quad=int(row["quad_mirai"]),
+            binary=row["binary_mirai"],
+            quad_gdelt=int(row["quad_gdelt"]),
+            description=row["description"],
+        )
+        for row in _rows("cameo.tsv")
+    }
+
+
+@cache
+def _countries() -> dict[str, Country]:
+    return {
+        row["iso3"]: Country(
+            iso3=row["iso3"],
+            iso2=row["iso2"],
+            name=row["name"],
+            fips=row["fips"],
+            cameo=row["cameo"],
+            region=row["region"],
+            # A part in brackets alone is a remark, not a name.
+            other_names=tuple(
+                name for part in row["alt_names"].split(";") if (name := part.strip()) and not name.startswith("(")
+            ),
+        )
+        for row in _rows("countries.tsv")
+    }
+
+
+@cache
+def _by_name() -> dict[str, list[Country]]:
+    found: dict[str, list[Country]] = {}
+    for one in _countries().values():
+        for name in dict.fromkeys(_folded(name) for name in (one.name, *one.other_names)):
+            found.setdefault(name, []).append(one)
+    return found
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.casefold().split())
+
+
+def _nearest(code: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(code, known, n=3, cutoff=0.5)
+    return f"; did you mean {', '.join(near)}?" if near else ""
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    text = (resources.files("openfingym.suites.mirai") / "data" / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines(), delimiter="\t"))

@@ -1,0 +1,153 @@
+"""Writing the articles of a simulated world: a title and some paragraphs in words of their own."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+from openfingym.suites.mirai.world.wording import (
+    EARLIER, LEADS, MORE, NOISE, NOTICES, OUTLETS, QUOTES, RUMOURS, SUMMARIES, TOPIC_LINES, phrases,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openfingym.suites.mirai.taxonomy import Country
+    from openfingym.suites.mirai.world.coverage import Coverage
+    from openfingym.suites.mirai.world.story import Act, Notice, Story
+
+T = TypeVar("T")
+REMEMBERED = 4
+"""Earlier acts of a pair that articles may come back to."""
+# Not strftime's, which follow the machine's language.
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+class Writer:
+    """Writes the articles of a world day by day, and remembers what was written of before."""
+
+    def __init__(self, countries: tuple[Country, ...], first_day: date, seed: int) -> None:
+        self._names = tuple(_names(country) for country in countries)
+        self._first = first_day
+        self._random = random.Random(seed)
+        self._past: dict[tuple[int, int], deque[Act]] = {}
+
+    def write(self, day: int, articles: list[Coverage]) -> list[tuple[str, str, str]]:
+        """Title, text and outlet of each article of a day."""
+        written, titles = [], set()
+        for article in articles:
+            outlet = self._pick(OUTLETS)
+            title = self._title(article)
+            if title in titles:
+                title = f"{title} - {outlet}"
+            while title in titles:
+                title = f"{title}, updated"
+            titles.add(title)
+            body = self._round_up(day, article) if article.is_round_up else self._report(day, article)
+            written.append((title, "\n\n".join(body), outlet))
+        for article in articles:
+            for act in article.acts:
+                self._past.setdefault((act.head, act.tail), deque(maxlen=REMEMBERED)).append(act)
+        return written
+
+    def _title(self, article: Coverage) -> str:
+        story = article.stories[0]
+        if article.is_round_up:
+            return f"{self._pick(SUMMARIES)}: {self._name(story.actor)}, {self._name(article.stories[-1].actor)}"
+        main = article.acts[0] if self._random.random() < 0.75 else self._pick(story.acts)
+        return self._clause(main, story.topic)
+
+    def _report(self, day: int, article: Coverage) -> list[str]:
+        story, chance = article.stories[0], self._random.random
+        others = list(article.acts[1:])
+        self._random.shuffle(others)
+        lead = self._sentence(self._pick(LEADS), article.acts[0], story, day)
+        told = [self._sentence(self._pick(MORE), act, story, day) for act in others]
+        half = (len(told) + 1) // 2
+        parts = [" ".join([lead, *told[:half]])]
+        if story.notice is not None:
+            parts.append(self._notice(day, story, story.notice))
+        middle = told[half:]
+        if chance() < 0.6:
+            middle.append(self._filled(self._pick(QUOTES[story.kind.tone]), story))
+        if middle:
+            parts.append(" ".join(middle))
+        ends = [TOPIC_LINES[story.topic]] if chance() < 0.5 else []
+        if story.rumour:
+            ends += self._random.sample(RUMOURS, 2)
+        past = self._past.get((story.actor, story.target)) or self._past.get((story.target, story.actor))
+        if past and chance() < 0.5:
+            ends.append(self._sentence(self._pick(EARLIER), self._pick(tuple(past)), story, day))
+        if chance() < 0.6 or not ends:
+            ends.append(self._pick(NOISE))
+        return [*parts, " ".join(ends)]
+
+    def _round_up(self, day: int, article: Coverage) -> list[str]:
+        parts = []
+        for story in article.stories:
+            lead = self._sentence(self._pick(LEADS), story.acts[0], story, day)
+            told = [self._sentence(self._pick(MORE), act, story, day) for act in story.every_act[1:]]
+            if story.notice is not None:
+                told.append(self._notice(day, story, story.notice))
+            parts.append(" ".join([lead, *told]))
+        return [*parts, self._pick(NOISE)]
+
+    def _sentence(self, frame: str, act: Act, story: Story, day: int) -> str:
+        clause = self._clause(act, story.topic)
+        weekday = _WEEKDAYS[(self._first + timedelta(days=day)).weekday()]
+        # A clause that begins with a name keeps its capital within a sentence.
+        name = clause.startswith((*self._names[act.head], *self._names[act.tail]))
+        low = clause if name else clause[0].lower() + clause[1:]
+        return frame.format(clause=clause, clause_low=low, weekday=weekday)
+
+    def _clause(self, act: Act, topic: str) -> str:
+        clause = self._pick(phrases()[act.code]).format(s=self._name(act.head), o=self._name(act.tail), topic=topic)
+        return clause[0].upper() + clause[1:]
+
+    def _notice(self, day: int, story: Story, notice: Notice) -> str:
+        text = self._pick(NOTICES[notice.scheme])
+        host = self._name(notice.host)
+        said = text.format(
+            s=self._name(story.actor), o=self._name(story.target), host=host, when=self._when(day, notice.day)
+        )
+        return said[0].upper() + said[1:]
+
+    def _when(self, day: int, due: int) -> str:
+        """A day to come, in one of the ways in which newspapers say it."""
+        ahead, then = due - day, self._first + timedelta(days=due)
+        ways = [
+            f"on {then.day} {_MONTHS[then.month - 1]}",
+            f"on {_MONTHS[then.month - 1]} {then.day}",
+            f"in {ahead} days",
+        ]
+        if ahead == 1:
+            ways = ["tomorrow", "within a day", f"on {_WEEKDAYS[then.weekday()]}"]
+        elif ahead <= 6:
+            ways.append(f"this coming {_WEEKDAYS[then.weekday()]}")
+        elif ahead > 20:
+            third = ("early in", "in the middle of", "late in")[min(2, (then.day - 1) // 10)]
+            ways.append(f"{third} {_MONTHS[then.month - 1]}")
+        elif ahead % 7 == 0:
+            ways.append(f"in {('one week', 'two weeks')[ahead // 7 - 1]}")
+        return self._pick(tuple(ways))
+
+    def _filled(self, text: str, story: Story) -> str:
+        return text.format(s=self._name(story.actor), o=self._name(story.target), topic=story.topic)
+
+    def _name(self, country: int) -> str:
+        names = self._names[country]
+        return names[0] if len(names) == 1 or self._random.random() < 0.8 else self._pick(names[1:])
+
+    def _pick(self, choices: Sequence[T]) -> T:
+        return choices[int(self._random.random() * len(choices))]
+
+
+def _names(country: Country) -> tuple[str, ...]:
+    """Names that can stand in a sentence: none with a comma or a bracket."""
+    return (country.name, *(name for name in country.other_names if not set(name) & set(",(;.")))

@@ -1,0 +1,226 @@
+"""Columns of a table, mapped into memory: the values of given rows, and the rows with given values.
+
+Rows are numbered in the order in which they became known, so what was known at a time is the rows below a number.
+Every list of rows that is kept here is in that order, and is read only up to the number that was asked for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+import numpy as np
+
+from openfingym.errors import UsageError
+from openfingym.vault.arrays import Array, Arrays
+from openfingym.vault.conditions import EPOCH, EPOCH_DAY, Between, Condition, Value, number_of, text_of
+from openfingym.vault.strings import Strings
+
+NULL = np.iinfo(np.int64).min
+"""Stands for a missing value where numbers are compared; no value of a column is so low."""
+
+
+class Postings:
+    """For each of some numbers (a value of a column, a key), the rows that have it, in order.
+
+    Args:
+        arrays: the file.
+        name: name of the arrays in it.
+    """
+
+    def __init__(self, arrays: Arrays, name: str) -> None:
+        self._starts: Array = arrays[f"{name}.starts"]
+        self._rows: Array = arrays[f"{name}.rows"]
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def below(self, number: int, known: int) -> Array:
+        """The rows below ``known`` that have ``number``."""
+        rows = self._rows[int(self._starts[number]) : int(self._starts[number + 1])]
+        return rows[: int(rows.searchsorted(rows.dtype.type(known)))]
+
+    def counts(self, known: int) -> list[int]:
+        """How many rows below ``known`` each number has."""
+        return [len(self.below(number, known)) for number in range(len(self))]
+
+
+class Column(ABC):
+    """One column.
+
+    Args:
+        kind: its type.
+        where: table and column, for messages.
+    """
+
+    def __init__(self, kind: str, where: str) -> None:
+        self.kind = kind
+        self.where = where
+
+    @abstractmethod
+    def values(self, rows: Array) -> list[object]:
+        """The values of rows."""
+
+    @abstractmethod
+    def order(self, rows: Array | slice) -> Array:
+        """Numbers that sort as the values of rows do."""
+
+    @abstractmethod
+    def fulfilling(self, condition: Condition, rows: Array | slice) -> Array:
+        """Which of some rows fulfil a condition: a boolean for each."""
+
+    def listed(self, condition: Condition, known: int) -> list[Array] | None:  # noqa: ARG002  # of those that have lists
+        """The rows below ``known`` that fulfil a condition, as lists without a row in common; None if none are kept."""
+        return None
+
+
+class NumberColumn(Column):
+    """Numbers, booleans, days or times."""
+
+    def __init__(self, kind: str, where: str, arrays: Arrays, name: str) -> None:
+        super().__init__(kind, where)
+        self._numbers: Array = arrays[f"{name}.numbers"]
+        self._missing: Array | None = arrays.get(f"{name}.missing")
+
+    def values(self, rows: Array) -> list[object]:
+        """The values of rows."""
+        values: list[object] = self._numbers[rows].tolist()
+        if self.kind == "DATE":
+            values = [date.fromordinal(EPOCH_DAY + day) for day in self._numbers[rows].tolist()]
+        elif self.kind == "TIMESTAMP":
+            values = [EPOCH + timedelta(microseconds=time) for time in self._numbers[rows].tolist()]
+        elif self.kind == "BOOLEAN":
+            values = [bool(value) for value in values]
+        if self._missing is None:
+            return values
+        return [None if gone else value for value, gone in zip(values, self._missing[rows].tolist(), strict=True)]
+
+    def order(self, rows: Array | slice) -> Array:
+        """Numbers that sort as the values of rows do."""
+        numbers = self._numbers[rows]
+        if self._missing is None:
+            return numbers
+        if self.kind == "DOUBLE":
+            return np.where(self._missing[rows], -np.inf, numbers)
+        return np.where(self._missing[rows], NULL, numbers.astype(np.int64))
+
+    def fulfilling(self, condition: Condition, rows: Array | slice) -> Array:
+        """Which of some rows fulfil a condition."""
+        numbers = self._numbers[rows]
+        found: Array
+        if isinstance(condition, Between):
+            found = np.ones(len(numbers), bool)
+            if condition.low is not None:
+                found &= numbers >= self.number(condition.low)
+            if condition.high is not None:
+                found &= numbers <= self.number(condition.high)
+            return found if self._missing is None else found & (self._missing[rows] == 0)
+        wanted = _alternatives(condition)
+        values = [self.number(value) for value in wanted if value is not None]
+        found = numbers == values[0] if len(values) == 1 else np.isin(numbers, values)
+        if self._missing is None:
+            return found
+        return np.where(self._missing[rows] != 0, None in wanted, found)
+
+    def number(self, value: Value) -> int | float:
+        """The number that stands for a value, or a :class:`~openfingym.errors.UsageError`."""
+        return number_of(self.kind, value, self.where)
+
+
+class CodedColumn(Column):
+    """Text, or lists of text: each different one is kept once, in order, and rows hold its number, the *code*."""
+
+    def __init__(self, kind: str, where: str, arrays: Arrays, name: str) -> None:
+        super().__init__(kind, where)
+        self.strings = Strings(arrays, name)
+        self.postings = Postings(arrays, f"{name}.postings")
+        self._codes: Array = arrays[f"{name}.codes"]
+        self._starts: Array | None = arrays.get(f"{name}.lists")
+
+    def values(self, rows: Array) -> list[object]:
+        """The values of rows."""
+        if self._starts is not None:
+            return [
+                [self.strings.text(code) for code in self._codes[int(start) : int(end)].tolist()]
+                for start, end in zip(self._starts[rows], self._starts[rows + 1], strict=True)
+            ]
+        none = len(self.strings)
+        codes = self._codes[rows].tolist()
+        texts = {code: None if code == none else self.strings.text(code) for code in set(codes)}
+        return [texts[code] for code in codes]
+
+    def order(self, rows: Array | slice) -> Array:
+        """Numbers that sort as the values of rows do."""
+        if self._starts is not None:
+            raise UsageError(f"{self.where} is {self.kind}, which has no order")
+        return self._codes[rows]
+
+    def codes(self, condition: Condition) -> list[int]:
+        """The codes that fulfil a condition. What no row has, known or not yet known, has none."""
+        if isinstance(condition, Between):
+            low, high = condition.low, condition.high
+            first = 0 if low is None else self.strings.first_from(text_of(low, self.where))
+            # The string that follows `high` is `high` with a zero byte.
+            end = len(self.strings) if high is None else self.strings.first_from(text_of(high, self.where) + "\0")
+            return list(range(first, end))
+        found = (self.code(value) for value in _alternatives(condition))
+        return sorted({code for code in found if code is not None})
+
+    def code(self, value: Value) -> int | None:
+        """The code of one value; None if no row has it."""
+        return len(self.strings) if value is None else self.strings.number(text_of(value, self.where))
+
+    def listed(self, condition: Condition, known: int) -> list[Array] | None:
+        """The rows below ``known`` that fulfil a condition, as lists without a row in common."""
+        lists = [self.postings.below(code, known) for code in self.codes(condition)]
+        if self._starts is not None and len(lists) > 1:
+            return [np.unique(np.concatenate(lists))]
+        return lists
+
+    def fulfilling(self, condition: Condition, rows: Array | slice) -> Array:
+        """Which of some rows fulfil a condition."""
+        codes = self.codes(condition)
+        if self._starts is not None:
+            count = len(self._starts) - 1
+            has = np.zeros(count, bool)
+            for code in codes:
+                has[self.postings.below(code, count)] = True
+            return has[rows]
+        if len(codes) == 1:
+            same: Array = self._codes[rows] == codes[0]
+            return same
+        wanted = np.zeros(len(self.strings) + 1, bool)
+        wanted[codes] = True
+        return wanted[self._codes[rows]]
+
+
+class TextColumn(Column):
+    """Long text, in the order of rows, which is searched and has no conditions."""
+
+    def __init__(self, kind: str, where: str, arrays: Arrays, name: str) -> None:
+        super().__init__(kind, where)
+        self._strings = Strings(arrays, name)
+        self._missing: Array | None = arrays.get(f"{name}.missing")
+
+    def values(self, rows: Array) -> list[object]:
+        """The values of rows."""
+        return [
+            None if self._missing is not None and self._missing[row] else self._strings.text(row)
+            for row in rows.tolist()
+        ]
+
+    def order(self, rows: Array | slice) -> Array:  # noqa: ARG002  # as every column has it
+        """Numbers that sort as the values of rows do."""
+        raise UsageError(f"{self.where} is searched, so it has no order; sort by another column")
+
+    def fulfilling(self, condition: Condition, rows: Array | slice) -> Array:  # noqa: ARG002  # as every column has it
+        """Which of some rows fulfil a condition."""
+        raise UsageError(f"{self.where} is searched, so it takes no condition; look in it with search()")
+
+
+def _alternatives(condition: Condition) -> list[Value]:
+    assert not isinstance(condition, Between)
+    if isinstance(condition, Sequence) and not isinstance(condition, str):
+        return list(condition)
+    return [condition]

@@ -1,0 +1,110 @@
+"""The manifest of a snapshot: what it holds, from where, and the digests of its files.
+
+The *digest* of a snapshot is that of its manifest without what only says how the rows were written down: the digests
+of the Parquet files, which differ between versions of DuckDB for equal rows, and the version of the library. The files
+of columns are equal for equal rows, so equal contents have equal digests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from openfingym.digests import sha256_of_json
+from openfingym.errors import StoreError
+from openfingym.vault.spec import Source, TableSpec
+
+FORMAT = 1
+"""Version of the format that this library writes, and the highest that it reads."""
+FILE = "manifest.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableEntry:
+    """A table in a snapshot: its spec, its rows, and the digests of its files."""
+
+    name: str
+    columns: dict[str, str]
+    key: list[str]
+    about: str | None
+    text: list[str]
+    known_basis: str
+    rows: int
+    first_known: str | None
+    """Time at which the first row became known, as ISO 8601; None of an empty table."""
+    last_known: str | None
+    columns_sha256: str
+    search_sha256: str | None
+    parquet_sha256: str
+
+    @property
+    def spec(self) -> TableSpec:
+        """What the table holds."""
+        return TableSpec(
+            name=self.name,
+            columns=self.columns,
+            key=tuple(self.key),
+            about=self.about,
+            text=tuple(self.text),
+            known_basis=self.known_basis,
+        )
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Digest of each of its files, by name."""
+        files = {f"{self.name}.parquet": self.parquet_sha256, f"{self.name}.columns": self.columns_sha256}
+        return files if self.search_sha256 is None else {**files, f"{self.name}.search": self.search_sha256}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What a snapshot holds."""
+
+    name: str
+    title: str
+    simulated: bool
+    sources: list[Source]
+    tables: list[TableEntry]
+    written_by: str
+    format: int = FORMAT
+    notes: dict[str, str] = field(default_factory=dict)
+    """What a suite wants to know of its own snapshots, such as the version of a simulator."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of what the snapshot says."""
+        identity = msgspec.to_builtins(self)
+        del identity["written_by"]
+        for table in identity["tables"]:
+            del table["parquet_sha256"]
+        return sha256_of_json(identity)
+
+    def encoded(self) -> bytes:
+        """As JSON, for people to read too."""
+        document = {"digest": self.digest, **msgspec.to_builtins(self)}
+        return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a snapshot.
+
+    Raises:
+        StoreError: there is none, it is damaged, or a newer version of the library wrote it.
+    """
+    path = folder / FILE
+    try:
+        document = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
+        version = msgspec.json.decode(document.get("format", b"null"), type=int)
+        if version > FORMAT:
+            raise StoreError(f"{path}: written in format {version} by a newer version; this one reads {FORMAT}: update")
+        digest = msgspec.json.decode(document.pop("digest", b"null"), type=str)
+        manifest = msgspec.json.decode(msgspec.json.encode(document), type=Manifest)
+    except FileNotFoundError as error:
+        raise StoreError(f"{folder} is no snapshot of a vault: it has no {FILE}") from error
+    except (OSError, msgspec.DecodeError) as error:
+        raise StoreError(f"{path}: damaged or not readable ({error}); get the snapshot again") from error
+    if manifest.digest != digest:
+        raise StoreError(f"{path}: damaged: it is not what its digest {digest[:12]} says; get the snapshot again")
+    return manifest

@@ -1,0 +1,116 @@
+"""Queries in SQL over what was known at a time, by DuckDB over the Parquet files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openfingym.errors import DataError, UsageError
+from openfingym.vault.engine import engine_errors, quoted, reading_database
+from openfingym.vault.spec import KNOWN_AT
+
+if TYPE_CHECKING:
+    import duckdb
+
+Parameters = Sequence[object] | Mapping[str, object]
+_FUNCTIONS = frozenset({"unnest", "range", "generate_series"})
+"""Functions that a query may read rows from; others read files."""
+
+
+class Queries:
+    """Answers queries over a snapshot. Safe to use from several threads.
+
+    Args:
+        folder: where the snapshot is.
+        tables: the names of its tables.
+    """
+
+    def __init__(self, folder: Path, tables: Sequence[str]) -> None:
+        self._folder = folder
+        self._tables = tables
+        self._database = reading_database(folder)
+
+    def answer(self, query: str, parameters: Parameters, time: datetime | None) -> list[dict[str, Any]]:
+        """Rows of a query.
+
+        Args:
+            query: a SELECT whose tables are those of the snapshot.
+            parameters: values of its parameters.
+            time: what became known later is left out; None for everything.
+
+        Raises:
+            UsageError: it is no such query, or cannot be answered.
+            StoreError: a file cannot be read, or there is too little memory for the query.
+        """
+        with self._database.cursor() as database:
+            names = self._named(database, query)
+            self._make(database, names, time, "VIEW")
+            try:
+                with engine_errors("query"):
+                    return _rows(database, query, parameters)
+            except DataError:
+                # Of rows that came later, too, the engine may have looked at some before it left them out. So ask a
+                # copy without them: its answer, or its error, is that of a vault that never had them.
+                self._make(database, names, time, "TABLE")
+            try:
+                with engine_errors("query"):
+                    return _rows(database, query, parameters)
+            except DataError as error:
+                raise UsageError(str(error)) from None
+
+    def _named(self, database: duckdb.DuckDBPyConnection, query: str) -> list[str]:
+        """The tables that a query names, or a :class:`~openfingym.errors.UsageError` if it reads anything else."""
+        ((text,),) = database.execute("SELECT json_serialize_sql($1)", [query]).fetchall()
+        tree = json.loads(text)
+        if tree["error"]:
+            raise UsageError(f"query: {tree['error_message']}; it must be one SELECT")
+        if len(tree["statements"]) != 1:
+            raise UsageError(f"query: {len(tree['statements'])} statements; it must be one SELECT")
+        nodes = list(_nodes(tree))
+        own = {entry["key"] for node in nodes for entry in node.get("cte_map", {}).get("map", ())}
+        named = set()
+        for node in nodes:
+            if node.get("type") == "BASE_TABLE":
+                name = node["table_name"]
+                if node["schema_name"] or node["catalog_name"] or name not in {*own, *self._tables}:
+                    raise UsageError(f"query: there is no table {name!r}; there are {', '.join(self._tables)}")
+                named.add(name)
+            elif node.get("type") == "TABLE_FUNCTION" and node["function"]["function_name"] not in _FUNCTIONS:
+                raise UsageError(f"query: it may not read from {node['function']['function_name']}()")
+        return sorted(named & set(self._tables))
+
+    def _make(
+        self, database: duckdb.DuckDBPyConnection, names: Sequence[str], time: datetime | None, form: str
+    ) -> None:
+        """Give the names to what was known of the tables: views of the files, or copies."""
+        for name in names:
+            source = f"FROM read_parquet({quoted(self._folder / name)} || '.parquet')"
+            if time is not None:
+                source += f" WHERE {KNOWN_AT} <= TIMESTAMP {quoted(time.replace(tzinfo=None).isoformat(sep=' '))}"
+            with engine_errors(name):
+                if form == "TABLE":
+                    database.execute(f"DROP VIEW temp.{name}")
+                database.execute(f"CREATE TEMP {form} {name} AS {source}")
+
+
+def _rows(database: duckdb.DuckDBPyConnection, query: str, parameters: Parameters) -> list[dict[str, Any]]:
+    database.execute(query, parameters or None)
+    names = [name for name, *_ in database.description or ()]
+    return [dict(zip(names, map(_in_utc, row), strict=True)) for row in database.fetchall()]
+
+
+def _in_utc(value: object) -> object:
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
+
+
+def _nodes(tree: object) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+        for value in tree.values():
+            yield from _nodes(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _nodes(value)

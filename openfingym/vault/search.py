@@ -1,0 +1,131 @@
+"""Full-text search by BM25, as of a time, from one index of all documents.
+
+Documents are numbered in the order in which they became known, and for each word the index has the documents with it in
+that order. So those that were known at a time are a prefix of every list, and the statistics of the formula follow from
+prefixes: how many documents there are, how many have a word, and how long they are on average. A score is the one that
+an index without the later documents would give, to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from openfingym.vault.arrays import Array, Arrays, ArrayWriter
+from openfingym.vault.strings import Strings, write_strings
+
+K1, B = 1.5, 0.75
+"""Constants of BM25: how soon a word's repetitions stop to count, and how much long documents are held back."""
+_WORD = re.compile(r"[^\W_]+")
+_MOST_TIMES = 2**16 - 1
+
+
+def words(text: str) -> list[str]:
+    """The words of a text: runs of letters and digits, without case and accents. No stemming, no stop words."""
+    if not text.isascii():
+        text = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
+    return _WORD.findall(text.casefold())
+
+
+class SearchIndex:
+    """An index of documents, mapped into memory.
+
+    Args:
+        path: the file that :func:`write_index` wrote.
+    """
+
+    def __init__(self, path: Path) -> None:
+        arrays = Arrays(path)
+        self._words = Strings(arrays, "words")
+        self._starts: Array = arrays["postings.starts"]
+        self._documents: Array = arrays["postings.documents"]
+        self._times: Array = arrays["postings.times"]
+        self._lengths: Array = arrays["lengths"]
+        self._total: Array = arrays["lengths.sums"]
+
+    def scores(self, query: str, known: int) -> Array:
+        """Score of each document below ``known``; 0 where it has no word of the query, and above 0 where it has one.
+
+        The score of a document is, summed over the different words of the query in alphabetical order,
+        ``ln(1 + (n - d + 0.5) / (d + 0.5)) * f / (f + K1 * (1 - B + B * length / mean))``, of ``n`` documents of which
+        ``d`` have the word, this one ``f`` times.
+        """
+        scores = np.zeros(known)
+        if not known:
+            return scores
+        mean = int(self._total[known]) / known
+        for word in sorted(set(words(query))):
+            documents, times = self._postings(word, known)
+            if len(documents):
+                rarity = math.log(1 + (known - len(documents) + 0.5) / (len(documents) + 0.5))
+                held_back = K1 * (1 - B + B * self._lengths[documents] / mean)
+                scores[documents] += rarity * (times / (times + held_back))
+        return scores
+
+    def _postings(self, word: str, known: int) -> tuple[Array, Array]:
+        """The documents below ``known`` with a word, and how many times each has it."""
+        number = self._words.number(word)
+        if number is None:
+            return self._documents[:0], self._times[:0]
+        part = slice(int(self._starts[number]), int(self._starts[number + 1]))
+        documents = self._documents[part]
+        count = int(documents.searchsorted(documents.dtype.type(known)))
+        return documents[:count], self._times[part][:count]
+
+
+def best(scores: Array, rows: Array | None, limit: int) -> Array:
+    """The rows with the highest scores above 0, the best first, and equal ones in the order in which they were known.
+
+    Args:
+        scores: score of each row.
+        rows: the rows to choose among, in order; None for all.
+        limit: how many to give at most.
+    """
+    among = scores if rows is None else scores[rows]
+    found = np.flatnonzero(among > 0)
+    if 0 < limit < len(found):
+        least = np.partition(among[found], len(found) - limit)[len(found) - limit]
+        found = found[among[found] >= least]
+    found = found[np.argsort(-among[found], kind="stable")][:limit]
+    return found if rows is None else rows[found]
+
+
+def write_index(stream: BinaryIO, documents: Iterable[Sequence[str]]) -> None:
+    """Write the index of documents.
+
+    Args:
+        stream: the file.
+        documents: their texts in parts, in the order in which they became known.
+    """
+    numbers: dict[str, int] = {}
+    of_words, times, sizes, lengths = array("I"), array("H"), array("I"), array("I")
+    for part in documents:
+        for text in part:
+            counts = Counter(words(text))
+            of_words.extend([numbers.setdefault(word, len(numbers)) for word in counts])
+            times.extend([min(count, _MOST_TIMES) for count in counts.values()])
+            sizes.append(len(counts))
+            lengths.append(counts.total())
+    # UTF-8 sorts as code points do, and so does Python.
+    ordered = sorted(numbers)
+    place = np.zeros(len(ordered), np.uint32)
+    place[[numbers[word] for word in ordered]] = np.arange(len(ordered), dtype=np.uint32)
+    of_words_sorted = place[np.frombuffer(of_words, np.uint32)] if len(of_words) else np.zeros(0, np.uint32)
+    by_word = np.argsort(of_words_sorted, kind="stable")
+    in_documents = np.repeat(np.arange(len(sizes), dtype=np.uint32), np.asarray(sizes))
+    writer = ArrayWriter(stream)
+    write_strings(writer, "words", [ordered])
+    writer.add("postings.starts", np.searchsorted(of_words_sorted[by_word], np.arange(len(ordered) + 1)).astype("u8"))
+    writer.add("postings.documents", in_documents[by_word])
+    writer.add("postings.times", np.asarray(times)[by_word])
+    writer.add("lengths", np.asarray(lengths, np.uint32))
+    writer.add("lengths.sums", np.append(0, np.cumsum(np.asarray(lengths, np.uint64))).astype("u8"))
+    writer.finish()

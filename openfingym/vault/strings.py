@@ -1,0 +1,70 @@
+"""Many strings as two arrays: their bytes in UTF-8, and where each begins."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import overload
+
+import numpy as np
+
+from openfingym.vault.arrays import Array, Arrays, ArrayWriter
+
+
+class Strings(Sequence[bytes]):
+    """Strings in UTF-8 by number; lookups need them sorted by their bytes.
+
+    Args:
+        arrays: the file.
+        name: name under which :func:`write_strings` wrote them.
+    """
+
+    def __init__(self, arrays: Arrays, name: str) -> None:
+        self._starts: Array = arrays[f"{name}.starts"]
+        self._bytes: Array = arrays[f"{name}.bytes"]
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, number: int) -> bytes: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[bytes]: ...
+    def __getitem__(self, number: int | slice) -> bytes | list[bytes]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        return self._bytes[int(self._starts[number]) : int(self._starts[number + 1])].tobytes()
+
+    def text(self, number: int) -> str:
+        """The string of a number."""
+        return self[number].decode()
+
+    def first_from(self, value: str) -> int:
+        """How many strings sort before ``value``."""
+        return bisect_left(self, value.encode("utf-8", "surrogatepass"))
+
+    def number(self, value: str) -> int | None:
+        """The number of a string; None if it is not among them."""
+        wanted = value.encode("utf-8", "surrogatepass")
+        place = bisect_left(self, wanted)
+        return place if place < len(self) and self[place] == wanted else None
+
+
+def write_strings(writer: ArrayWriter, name: str, parts: Iterable[Sequence[str]]) -> int:
+    """Write strings, which come in parts; how many there were is given back."""
+    lengths: list[Array] = []
+
+    def encoded() -> Iterable[Array]:
+        for part in parts:
+            pieces = [text.encode() for text in part]
+            lengths.append(np.fromiter(map(len, pieces), np.uint64, len(pieces)))
+            yield np.frombuffer(b"".join(pieces), np.uint8)
+
+    writer.add_parts(f"{name}.bytes", np.uint8, encoded())
+    starts = np.zeros(1 + sum(map(len, lengths)), np.uint64)
+    if lengths:
+        np.cumsum(np.concatenate(lengths), out=starts[1:])
+    writer.add(f"{name}.starts", starts)
+    return len(starts) - 1

@@ -1,0 +1,157 @@
+"""A table of a vault: its columns, its key, and how many of its rows were known at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from openfingym.errors import UsageError
+from openfingym.vault.arrays import Array, Arrays
+from openfingym.vault.columns import NULL, CodedColumn, Column, NumberColumn, Postings, TextColumn
+from openfingym.vault.conditions import Value, Where, microseconds
+from openfingym.vault.search import SearchIndex
+from openfingym.vault.spec import KNOWN_AT, TableSpec
+
+
+class Table:
+    """A table, opened.
+
+    Args:
+        spec: what it holds.
+        path: its file of columns.
+
+    Raises:
+        StoreError: the file is missing or damaged.
+    """
+
+    def __init__(self, spec: TableSpec, path: Path) -> None:
+        self.spec = spec
+        self._path = path
+        self._arrays = Arrays(path)
+        self._known_at: Array = self._arrays[f"{KNOWN_AT}.numbers"]
+        self._columns: dict[str, Column] = {}
+
+    def __len__(self) -> int:
+        return len(self._known_at)
+
+    def known(self, time: datetime) -> int:
+        """How many rows were known at a time: those and no others are the rows below this number."""
+        return int(self._known_at.searchsorted(microseconds(time), side="right"))
+
+    def column(self, name: str) -> Column:
+        """A column by its name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        found = self._columns.get(name)
+        if found is None:
+            found = self._columns[name] = self._opened(name)
+        return found
+
+    def _opened(self, name: str) -> Column:
+        kind = self.spec.types.get(name)
+        if kind is None:
+            raise UsageError(f"table {self.spec.name} has no column {name!r}; it has {', '.join(self.spec.types)}")
+        where = f"{self.spec.name}.{name}"
+        if name in self.spec.text:
+            return TextColumn(kind, where, self._arrays, name)
+        opened = CodedColumn if kind.startswith("VARCHAR") else NumberColumn
+        return opened(kind, where, self._arrays, name)
+
+    @cached_property
+    def index(self) -> SearchIndex:
+        """The index of its text.
+
+        Raises:
+            UsageError: it has no columns that are searched.
+            StoreError: the file is missing or damaged.
+        """
+        if not self.spec.text:
+            raise UsageError(f"table {self.spec.name} has no text that is searched")
+        return SearchIndex(self._path.with_suffix(".search"))
+
+    def rows(self, where: Where, known: int) -> Array:
+        """The rows below ``known`` that fulfil all conditions, in order."""
+        lists = {name: self.column(name).listed(condition, known) for name, condition in where.items()}
+        sizes = {name: sum(map(len, found)) for name, found in lists.items() if found is not None}
+        first = min(sizes, key=sizes.__getitem__, default=None)
+        rows: Array | None = None
+        if first is not None:
+            rows = _merged(lists[first] or [])
+        for name, condition in where.items():
+            if name == first:
+                continue
+            if rows is None:
+                rows = np.flatnonzero(self.column(name).fulfilling(condition, slice(known)))
+            else:
+                rows = rows[self.column(name).fulfilling(condition, rows)]
+        return np.arange(known) if rows is None else rows
+
+    def count(self, where: Where, known: int) -> int:
+        """How many rows below ``known`` fulfil all conditions."""
+        if not where:
+            return known
+        if len(where) == 1:
+            ((name, condition),) = where.items()
+            lists = self.column(name).listed(condition, known)
+            if lists is not None:
+                return sum(map(len, lists))
+        return len(self.rows(where, known))
+
+    def newest_of_keys(self, rows: Array) -> Array:
+        """Of rows in order, the last of each key."""
+        keys = self._key_of_row[rows]
+        by_key = np.argsort(keys, kind="stable")
+        last = np.append(keys[by_key][1:] != keys[by_key][:-1], True)[: len(rows)]
+        return np.sort(rows[by_key[last]])
+
+    def vintages(self, key: Mapping[str, Value], known: int) -> Array:
+        """The rows below ``known`` of one key, in order.
+
+        Raises:
+            UsageError: the table has no key, or another one.
+        """
+        if not self.spec.key:
+            raise UsageError(f"table {self.spec.name} has no key: its rows are only ever added; use rows()")
+        if set(key) != set(self.spec.key):
+            given = ", ".join(key) or "nothing"
+            raise UsageError(f"the key of table {self.spec.name} is {', '.join(self.spec.key)}; got {given}")
+        low, high = 0, len(self._keys)
+        for name, ordered in zip(self.spec.key, self._ordered, strict=True):
+            wanted = _key_number(self.column(name), key[name])
+            if wanted is None:
+                return np.arange(0)
+            part = ordered[low:high]
+            low, high = low + int(part.searchsorted(wanted)), low + int(part.searchsorted(wanted, side="right"))
+        return self._keys.below(low, known) if low < high else np.arange(0)
+
+    @cached_property
+    def _keys(self) -> Postings:
+        return Postings(self._arrays, "key")
+
+    @cached_property
+    def _key_of_row(self) -> Array:
+        return self._arrays["key.numbers"]
+
+    @cached_property
+    def _ordered(self) -> list[Array]:
+        return [self._arrays[f"key.{name}"] for name in self.spec.key]
+
+
+def _key_number(column: Column, value: Value) -> int | None:
+    if isinstance(column, CodedColumn):
+        return column.code(value)
+    assert isinstance(column, NumberColumn)
+    return int(NULL) if value is None else int(column.number(value))
+
+
+def _merged(lists: Sequence[Array]) -> Array:
+    """Lists of rows without one in common, as one list in order."""
+    if len(lists) == 1:
+        return lists[0]
+    return np.sort(np.concatenate(lists)) if lists else np.arange(0)

@@ -1,0 +1,111 @@
+"""A snapshot of a vault, opened for reading."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn
+
+from openfingym.digests import sha256_of_file
+from openfingym.errors import StoreError, UsageError
+from openfingym.vault.conditions import instant
+from openfingym.vault.manifest import Manifest, read_manifest
+from openfingym.vault.queries import Queries
+from openfingym.vault.tables import Table
+from openfingym.vault.view import View
+
+
+class Vault:
+    """A snapshot: tables of rows, each with the time at which it became known.
+
+    Open one with :meth:`open`, and ask a view of it (:meth:`as_of`). Its files are mapped into memory, so any number of
+    threads and processes share them. Safe to use from several threads.
+
+    Attributes:
+        folder: where it is.
+        manifest: what it holds.
+        digest: digest of what it says; equal for equal contents.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.digest = manifest.digest
+        self._entries = {entry.name: entry for entry in manifest.tables}
+        self._tables: dict[str, Table] = {}
+        self._opening = threading.Lock()
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Vault:
+        """Open the snapshot in a folder.
+
+        Args:
+            folder: path of the folder.
+
+        Raises:
+            StoreError: it is no snapshot, is damaged, or a newer version of the library wrote it.
+        """
+        folder = Path(folder)
+        return cls(folder, read_manifest(folder))
+
+    @property
+    def name(self) -> str:
+        """Name of the vault that this is a snapshot of."""
+        return self.manifest.name
+
+    def as_of(self, time: datetime | str) -> View:
+        """The vault as it was at a time.
+
+        Args:
+            time: with its zone; text as ISO 8601.
+
+        Raises:
+            UsageError: it is no time, or has no zone.
+        """
+        return View(self, instant(time))
+
+    def hindsight(self, time: datetime | str) -> View:
+        """A view that ignores known times: everything, whatever its time. Only to measure what looking ahead gains;
+        its ``hindsight`` is true, and a result made with it must say so.
+        """
+        return View(self, instant(time), hindsight=True)
+
+    def table(self, name: str) -> Table:
+        """A table by its name.
+
+        Raises:
+            UsageError: there is none.
+            StoreError: its file is missing or damaged.
+        """
+        table = self._tables.get(name)
+        if table is None:
+            if name not in self._entries:
+                raise UsageError(f"vault {self.name} has no table {name!r}; it has {', '.join(self._entries)}")
+            with self._opening:
+                spec = self._entries[name].spec
+                table = self._tables.setdefault(name, Table(spec, self.folder / f"{name}.columns"))
+        return table
+
+    @cached_property
+    def queries(self) -> Queries:
+        """What answers queries in SQL."""
+        return Queries(self.folder, list(self._entries))
+
+    def verify(self) -> list[str]:
+        """What is wrong with its files, each by name; nothing if every byte is as it was written."""
+        wrong = []
+        for entry in self.manifest.tables:
+            for name, expected in entry.files.items():
+                try:
+                    if sha256_of_file(self.folder / name) != expected:
+                        wrong.append(f"{name}: damaged: its digest is not that of the manifest")
+                except FileNotFoundError:
+                    wrong.append(f"{name}: missing")
+                except OSError as error:
+                    raise StoreError(f"{self.folder / name}: cannot be read ({error.strerror})") from error
+        return wrong
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a vault stays in its process: whoever gets a copy could read all of it; open it there")
