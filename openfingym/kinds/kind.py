@@ -346,6 +346,20 @@ class SequentialKind(Kind):
         """
         return None
 
+    def question_row(
+        self, contract: Contract, read: Reader, number: int, outcome: NDArray[np.float64]
+    ) -> Mapping[str, object]:
+        """What is kept of a question beside the score, for reports to break down by: its ``id``, its ``tags`` and the
+        ``state`` in which it ended; nothing of its truth.
+
+        Args:
+            contract: the contract of the task, whose episodes are questions.
+            read: reads a public array, given its name.
+            number: number of the episode, as in :meth:`episode`.
+            outcome: what it came to, as its agent answered it.
+        """
+        raise NotImplementedError(f"a {self.name} task asks no questions")
+
     def check_shown(
         self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None
     ) -> None:

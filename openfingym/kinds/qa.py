@@ -223,6 +223,13 @@ class QaKind(SequentialKind):
         """The tools of the task."""
         return _contract(contract).tools
 
+    def question_row(
+        self, contract: Contract, read: Reader, number: int, outcome: NDArray[np.float64]
+    ) -> Mapping[str, object]:
+        """Its id, its tags, and the :class:`~openfingym.kinds.qa_episodes.AnswerState`, which its agent was shown."""
+        question = SuiteQuestion.from_json(str(read("test_questions")[number]))
+        return {"id": question.id, "tags": list(question.tags), "state": AnswerState(int(outcome[0])).name.lower()}
+
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The suite's own answer that looks at no question."""
         suite = _contract(contract).asked_by

@@ -64,6 +64,7 @@ def test_a_slice_is_asked_scored_and_reported_as_such(jar_task: Path, tmp_path: 
         assert oracle.metrics["mse"] == 0.0
         told = launcher.run(package, resolve("react"), model=from_function("scripted", model), questions="24-25")
         assert told.state == "scored", told.reason
+        _check_rows(part.path)
         assert [text.split(",")[0] for text in shown] == ["Question 1 of 2", "Question 2 of 2"]
         assert "How full is the jar on day 60?" in shown[1]
         whole = launcher.run(package, SCRIPT, out=out)
@@ -74,6 +75,15 @@ def test_a_slice_is_asked_scored_and_reported_as_such(jar_task: Path, tmp_path: 
                 launcher.run(package, SCRIPT, questions=wrong)
         other = launcher.run(package, SCRIPT, out=tmp_path / "other", questions="1-2")
     _check_reports(out, part, whole, other)
+
+
+def _check_rows(folder: Path) -> None:
+    """Each question has its id, how it ended and what it took; and nothing of what is true."""
+    rows = [json.loads(line) for line in (folder / "questions.jsonl").read_text().splitlines()]
+    assert [row["question"] for row in rows] == [3, 4, 5, 6, 7]
+    first = {"question": 3, "begun": True, "actions": 2, "id": f"jar/{FIRST + 2}", "tags": [], "state": "answered"}
+    assert rows[0] == first
+    assert all(row.keys() == first.keys() for row in rows)
 
 
 def _check_reports(out: Path, part: RolloutResult, whole: RolloutResult, other: RolloutResult) -> None:
