@@ -262,4 +262,6 @@ def _say_how_to_go_on(work: Work | None, out: Path, *, again: bool) -> None:
     click.echo(
         f"interrupted: {finished} of {len(work.specs)} rollouts are finished and kept in {folder.root}", err=True
     )
+    if folder.has_open:
+        click.echo("answers to questions are kept too: broken off rollouts go on at the next one", err=True)
     click.echo(f"to go on, run the same command {resume}; nothing was left running", err=True)

@@ -137,6 +137,9 @@ class RolloutResult:
     """The questions that it was asked in the place of the package's private ones, as the verifier states them: their
     clock, how many there are, are scored, void and open. A text such as ``1-10``: a slice of the package's own, on
     which it and the baseline were scored, and beside which no other score belongs. None where it had all of these."""
+    resumed: int = 0
+    """How often a launcher went on with it where one that died had left it, at the next question; what was said before
+    is not in its trajectory, and what it cost is counted."""
     log_head: str | None = None
     """Hash of the verifier's log when the rollout was finalized."""
     format: int = FORMAT

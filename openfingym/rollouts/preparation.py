@@ -8,6 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from openfingym import store
+from openfingym.kinds import asks_questions
 from openfingym.kinds.question_range import QuestionRange
 from openfingym.packages.build import build, build_key, is_there
 from openfingym.packages.many import build_tasks
@@ -89,10 +90,17 @@ def prepare(
     if retry_errors:
         for spec in specs:
             # What an agent was told of hidden data cannot be taken back: another try would be a second one.
-            if spec.identity in done and done[spec.identity].state == "error" and not done[spec.identity].told:
+            # What can be gone on with is no other try.
+            failed = done.get(spec.identity)
+            if failed is not None and failed.state == "error" and (not failed.told or folder.is_open(spec)):
                 folder.set_aside(spec)
                 del done[spec.identity]
     return Work(tuple(specs), done, packages)
+
+
+def is_resumable(spec: RolloutSpec, package: BuiltPackage) -> bool:
+    """Whether a rollout that is broken off is gone on with: a model is asked one question after the other."""
+    return spec.agent.asks_model and asks_questions(package.task.spec.contract)
 
 
 def build_all(

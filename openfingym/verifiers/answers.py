@@ -33,6 +33,8 @@ class RolloutTicket:
     """Which instance of the split."""
     questions: str | None = None
     """Which of its task's questions it is asked, such as ``1-10``; None for all, and where there are none."""
+    begun: int = 0
+    """Private episodes that were begun before this token was made; all of them, where the rollout has its result."""
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,18 @@ class VerifierClient:
             self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError, httpx.ConnectTimeout)),
         )
 
+    def reopen(self, rollout_id: str, ttl_s: float) -> RolloutTicket:
+        """Get another token of a rollout whose questions are asked one by one, to go on with it.
+
+        Args:
+            rollout_id: the id of the rollout.
+            ttl_s: seconds until the token expires; the rollout is open for as long.
+
+        Raises:
+            VerifierError: there is no such rollout, or it asks no questions; or no verifier is there.
+        """
+        return _build(RolloutTicket, self._json("POST", f"/v1/rollouts/{rollout_id}/token", json={"ttl_s": ttl_s}))
+
     def submit(
         self, token: str, values: NDArray[np.float64], *, idempotency_key: str | None = None
     ) -> SubmissionFeedback:

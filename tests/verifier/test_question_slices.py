@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,43 @@ def test_what_is_refused(package: BuiltPackage) -> None:
         for order, words in wrong:
             with pytest.raises(VerifierError, match=f"422 malformed-request.*{words}"):
                 client.create_rollout(TASK, **order)
+
+
+def test_who_goes_on_gets_another_token_and_no_question_twice(
+    package: BuiltPackage, packages: dict[str, BuiltPackage]
+) -> None:
+    with (
+        EmbeddedVerifier.start([package, packages["tiny"]]) as running,
+        VerifierClient(uds=running.uds, admin_token=running.admin_token) as client,
+    ):
+        lost = client.create_rollout(TASK, questions="1-3", ttl_s=0.5)
+        play(client, lost.token, {0: 0.4})
+        time.sleep(0.6)
+        with pytest.raises(VerifierError, match="expired"):
+            client.start_episode(lost.token)
+        found = client.reopen(lost.rollout_id, 60.0)
+        assert (found.rollout_id, found.begun, found.budget, found.questions) == (lost.rollout_id, 1, 3, "1-3")
+        play(client, found.token, {1: 0.4, 2: 0.4})
+        result = client.finalize(lost.rollout_id)
+        assert result.submissions_accepted == 3
+        # Nothing is open any more: whoever asks again is told that all questions are over, and opens nothing.
+        over = client.reopen(lost.rollout_id, 60.0)
+        assert over.begun == over.budget
+        with pytest.raises(SubmissionError, match="rollout-finished"):
+            client.start_episode(over.token)
+        assert client.finalize(lost.rollout_id) == result
+        # An agent holds no more than its rollout's token, which buys no time.
+        for token in (found.token, "x" * 40):
+            with (
+                VerifierClient(uds=running.uds, admin_token=token) as agent,
+                pytest.raises(VerifierError, match=r"40[13]"),
+            ):
+                agent.reopen(lost.rollout_id, 60.0)
+        with pytest.raises(VerifierError, match="asks no questions"):
+            client.reopen(client.create_rollout("tiny").rollout_id, 60.0)
+        with pytest.raises(VerifierError, match="not-found"):
+            client.reopen("r" + "0" * 20, 60.0)
+        verify_ledger(running.state)
 
 
 def test_scores_of_questions_are_rationed_and_slices_are_the_operators(package: BuiltPackage) -> None:

@@ -268,18 +268,15 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
             instance=body.instance,
             caller=caller,
         )
-        row = rollout.row
-        ticket = {
-            "rollout_id": row.id,
-            "task": row.task,
-            "task_digest": row.task_digest,
-            "budget": row.budget,
-            "tape": row.tape,
-            "split": row.split,
-            "instance": row.instance,
-            "questions": row.question_range,
-        }
-        return {**ticket, "token": tokens.issue(row.id, row.expires_ns), "expires_at": utc(row.expires_ns)}
+        return _ticket(rollout, tokens)
+
+    @app.post("/v1/rollouts/{rollout_id}/token", response_model=RolloutTicket, **common)
+    async def token(body: doc.NewToken, rollout: Rollout = the_rollout) -> dict[str, object]:
+        """Another token of a rollout whose questions are asked one by one, for whoever goes on where the process that
+        had the first one died; ``begun`` questions are over.
+        """
+        await service.extend(rollout, body.ttl_s)
+        return _ticket(rollout, tokens)
 
     @app.get("/v1/rollouts/{rollout_id}", response_model=RolloutStatus, **common)
     async def status(rollout: Rollout = the_rollout) -> dict[str, object]:
@@ -402,6 +399,23 @@ def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
     async def rollout(rollout: Rollout = the_rollout) -> dict[str, object]:
         """What is left of the budget, and the feedback so far."""
         return rollout.agent_status()
+
+
+def _ticket(rollout: Rollout, tokens: TokenIssuer) -> dict[str, object]:
+    row = rollout.row
+    return {
+        "rollout_id": row.id,
+        "task": row.task,
+        "task_digest": row.task_digest,
+        "budget": row.budget,
+        "tape": row.tape,
+        "split": row.split,
+        "instance": row.instance,
+        "questions": row.question_range,
+        "begun": rollout.accepted if rollout.result is None else row.budget,
+        "token": tokens.issue(row.id, row.expires_ns),
+        "expires_at": utc(row.expires_ns),
+    }
 
 
 def _binary(common: dict[str, Any], media_type: str) -> dict[str, Any]:

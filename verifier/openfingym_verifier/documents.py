@@ -58,6 +58,13 @@ class NewRollout(_Document):
     """Which instance of the split."""
 
 
+class NewToken(_Document):
+    """Body of ``POST /v1/rollouts/{rollout_id}/token``."""
+
+    ttl_s: Annotated[float, Field(gt=0.0, le=MAX_TTL_S)] = DEFAULT_TTL_S
+    """Seconds until the token expires; the rollout is open for as long."""
+
+
 class NewParticipant(_Document):
     """Body of ``POST /v1/participants``."""
 

@@ -69,6 +69,25 @@ class Created:
 
 
 @dataclass(frozen=True)
+class Extended:
+    """A rollout is open for longer, since somebody goes on with it."""
+
+    rollout_id: str
+    at_ns: int
+    expires_ns: int
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it."""
+        written = transaction.connection.execute(
+            "UPDATE rollouts SET expires_ns = ? WHERE id = ? AND result IS NULL", (self.expires_ns, self.rollout_id)
+        )
+        if written.rowcount != 1:
+            raise VerifierError(f"rollout {self.rollout_id}: the ledger has no such open rollout")
+        entry = {"event": "extended", "at_ns": self.at_ns, "expires_ns": self.expires_ns}
+        transaction.log(self.rollout_id, entry)
+
+
+@dataclass(frozen=True)
 class Accepted:
     """A submission passed every check: one unit of budget is spent, and its values are kept."""
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import numpy as np
 
 from openfingym.errors import UsageError
+from openfingym.kinds import asks_questions
 from openfingym.kinds.asking import QuestionsOrder
 from openfingym.kinds.question_range import QuestionRange
 from openfingym.market.session.terms import SessionOrder
@@ -30,7 +31,7 @@ from openfingym_verifier.clock import now_ns
 from openfingym_verifier.deferral import Deferrals, order_of
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.episode_service import EpisodeService
-from openfingym_verifier.events import Created
+from openfingym_verifier.events import Created, Extended
 from openfingym_verifier.finalization_service import FinalizationService
 from openfingym_verifier.grading import Grading
 from openfingym_verifier.instances import TaskInstances
@@ -238,6 +239,22 @@ class Service:
         if questions is None:  # of what is not known yet, the baseline has no score
             self.grading.prepare(drawn)
         return rollout
+
+    async def extend(self, rollout: Rollout, ttl_s: float) -> None:
+        """Keep a rollout whose questions are asked one by one open for longer; one that has its result stays as it is.
+
+        Raises:
+            Problem: ``task-unavailable``; ``malformed-request`` where its task asks no questions, so that nobody can go
+                on with what somebody else began.
+        """
+        async with rollout.turn:
+            if not asks_questions(rollout.hidden_task().spec.contract):
+                raise Problem("malformed-request", "The task asks no questions one by one; create a new rollout.")
+            now = now_ns()
+            expires = max(rollout.row.expires_ns, now + int(ttl_s * 1e9))
+            if rollout.result is None:
+                await self.ledger.writer.submit(Extended(rollout.id, now, expires).apply)
+                rollout.row = replace(rollout.row, expires_ns=expires)
 
     async def _instance(
         self, task: HiddenTask, split: SplitName, index: int | None, caller: Caller | None, *, ordered: bool

@@ -59,6 +59,8 @@ class Statements:
                 self._rows["submissions"][rollout, n] = {"received_ns": at_ns}
             case {"event": "played", "submission": n}:
                 self._rows["submissions"][rollout, n] = {"received_ns": at_ns}
+            case {"event": "extended", "expires_ns": expires_ns}:
+                row["expires_ns"] = expires_ns
             case {"event": "rejected"}:
                 row["rejected"] = row.get("rejected", 0) + 1
             case {"event": "episode-started", "episode": n, "fold": fold}:

@@ -40,7 +40,8 @@ class QuestionPlayer:
     """
 
     def __init__(self, client: VerifierClient, ticket: RolloutTicket, tools: Sequence[Tool]) -> None:
-        self.over = False
+        # Of a rollout that is gone on with, the question that was open when its launcher died was shown, and is over.
+        self.over = ticket.begun >= ticket.budget
         self.rewards: list[StepReward] = []
         self.waiting = Stopwatch()
         self.offered = (*tools, ANSWER)
@@ -51,7 +52,7 @@ class QuestionPlayer:
     @property
     def told(self) -> bool:
         """Whether a question was asked."""
-        return self._at is not None
+        return self._at is not None or self._ticket.begun > 0
 
     @property
     def open(self) -> bool:
