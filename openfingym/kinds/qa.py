@@ -114,6 +114,8 @@ class QaKind(SequentialKind):
     interface = "interface_qa.py"
     naive_program = NAIVE
     takes_pulled = False
+    has_twins = False
+    shows_outcomes = False
     slow_steps = True
     environment = "openfingym.envs.qa:QuestionEnv"
 
@@ -223,6 +225,13 @@ class QaKind(SequentialKind):
     def lookups(self, contract: Contract) -> tuple[SuiteTool, ...]:
         """The tools of the task."""
         return _contract(contract).tools
+
+    def question_row(
+        self, contract: Contract, read: Reader, number: int, outcome: NDArray[np.float64]
+    ) -> Mapping[str, object]:
+        """Its id, its tags, and the :class:`~openfingym.kinds.qa_episodes.AnswerState`, which its agent was shown."""
+        question = SuiteQuestion.from_json(str(read("test_questions")[number]))
+        return {"id": question.id, "tags": list(question.tags), "state": AnswerState(int(outcome[0])).name.lower()}
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The suite's own answer that looks at no question."""
