@@ -52,7 +52,9 @@ def frames(seed: int, rows: int = 120) -> dict[str, pd.DataFrame]:
 
     def secret(times: list[datetime], texts: list[str | None]) -> list[str | None]:
         # Each value from then on is one that no row before has.
-        return [f"{text} {CANARY}{at.hour}" if at >= SECRET_FROM else text for at, text in zip(times, texts, strict=True)]
+        return [
+            f"{text} {CANARY}{at.hour}" if at >= SECRET_FROM else text for at, text in zip(times, texts, strict=True)
+        ]
 
     def some(values: list[object], count: int) -> list[object]:
         return [values[place] for place in rng.integers(0, len(values), count)]
