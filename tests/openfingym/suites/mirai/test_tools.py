@@ -216,6 +216,13 @@ def test_a_bad_call_is_told_what_is_expected(tools, name, arguments, fault, word
     assert len(reply.text) < 1500
 
 
+@pytest.mark.parametrize("side", ["start_date", "end_date"])
+@pytest.mark.parametrize("day", ["0001-01-01", "1970-01-01", "2023-03-15"])
+def test_days_at_the_ends_of_time_are_days(tools, day, side):
+    for name in ("get_events", "get_news_articles", "count_events", "get_entity_distribution"):
+        assert tools.reply(name, {"date_range": {side: day}}).valid
+
+
 def test_nothing_found_says_so(tools):
     assert tools.call("get_events", {"head_entities": ["AFG"]}).startswith("[]\nNothing meets all conditions")
     assert tools.reply("get_relation_distribution", {"head_entities": ["AFG"]}).value == []
