@@ -181,7 +181,10 @@ def connection(scratch: Path) -> duckdb.DuckDBPyConnection:
         "temp_directory": str(scratch / "spill"),
         "threads": machine.cores(),
     }
-    return duckdb.connect(config=settings)
+    database = duckdb.connect(config=settings)
+    # It would be drawn over what a command prints.
+    database.execute("SET enable_progress_bar = false")
+    return database
 
 
 def quoted(path: Path | str) -> str:

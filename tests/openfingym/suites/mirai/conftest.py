@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 from openfingym.suites.mirai import taxonomy
+from openfingym.suites.mirai.simulated import write_simulated
+from openfingym.suites.mirai.world import WorldSize
 from openfingym.vault import Source, TableSpec, Vault, VaultWriter
 
 FIRST_DAY = date(2023, 1, 1)
@@ -112,3 +114,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         tmp_path_factory.mktemp("mirai") / "world", {"events": events, "articles": articles, "event_articles": links}
     )
     return World(events, articles, links, vault)
+
+
+@pytest.fixture(scope="session")
+def simulated_world(tmp_path_factory: pytest.TempPathFactory) -> Vault:
+    """The simulated world of seven months, most of them before its test month."""
+    return write_simulated(tmp_path_factory.mktemp("world") / "vault", WorldSize(days=212), seed=5)
