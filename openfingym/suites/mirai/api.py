@@ -231,9 +231,13 @@ class EventApi:
 
     def _events_about(self, text: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Events by the best match of their articles; equally good ones the latest first."""
-        limit = _SEARCHED
+        limit, among = _SEARCHED, None
+        if where:
+            among = {"id": [str(article) for article in self._view.counts("event_articles", "article", where)]}
+            if not among["id"]:
+                return []
         while True:
-            hits = self._view.search("articles", text, columns=["id"], limit=limit)
+            hits = self._view.search("articles", text, where=among, columns=["id"], limit=limit)
             place = {str(hit.row["id"]): number for number, hit in enumerate(hits)}
             if not place:
                 return []

@@ -108,7 +108,8 @@ class MiraiSuite(Suite):
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
         """The functions of the subset."""
         return tuple(
-            SuiteTool(one.name, f"{one.about} Answers {one.answer}.", one.schema) for one in functions_of(_options(options).subset)
+            SuiteTool(one.name, f"{one.about} Answers {one.answer}.", one.schema)
+            for one in functions_of(_options(options).subset)
         )
 
     def vault(self, snapshot: str) -> Vault:

@@ -204,6 +204,8 @@ def test_the_words_after_the_current_date_are_the_papers(world):
         ("map_cameo_to_relation", {}, "invalid_argument", "needs the argument cameo_code"),
         ("browse_news_article", {"date": "2023-02-03", "title": "None such"}, "no_such_article", "articles."),
         ("get_news", {}, "unknown_function", "count_events"),
+        (["count_events"], {}, "unknown_function", "count_events"),
+        ("count_events", None, "invalid_argument", "must be a JSON object"),
     ],
 )
 def test_a_bad_call_is_told_what_is_expected(tools, name, arguments, fault, words):
