@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.printable import printable
-from openfingym.cli.task import json_option, print_json
+from openfingym.cli.render import print_json
+from openfingym.cli.task import json_option
 
 if TYPE_CHECKING:
     from openfingym.suites.mirai.gdelt import PullReport
