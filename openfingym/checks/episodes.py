@@ -15,7 +15,7 @@ from openfingym.kinds import sequential_kind
 if TYPE_CHECKING:
     from openfingym.kinds import Array, SequentialKind
     from openfingym.packages.package import BuiltPackage
-    from openfingym.task.episodes import Episode, Step
+    from openfingym.task.episodes import Step, SteppedEpisode
 
 
 def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
@@ -45,13 +45,12 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
         steps += len(shown) - 1
     _left_alone(kind, package, hidden)
     return (
-        f"{manifest.n_test} episodes show {steps} bars, one a step and in the order of time; rows behind an origin "
-        "change nothing shown "
-        "before it; the same actions give the same bytes"
+        f"{manifest.n_test} episodes, {steps} steps in all, show what is hidden in the order of time, and nothing that "
+        "comes later; the same actions give the same bytes"
     )
 
 
-def _play(episode: Episode, actions: Sequence[object]) -> Iterator[Step]:
+def _play(episode: SteppedEpisode, actions: Sequence[object]) -> Iterator[Step]:
     """What each step of an episode shows, one at a time: all of them together take much memory."""
     step = episode.start()
     yield step

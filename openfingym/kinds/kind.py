@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
+    from openfingym.kinds.interpolation import Ends
     from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given, Start
     from openfingym.metrics.resampling import Resampling
+    from openfingym.suites.suite import SuiteTool
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.contracts import Contract
-    from openfingym.task.episodes import Episode, Step
+    from openfingym.task.episodes import Step, SteppedEpisode
 
 
 class Kind(ABC):
@@ -256,6 +258,10 @@ class Kind(ABC):
         """
         return None
 
+    def ends(self, contract: Contract, read: Reader) -> Ends | None:
+        """Both ends of hidden stretches, where public inputs show them; None where they do not."""
+        return None
+
     def known_targets(self, contract: Contract, read: Reader) -> Array | None:
         """Training targets that a plausible answer is about as large as, with one column for each label of a submission
         on the last axis; None where an answer is no forecast.
@@ -301,9 +307,11 @@ class SequentialKind(Kind):
     interface: ClassVar[str] = "interface_steps.py"
     live: ClassVar[bool] = False
     """Whether the private episode can be a session on a live market; see :mod:`openfingym.kinds.live`."""
+    slow_steps: ClassVar[bool] = False
+    """Whether a step may take milliseconds, such as a query, so that it is taken off the verifier's event loop."""
 
     @abstractmethod
-    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> SteppedEpisode:
         """A fresh episode.
 
         Args:
@@ -331,6 +339,12 @@ class SequentialKind(Kind):
         bars.
         """
         return ()
+
+    def lookups(self, contract: Contract) -> tuple[SuiteTool, ...] | None:
+        """Tools of the questions that episodes are, which a model may be offered as its own; None where an episode is
+        no question.
+        """
+        return None
 
     def check_shown(
         self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None

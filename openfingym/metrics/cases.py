@@ -236,6 +236,56 @@ def trading(rng: np.random.Generator) -> Case:
     )
 
 
+def named_codes(rng: np.random.Generator, rows: int, likely: int) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """What is known of the codes of each row: which second-level ones are likely, and the chance of each.
+
+    Returns:
+        bool[rows, 60] and float64[rows, 60]; code c belongs to the first-level code c % 20.
+    """
+    known = rng.permuted(np.arange(60) < np.full((rows, 1), likely), axis=1)
+    return known, np.where(known, 0.7 + 0.2 * rng.random(known.shape), 0.01)
+
+
+def with_first_level(second: NDArray[Any]) -> NDArray[np.float64]:
+    """The highest value of each first-level code's second level, then these themselves, float64[rows, 20 + 60]."""
+    first = second.reshape(len(second), 3, 20).max(axis=1)
+    return np.concatenate((first, second), axis=1).astype(np.float64)
+
+
+def codes(rng: np.random.Generator) -> Case:
+    """Sixty rows of three to six codes; the ladder leaves out more and more of them, and of the rows."""
+    known, _ = named_codes(rng, 60, 6)
+    true = known & (rng.random(known.shape) < 0.7)
+    true[np.arange(60), known.argmax(axis=1)] = True
+    kept = np.maximum(rng.random(true.shape), rng.random((60, 1)))
+    truth = with_first_level(true)
+    other = with_first_level(rng.permuted(true, axis=1))
+    return Case(
+        {"y_true": truth},
+        {"y_pred": truth},
+        tuple({"y_pred": with_first_level(true & (kept < share))} for share in (0.8, 0.5, 0.0)),
+        tuple({"y_pred": named} for named in (np.ones_like(truth), 1 - truth, other)),
+        {"y_pred": truth[::-1].copy()},
+    )
+
+
+def code_samples(rng: np.random.Generator) -> Case:
+    """Five samples a row, all like one answer of :func:`codes`."""
+    case = codes(rng)
+
+    def repeated(answer: Arrays) -> Arrays:
+        return {"samples": np.repeat(answer["y_pred"][:, :, None], 5, axis=2)}
+
+    assert case.misplaced is not None
+    return Case(
+        case.truth,
+        repeated(case.perfect),
+        tuple(map(repeated, case.ladder)),
+        tuple(map(repeated, case.rivals)),
+        repeated(case.misplaced),
+    )
+
+
 CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "point": point,
     "forecast": forecast,
@@ -248,6 +298,8 @@ CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "futures": futures,
     "copying": copying,
     "ranking": ranking,
+    "codes": codes,
+    "code_samples": code_samples,
     "trading": trading,
 }
 """A case of each kind of question."""

@@ -16,7 +16,15 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.metrics.cases import NORMAL_LEVELS, NORMAL_QUANTILES, Arrays, account, drifting_paths
+from openfingym.metrics.cases import (
+    NORMAL_LEVELS,
+    NORMAL_QUANTILES,
+    Arrays,
+    account,
+    drifting_paths,
+    named_codes,
+    with_first_level,
+)
 from openfingym.metrics.record import Problem
 
 HALF_WIDTH = 1.959963984540054
@@ -176,6 +184,42 @@ def trading(rng: np.random.Generator) -> Law:
     )
 
 
+def codes(rng: np.random.Generator) -> Law:
+    """Five hundred rows with three codes each that are likely, and others that come once in a hundred: the likely ones
+    by their chances, nothing, everything, those of another row, with codes at random, half of them, the same codes in
+    every row.
+    """
+    likely, chance = named_codes(rng, 500, 3)
+    true = rng.random(chance.shape) < chance
+    true[np.arange(500), likely.argmax(axis=1)] |= ~true.any(axis=1)
+    honest, noise = np.where(likely, chance, 0.0), rng.random(likely.shape)
+    often = np.tile(np.argsort(np.argsort(-true.sum(axis=0))) < 3, (500, 1))
+    rivals = (
+        np.zeros_like(chance),
+        np.ones_like(chance),
+        honest[::-1],
+        honest + (noise < 0.1),
+        np.where(noise < 0.5, honest, 0.0),
+        often,
+    )
+    return Law(
+        {"y_true": with_first_level(true)},
+        {"y_pred": with_first_level(honest)},
+        tuple({"y_pred": with_first_level(rival)} for rival in rivals),
+    )
+
+
+def code_samples(rng: np.random.Generator) -> Law:
+    """The same as :func:`codes`, five samples a row: what is likely every time, or a rival of it, or that with codes at
+    random which differ from sample to sample.
+    """
+    law = codes(rng)
+    honest = np.repeat(law.honest["y_pred"][:, :, None], 5, axis=2)
+    varied = np.where(rng.random(honest.shape) < 0.004, honest == 0.0, honest)
+    rivals = (np.repeat(rival["y_pred"][:, :, None], 5, axis=2) for rival in law.beaten)
+    return Law(law.truth, {"samples": honest}, ({"samples": varied}, *({"samples": rival} for rival in rivals)))
+
+
 LAWS: Mapping[Problem, Callable[[np.random.Generator], Law]] = MappingProxyType(
     {
         "point": point,
@@ -189,6 +233,8 @@ LAWS: Mapping[Problem, Callable[[np.random.Generator], Law]] = MappingProxyType(
         "futures": futures,
         "copying": copying,
         "ranking": ranking,
+        "codes": codes,
+        "code_samples": code_samples,
         "trading": trading,
     }
 )

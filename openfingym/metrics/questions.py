@@ -30,6 +30,11 @@ AXES: Mapping[str, int] = {
     "record": 3,
 }
 """Number of axes of the arrays that have a fixed one."""
+CODE_AXES: Mapping[str, Mapping[str, int]] = {
+    "codes": {"y_true": 2, "y_pred": 2},
+    "code_samples": {"y_true": 2, "samples": 3},
+}
+"""The same of arrays that have another number elsewhere, by kind of question."""
 
 
 def guarded(problem: Problem, function: Callable[..., float]) -> Callable[..., float]:
@@ -71,8 +76,9 @@ def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
     for name in SHAPES[problem]:
         check = answer if name in answers else known
         values = arrays[name]
+        axes = CODE_AXES.get(problem, {}).get(name, AXES.get(name))
         # One number may stand for a benchmark.
-        found[name] = check(name, np.asarray(values) if isinstance(values, int | float) else values, AXES.get(name))
+        found[name] = check(name, np.asarray(values) if isinstance(values, int | float) else values, axes)
     if "last_value" in found:
         known("y_true", found["y_true"], 3)
         _ours("last_value", found["last_value"], (found["y_true"].shape[0], found["y_true"].shape[2]))
@@ -94,6 +100,8 @@ def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
         same_shape("scores", found["scores"], found["labels"].shape)
         if not np.isin(found["labels"], (0.0, 1.0)).all():
             raise DataError("labels must be 0 or 1")
+    elif problem in {"codes", "code_samples"}:
+        _check_codes(found, ANSWERS[problem][0])
     elif "y_true" in found:
         for name in answers:
             same_shape(name, found[name], found["y_true"].shape)
@@ -101,6 +109,15 @@ def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
             _ours("benchmark", found["benchmark"], found["y_true"].shape)
         if problem == "panel" and found["period"].shape != found["y_true"].shape:
             _ours("period", found["period"], found["y_true"].shape[:1])
+
+
+def _check_codes(found: Mapping[str, Array], name: str) -> None:
+    truth = found["y_true"]
+    if not np.isin(truth, (0.0, 1.0)).all() or not truth.any(axis=1).all():
+        raise DataError("y_true must be 0 or 1, and every row must have a true code")
+    same_shape(name, found[name], (*truth.shape, *found[name].shape[2:]))
+    if found[name].min() < 0.0:
+        raise UsageError(f"{name} must not be negative")
 
 
 def _ours(name: str, values: Array, shape: tuple[int, ...]) -> None:

@@ -31,6 +31,8 @@ Problem = Literal[
     "futures",
     "copying",
     "ranking",
+    "codes",
+    "code_samples",
     "trading",
 ]
 """Kind of question, which fixes the names and shapes of the arrays; see :data:`SHAPES`."""
@@ -47,6 +49,8 @@ SHAPES: Mapping[Problem, Mapping[str, str]] = {
     "futures": {"real": "[contexts, t, d]", "futures": "[contexts, k, t, d]"},
     "copying": {"train": "[n, t, d]", "held_out": "[m, t, d]", "fake": "[k, t, d]"},
     "ranking": {"labels": "[n], 0 or 1", "scores": "[n]"},
+    "codes": {"y_true": "[n, 20 + c], 0 or 1", "y_pred": "[n, 20 + c], at least 0"},
+    "code_samples": {"y_true": "[n, 20 + c], 0 or 1", "samples": "[n, 20 + c, k], at least 0"},
     "trading": {"record": "[episodes, steps + 1, 7], the account record"},
 }
 """Arrays of each kind of question, by the name under which a metric takes them."""
@@ -63,6 +67,8 @@ ANSWERS: Mapping[Problem, tuple[str, ...]] = {
     "futures": ("futures",),
     "copying": ("fake",),
     "ranking": ("scores",),
+    "codes": ("y_pred",),
+    "code_samples": ("samples",),
     "trading": ("record",),
 }
 """Names of the arrays that come of what the agent did; the others are the verifier's."""

@@ -12,6 +12,7 @@ from openfingym.errors import UsageError
 from openfingym.metrics import (
     autocorrelation,
     classification,
+    codes,
     copying,
     correlation,
     forecast,
@@ -62,6 +63,7 @@ _MODULES = (
     recurrent,
     copying,
     classification,
+    codes,
     trading,
 )
 

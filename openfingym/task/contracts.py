@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 if TYPE_CHECKING:
     from openfingym.task.model import Spec
 
-Family = Literal["forecasting", "generation", "trading", "fraud"]
+Family = Literal["forecasting", "generation", "trading", "fraud", "questions"]
 PositiveInt = Annotated[int, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]

@@ -42,7 +42,7 @@ def kind_of_contract(contract: type[Contract]) -> str:
     return str(get_args(annotation)[0])
 
 
-OWN = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading", "live", "questions")
+OWN = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading", "live", "questions", "qa")
 """Kinds of the library, by the names of their modules in ``openfingym.kinds``."""
 CONTRACTS: dict[str, type[Contract]] = {}
 """Contracts by kind, as far as they are loaded."""

@@ -58,8 +58,8 @@ _SPEC = TableSpec(
     columns={"dataset": "VARCHAR", "channel": "VARCHAR", "date": "DATE", "value": "DOUBLE"},
     key=("dataset", "channel", "date"),
     about="date",
-    known_basis="after the close, on the same day: ECB reference rates (fixed about 14:15) at 17:00 in Frankfurt, stock "
-    "bars and Treasury yields at 20:00 in New York. Prices and volumes of stocks are as traded, not adjusted. No "
+    known_basis="after the close, on the same day: ECB reference rates (fixed about 14:15) at 17:00 in Frankfurt, "
+    "stock bars and Treasury yields at 20:00 in New York. Prices and volumes of stocks are as traded, not adjusted. No "
     "corrections are recorded: a figure that was corrected later stands at the time of the first",
 )
 
@@ -93,11 +93,14 @@ def build(folder: Path | None = None) -> Vault:
 
 
 def _sources() -> list[Source]:
-    infos = map(dataset_info, _MARKETS)
-    return [
-        Source(name=info.source, licence=info.licence, note=f"table market, dataset {info.name}: {info.provenance}")
-        for info in infos
-    ]
+    sources = []
+    for name, market in _MARKETS.items():
+        info = dataset_info(name)
+        note = f"table market, dataset {name}: {info.provenance}"
+        if market.splits:
+            note += " In the vault, bars are in the shares of their day again: the division is undone."
+        sources.append(Source(name=info.source, licence=info.licence, note=note))
+    return sources
 
 
 def _prices(name: str, market: _Market) -> pd.DataFrame:
@@ -108,10 +111,10 @@ def _prices(name: str, market: _Market) -> pd.DataFrame:
     days = pd.DatetimeIndex(panel.times)
     hours = pd.Timedelta(f"{market.hour}:00")
     parts = []
-    for place, channel in enumerate(panel.channels):
+    for channel, column in zip(panel.channels, panel.values.T, strict=True):  # noqa: PD011  # of a panel, not of pandas
         if channel.endswith("adj_close"):
             continue
-        values = panel.values[:, place].copy()
+        values = column.copy()
         for start, first_day in market.splits:
             if channel.startswith(start):
                 values[days < pd.Timestamp(first_day)] *= 0.5 if channel.endswith("volume") else 2.0

@@ -196,6 +196,8 @@ class EpisodeService:
             try:
                 if self._in_session(rollout, play):
                     led_to = await in_threads(self._sessions.threads, take, play, move)
+                elif rollout.hidden_task().slow_steps:
+                    led_to = await in_threads(self._threads, take, play, move)
                 else:
                     led_to = take(play, move)
             except Problem:

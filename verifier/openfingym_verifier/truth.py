@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from openfingym.packages.tapes import Tape
     from openfingym.results import SplitName, TapeKind
     from openfingym.task import Spec
-    from openfingym.task.episodes import Episode
+    from openfingym.task.episodes import SteppedEpisode
 
 MIN_PRICE = 1e-12
 """Prices must stay above this, or their returns leave the range of float64."""
@@ -116,7 +116,7 @@ class HiddenTask:
     """Public arrays of the package that are kept in memory, since its files may go."""
     split: SplitName = "test"
     """``test`` of a task as it is; else it is an instance, cut from the training data of a task."""
-    open_episode: Callable[[int], Episode] | None = None
+    open_episode: Callable[[int], SteppedEpisode] | None = None
     """A fresh hidden episode by its number, those of the public fold first; None for a task answered in one array."""
 
     @property
@@ -143,6 +143,12 @@ class HiddenTask:
     def sequential(self) -> bool:
         """Whether the task is stepped through, episode by episode."""
         return self.open_episode is not None
+
+    @property
+    def slow_steps(self) -> bool:
+        """Whether a step of it is taken off the event loop."""
+        kind = kind_named(self.spec.contract)
+        return isinstance(kind, SequentialKind) and kind.slow_steps
 
     @property
     def live(self) -> bool:

@@ -16,6 +16,7 @@ from openfingym.agents.llm.usefulness import USELESS_IN_A_ROW
 from openfingym.kinds import SequentialKind, kind_of
 from openfingym.models.driven import DrivenModel
 from openfingym.models.given import CheckedModel, require_language_model
+from openfingym.models.messages import Tool
 from openfingym.models.meter import Allowance
 from openfingym.models.model import LanguageModel
 from openfingym.models.prices import PriceTable
@@ -160,6 +161,11 @@ def play_rollout(
         if isinstance(kind, SequentialKind) and setup.agent.takes_steps
         else None
     )
+    lookups = (
+        kind.lookups(package.task.spec.contract)
+        if isinstance(kind, SequentialKind) and setup.agent.takes_steps
+        else None
+    )
     programs = ProgramRunner(
         resources.backend,
         package,
@@ -183,6 +189,7 @@ def play_rollout(
         setup.model,
         setup.allowance,
         symbols,
+        None if lookups is None else tuple(Tool(one.name, one.description, one.parameters) for one in lookups),
         setup.listener,
         setup.opened,
     )

@@ -14,6 +14,7 @@ from openfingym.agents.llm.asking import over
 from openfingym.agents.llm.ending import ConversationEnding, Ended, EndName
 from openfingym.agents.llm.episodes import Player
 from openfingym.agents.llm.program_runner import ProgramRunner
+from openfingym.agents.llm.questions import QuestionPlayer
 from openfingym.agents.llm.session import OUTAGE_S, Assignment, Conversation, Listener, ModelAgent
 from openfingym.agents.llm.tools import Toolbox
 from openfingym.errors import ModelUnavailableError, RuntimeFailureError, VerifierError
@@ -44,6 +45,8 @@ class PreparedRollout:
     allowance: Allowance
     symbols: tuple[str, ...] | None = None
     """Symbols of a task that the agent itself steps through; None where programs do, or there are no steps."""
+    lookups: tuple[Tool, ...] | None = None
+    """Tools of a task that asks questions, which the agent answers one by one; None for any other."""
     listener: Listener | None = None
     """Told what is said, as it is."""
     opened: Callable[[Conversation], None] | None = None
@@ -85,8 +88,11 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
         What it came to; a failure of ours is in it, so that what was said until then is kept.
     """
     programs = prepared.programs
-    player = None if prepared.symbols is None else Player(prepared.client, prepared.ticket, prepared.symbols)
-    tools = Toolbox(programs, prepared.client, prepared.ticket, player)
+    client, ticket = prepared.client, prepared.ticket
+    asked = None if prepared.lookups is None else QuestionPlayer(client, ticket, prepared.lookups)
+    player = None if prepared.symbols is None or asked else Player(client, ticket, prepared.symbols)
+    tools = Toolbox(programs, client, ticket, player, asked)
+    stepped = asked or player
     session = Conversation(prepared.brief, tools, Meter(prepared.allowance), prepared.model, listener=prepared.listener)
     if prepared.opened is not None:
         prepared.opened(session)
@@ -103,14 +109,14 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
         failure=failure,
         turns=tuple(session.turns),
         tools=tools.offered if _offered(session) else (),
-        rewards=tuple(player.rewards) if player else (),
+        rewards=tuple(stepped.rewards) if stepped else (),
         spent=session.meter.spent,
         program=programs.program,
         output=bytes(programs.log),
         execution_s=max(0.0, programs.execution_s - programs.waited_s),
         verifier_failures=programs.verifier_failures,
-        verifier_s=programs.waited_s + (player.waiting.elapsed_s if player else 0.0),
-        told=programs.told or (player is not None and player.told),
+        verifier_s=programs.waited_s + (stepped.waiting.elapsed_s if stepped else 0.0),
+        told=programs.told or (stepped is not None and stepped.told),
         outcome=programs.outcome,
         prompt_sha256=session.prompt_sha256,
         rewritten=session.asker.rewritten,
@@ -162,4 +168,8 @@ def _excused(limit: asyncio.Timeout, meter: Meter) -> Iterator[None]:
 
 def _offered(session: Conversation) -> bool:
     """Whether tools were part of the conversation."""
-    return session.tools.player is not None or any(turn.tool_calls for turn in session.turns)
+    return (
+        session.tools.player is not None
+        or session.tools.questions is not None
+        or any(turn.tool_calls for turn in session.turns)
+    )

@@ -127,6 +127,16 @@ class Conversation:
             "\n\n".join(part for part in (self.brief.instruction.strip(), *more, _limits(self.meter.allowance)) if part)
         )
 
+    def begin(self, text: str, *, sampling: Sampling) -> None:
+        """Begin a conversation of its own with a text, of which the model is shown nothing that came before but the
+        system message. A conversation that only grows goes on instead.
+        """
+        self._close_calls()
+        if not sampling.append_only:
+            del self._messages[1:]
+            self._answers.clear()
+        self.tell(text)
+
     async def ask(
         self, *, tools: bool = False, last: int | None = None, once: bool = False, sampling: Sampling | None = None
     ) -> Message:

@@ -7,6 +7,7 @@
 ``submit(path)``               submits the array of a ``.npy`` file, through the gate as a program would
 ``start_episode(practice)``    the next episode of a sequential task, begun by this side with the rollout's token
 ``step(action, wait)``         the next step of it, taken by this side as well
+``answer(answer)``             the answer to a question; beside it, the tools that the question has
 =============================  ===========================================================================
 """
 
@@ -17,10 +18,12 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.episodes import Player
 from openfingym.agents.llm.program_runner import ProgramRunner
+from openfingym.agents.llm.questions import ANSWER, QuestionPlayer
 from openfingym.models.messages import Tool, ToolCall
 from openfingym.workspace import Execution, WorkspaceError
 
@@ -134,28 +137,42 @@ class Toolbox:
     Attributes:
         programs: runs the programs of the rollout.
         player: takes the steps of a sequential task; None where programs do, or where there are none.
+        questions: asks the questions of a task that has them; None for any other.
         complete: whether nothing more can be submitted or played.
     """
 
     def __init__(
-        self, programs: ProgramRunner, client: VerifierClient, ticket: RolloutTicket, player: Player | None
+        self,
+        programs: ProgramRunner,
+        client: VerifierClient,
+        ticket: RolloutTicket,
+        player: Player | None,
+        questions: QuestionPlayer | None = None,
     ) -> None:
         self.programs = programs
         self.player = player
+        self.questions = questions
         self.complete = False
         self._client = client
         self._ticket = ticket
         self._calls = 0
         self._tools: dict[str, tuple[Tool, Callable[[Mapping[str, object]], Awaitable[ToolOutcome]]]] = {}
+        if questions is not None:
+            self._tools = {tool.name: (tool, partial(self._ask, tool.name)) for tool in questions.offered}
+            self._tools[ANSWER.name] = (ANSWER, self._answer_question)
         for tool, run in (
-            (RUN_PYTHON, self._run_python),
-            (READ_FILE, self._read_file),
-            (WRITE_FILE, self._write_file),
-            *(
-                [(SUBMIT, self._submit)]
-                if player is None
-                else [(START_EPISODE, self._start_episode), (STEP, self._step)]
-            ),
+            ()
+            if questions is not None
+            else (
+                (RUN_PYTHON, self._run_python),
+                (READ_FILE, self._read_file),
+                (WRITE_FILE, self._write_file),
+                *(
+                    [(SUBMIT, self._submit)]
+                    if player is None
+                    else [(START_EPISODE, self._start_episode), (STEP, self._step)]
+                ),
+            )
         ):
             self._tools[tool.name] = (tool, run)
         self._message = 0
@@ -214,12 +231,14 @@ class Toolbox:
         """Whether there is something to score."""
         if self.player is not None:
             return self.player.over
+        if self.questions is not None:
+            return self.questions.over
         status = await asyncio.to_thread(self._client.rollout_status, self._ticket.rollout_id)
         return status.submissions_accepted > 0
 
     async def _look(self) -> None:
         """Find out whether the budget is spent, where something was said to the verifier since the last look."""
-        if self.player is None and self.programs.calls > self._calls:
+        if self.player is None and self.questions is None and self.programs.calls > self._calls:
             self._calls = self.programs.calls
             status = await asyncio.to_thread(self._client.rollout_status, self._ticket.rollout_id)
             # Of a sequential task, an episode that was begun is not played yet.
@@ -254,6 +273,18 @@ class Toolbox:
     async def _start_episode(self, arguments: Mapping[str, object]) -> ToolOutcome:
         assert self.player is not None
         told, failed = await self.player.start(practice=arguments.get("practice") is True)
+        return ToolOutcome(told, failed=failed)
+
+    async def _ask(self, tool: str, arguments: Mapping[str, object]) -> ToolOutcome:
+        assert self.questions is not None
+        told, failed = await self.questions.call(tool, arguments)
+        self.complete = self.questions.over
+        return ToolOutcome(told, failed=failed)
+
+    async def _answer_question(self, arguments: Mapping[str, object]) -> ToolOutcome:
+        assert self.questions is not None
+        told, failed = await self.questions.answer(arguments["answer"])
+        self.complete = self.questions.over
         return ToolOutcome(told, failed=failed)
 
     async def _step(self, arguments: Mapping[str, object]) -> ToolOutcome:

@@ -18,17 +18,17 @@ MONTH = "2023-07"
 
 
 @pytest.fixture(scope="module")
-def totals(world: Vault) -> dict[tuple[date, str, str], dict[str, tuple[int, int]]]:
+def totals(simulated_world: Vault) -> dict[tuple[date, str, str], dict[str, tuple[int, int]]]:
     """Mentions and articles of each relation, by day and pair."""
     where = {"date": Between(date(2023, 7, 1), date(2023, 7, 31))}
     found: dict[tuple[date, str, str], dict[str, tuple[int, int]]] = defaultdict(dict)
-    for row in world.as_of(EVER).rows("event_totals", where=where):
+    for row in simulated_world.as_of(EVER).rows("event_totals", where=where):
         found[row["date"], row["head"], row["tail"]][row["relation"]] = (row["mentions"], row["articles"])
     return found
 
 
-def test_answers_are_all_that_happened(world: Vault, totals: dict) -> None:
-    queries = relation_queries(world, MONTH)
+def test_answers_are_all_that_happened(simulated_world: Vault, totals: dict) -> None:
+    queries = relation_queries(simulated_world, MONTH)
     assert len({(query.date, query.head, query.tail) for query in queries}) == len(queries) == 100
     for query in queries:
         there = totals[query.date, query.head, query.tail]
@@ -38,8 +38,8 @@ def test_answers_are_all_that_happened(world: Vault, totals: dict) -> None:
         assert all(code[:2] == root for root, codes in query.by_root.items() for code in codes)
 
 
-def test_under_the_other_rule_one_event_is_enough_and_answers_are_as_full(world: Vault, totals: dict) -> None:
-    queries = relation_queries(world, MONTH, rule="any")
+def test_under_the_other_rule_one_event_is_enough_and_answers_are_as_full(simulated_world: Vault, totals: dict) -> None:
+    queries = relation_queries(simulated_world, MONTH, rule="any")
     weak = 0
     for query in queries:
         there = totals[query.date, query.head, query.tail]
@@ -50,12 +50,12 @@ def test_under_the_other_rule_one_event_is_enough_and_answers_are_as_full(world:
     assert weak > 3
 
 
-def test_queries_for_tails_name_every_tail(world: Vault, totals: dict) -> None:
+def test_queries_for_tails_name_every_tail(simulated_world: Vault, totals: dict) -> None:
     tails: dict[tuple[date, str, str], set[str]] = defaultdict(set)
     for (day, head, tail), there in totals.items():
         for code in there:
             tails[day, head, code].add(tail)
-    queries = object_queries(world, MONTH)
+    queries = object_queries(simulated_world, MONTH)
     assert len(queries) == 100
     for query in queries:
         assert not query.asks_for_relations
@@ -63,15 +63,15 @@ def test_queries_for_tails_name_every_tail(world: Vault, totals: dict) -> None:
         assert query.by_root == {}
 
 
-def test_a_seed_decides_the_queries(world: Vault) -> None:
-    assert relation_queries(world, MONTH) == relation_queries(world, MONTH)
-    assert relation_queries(world, MONTH) != relation_queries(world, MONTH, seed=1)
-    ids = [query.id for query in relation_queries(world, MONTH)]
+def test_a_seed_decides_the_queries(simulated_world: Vault) -> None:
+    assert relation_queries(simulated_world, MONTH) == relation_queries(simulated_world, MONTH)
+    assert relation_queries(simulated_world, MONTH) != relation_queries(simulated_world, MONTH, seed=1)
+    ids = [query.id for query in relation_queries(simulated_world, MONTH)]
     assert (ids[0], ids[-1]) == ("2023-07-r000", "2023-07-r099")
 
 
-def test_queries_are_more_even_than_a_draw_at_random(world: Vault, totals: dict) -> None:
-    queries = relation_queries(world, MONTH, count=40)
+def test_queries_are_more_even_than_a_draw_at_random(simulated_world: Vault, totals: dict) -> None:
+    queries = relation_queries(simulated_world, MONTH, count=40)
     able = [key for key, there in sorted(totals.items()) if all(m >= 100 and a >= 5 for m, a in there.values())]
     assert len(able) > 100
 
@@ -95,16 +95,16 @@ def test_the_same_day_is_asked_about_at_every_horizon() -> None:
         as_of(date(2024, 2, 5), 0)
 
 
-def test_months_have_the_longest_horizon_before_them(world: Vault) -> None:
-    assert months_of(world) == ("2023-04", "2023-05", "2023-06", "2023-07")
+def test_months_have_the_longest_horizon_before_them(simulated_world: Vault) -> None:
+    assert months_of(simulated_world) == ("2023-04", "2023-05", "2023-06", "2023-07")
 
 
-def test_what_cannot_be_asked_is_refused_in_words(world: Vault) -> None:
+def test_what_cannot_be_asked_is_refused_in_words(simulated_world: Vault) -> None:
     with pytest.raises(UsageError, match="'2023-7' is no month"):
-        relation_queries(world, "2023-7")
+        relation_queries(simulated_world, "2023-7")
     with pytest.raises(DataError, match="2024-02 has 0 queries"):
-        relation_queries(world, "2024-02")
+        relation_queries(simulated_world, "2024-02")
     with pytest.raises(UsageError, match="no rule"):
-        relation_queries(world, MONTH, rule="most")  # type: ignore[arg-type]
+        relation_queries(simulated_world, MONTH, rule="most")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="0 queries"):
-        relation_queries(world, MONTH, count=0)
+        relation_queries(simulated_world, MONTH, count=0)

@@ -1,0 +1,142 @@
+"""The API as a Python module for programs in a container: the standard library alone, and no pickles.
+
+Its functions send their name and their arguments as JSON through a transport, and rebuild the classes from the JSON
+that comes back. What a function may be asked, and what not, is decided on the other side.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from openfingym.suites.mirai.functions import Function, documentation, functions_of
+
+_HEAD = '''"""The API of the event database. Made from its description; do not edit.
+
+Call connect(transport) first, where nobody did: the transport takes the name of a function and its arguments as JSON
+text, and gives the answer as JSON text: {"value": ...}, or {"error": "what was expected"}.
+"""
+'''
+_TAIL = '''
+
+class IllegalCallError(ValueError):
+    """A call that cannot be answered; the message says what was expected."""
+
+
+_transport = None
+
+
+def connect(transport):
+    """Set what calls are sent through: transport(name, arguments as JSON text) gives the answer as JSON text."""
+    global _transport
+    _transport = transport
+
+
+def _encoded(value):
+    if isinstance(value, DateRange):
+        return {"start_date": _encoded(value.start_date), "end_date": _encoded(value.end_date)}
+    if isinstance(value, Date):
+        return value.date
+    if isinstance(value, (ISOCode, CAMEOCode)):
+        return value.code
+    if isinstance(value, Country):
+        return _encoded(value.iso_code)
+    if isinstance(value, Relation):
+        return _encoded(value.cameo_code)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_encoded(each) for each in value]
+    return value
+
+
+def _call(function, rebuild, /, **arguments):
+    if _transport is None:
+        raise RuntimeError("the API is not connected: call connect(transport) first")
+    given = {key: _encoded(value) for key, value in arguments.items() if value is not None}
+    try:
+        text = json.dumps(given)
+    except (TypeError, ValueError) as error:
+        raise IllegalCallError(f"the arguments of {function} are not of the API: {error}") from None
+    answer = json.loads(_transport(function, text))
+    if "error" in answer:
+        raise IllegalCallError(answer["error"])
+    return rebuild(answer["value"])
+
+
+def _same(value):
+    return value
+
+
+def _country(value):
+    return Country(ISOCode(value[0]), value[1])
+
+
+def _relation(value):
+    return Relation(CAMEOCode(value[0]), value[1], value[2])
+
+
+def _event(value):
+    return Event(Date(value[0]), ISOCode(value[1]), CAMEOCode(value[2]), ISOCode(value[3]))
+
+
+def _headline(value):
+    return (Date(value[0]), value[1])
+
+
+def _list_of(rebuild):
+    return lambda values: [rebuild(value) for value in values]
+
+
+def _counts_of(key):
+    return lambda pairs: {key(code): count for code, count in pairs}
+'''
+_REBUILD = {
+    "int": "_same",
+    "str": "_same",
+    "Relation": "_relation",
+    "List[Country]": "_list_of(_country)",
+    "List[Relation]": "_list_of(_relation)",
+    "List[Event]": "_list_of(_event)",
+    "List[Tuple[Date, str]]": "_list_of(_headline)",
+    "Dict[ISOCode, int]": "_counts_of(ISOCode)",
+    "Dict[CAMEOCode, int]": "_counts_of(CAMEOCode)",
+}
+
+
+def client_source(subset: str = "full") -> str:
+    """The text of the module, with the functions of a subset.
+
+    Raises:
+        UsageError: there is no such subset.
+    """
+    imports = "\nfrom __future__ import annotations\n\nimport json\nfrom dataclasses import dataclass\n"
+    imports += "from typing import Dict, List, Optional, Tuple\n"
+    functions = "".join(f"\n\n{_stub(function, _body(function))}" for function in functions_of(subset))
+    return f"{_HEAD}{imports}{_classes()}{_TAIL}{functions}"
+
+
+def api_description(subset: str = "full") -> str:
+    """The API as a prompt shows it: all classes, and the functions of a subset with docstrings and without bodies;
+    empty for ``none``.
+
+    Raises:
+        UsageError: there is no such subset.
+    """
+    functions = functions_of(subset)
+    if not functions:
+        return ""
+    stubs = "".join(f"\n\n{_stub(function, '...')}" for function in functions)
+    imports = "from dataclasses import dataclass\nfrom typing import Dict, List, Optional, Tuple\n"
+    return f"{imports}{_classes()}{stubs}".strip()
+
+
+def _classes() -> str:
+    text = (resources.files("openfingym.suites.mirai") / "classes.py").read_text(encoding="utf-8")
+    return "\n\n" + text[text.index("@dataclass") :].rstrip() + "\n"
+
+
+def _stub(function: Function, body: str) -> str:
+    return f'{function.signature}:\n    """{documentation(function)}"""\n    {body}\n'
+
+
+def _body(function: Function) -> str:
+    sent = "".join(f", {each.name}={each.name}" for each in function.parameters)
+    return f'return _call("{function.name}", {_REBUILD[function.returns]}{sent})'

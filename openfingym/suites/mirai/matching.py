@@ -1,0 +1,147 @@
+"""Countries by a name that may be written otherwise, and relations by a description: the likeliest first, always the
+same for the same words.
+
+Names are compared whole, by their words and by their letters. Descriptions are scored by BM25 over the names and
+descriptions of the 169 relations of both levels, words cut to their stems; letters decide where no word is shared.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import unicodedata
+from collections import Counter
+from functools import cache
+
+from openfingym.suites.mirai import taxonomy
+from openfingym.suites.mirai.functions import MOST_NAMES
+
+_K1, _B = 1.5, 0.75
+"""Parameters of BM25: how quickly repeated words stop counting, and how much long texts are held down."""
+_NAME_WEIGHT = 3
+"""A word of a relation's name counts as so many of its description."""
+_LEAST_LIKE = 0.6
+"""Share of letters that a name must have in common with what is asked for."""
+_SPREAD = 0.2
+"""A name is left out if another is more alike by more than this."""
+_STOP = frozenset(
+    re.findall(r"\w+", "a an and as at by for from in into is not of on or other specified such that the their to with")
+)
+_ENDINGS = (
+    "ations",
+    "ation",
+    "ments",
+    "ment",
+    "ings",
+    "ing",
+    "ions",
+    "ion",
+    "ies",
+    "ied",
+    "ers",
+    "ed",
+    "es",
+    "s",
+    "e",
+    "y",
+)
+
+
+def likely_countries(name: str) -> tuple[taxonomy.Country, ...]:
+    """The countries whose names are most like a text, at most five, the likeliest first.
+
+    A name that fits exactly leaves out what merely sounds alike; one that fits several countries gives all of them.
+    """
+    wanted = _folded(name)
+    if not wanted:
+        return ()
+    for likeness, least in ((_by_words, 1.0), (_by_letters, _LEAST_LIKE)):
+        scored = [
+            (-score, country.iso3, country)
+            for country, names in _names()
+            if (score := max(likeness(wanted, other) for other in names)) >= least - 0.05
+        ]
+        if scored:
+            scored.sort(key=lambda found: found[:2])
+            within = [country for score, _, country in scored if score <= scored[0][0] + _SPREAD]
+            return tuple(within[:MOST_NAMES])
+    return ()
+
+
+def likely_relations(description: str) -> tuple[taxonomy.Relation, ...]:
+    """The relations of either level that a description fits best, at most five, the likeliest first; a code is its own
+    description.
+    """
+    text = description.strip()
+    if taxonomy.is_relation(text, level=1) or taxonomy.is_relation(text, level=2):
+        return (taxonomy.relation(text),)
+    frequencies, documents, mean = _corpus()
+    words = dict.fromkeys(_stems(text))
+    folded = _folded(text)
+    scored = []
+    for relation, counts, length in documents:
+        score = 0.0
+        for word in words:
+            count = counts[word]
+            rarity = math.log(1.0 + (len(documents) - frequencies[word] + 0.5) / (frequencies[word] + 0.5))
+            score += rarity * count * (_K1 + 1.0) / (count + _K1 * (1.0 - _B + _B * length / mean))
+        letters = difflib.SequenceMatcher(None, folded, _folded(relation.name)).ratio()
+        scored.append((-round(score + letters, 9), relation.code, relation))
+    scored.sort(key=lambda found: found[:2])
+    return tuple(relation for _, _, relation in scored[:MOST_NAMES])
+
+
+def _by_words(wanted: str, name: str) -> float:
+    """1 for the same text, 0.95 where all words of one are in the other, else 0."""
+    if wanted == name:
+        return 1.0
+    mine, theirs = set(wanted.split()), set(name.split())
+    return 0.95 if mine <= theirs or theirs <= mine else 0.0
+
+
+def _by_letters(wanted: str, name: str) -> float:
+    letters = difflib.SequenceMatcher(None, wanted, name)
+    # The quick ratio is never below the true one.
+    return letters.ratio() if letters.quick_ratio() >= _LEAST_LIKE - 0.05 else 0.0
+
+
+@cache
+def _names() -> tuple[tuple[taxonomy.Country, tuple[str, ...]], ...]:
+    return tuple(
+        (country, (country.iso3.casefold(), *(_folded(name) for name in (country.name, *country.other_names))))
+        for country in taxonomy.countries()
+    )
+
+
+@cache
+def _corpus() -> tuple[Counter[str], tuple[tuple[taxonomy.Relation, Counter[str], int], ...], float]:
+    """(how many relations have each stem, each relation with its stems and their number, mean number)."""
+    documents = []
+    for relation in (*taxonomy.relations(1), *taxonomy.relations(2)):
+        stems = [*(_NAME_WEIGHT * _stems(relation.name)), *_stems(relation.description)]
+        documents.append((relation, Counter(stems), len(stems)))
+    frequencies = Counter(stem for _, counts, _ in documents for stem in counts)
+    return frequencies, tuple(documents), sum(length for _, _, length in documents) / len(documents)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text without accents and case."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return re.findall(r"\w+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
+
+
+def _folded(text: str) -> str:
+    """The words that tell names apart, one space apart."""
+    return " ".join(word for word in words_of(text) if word not in {"the", "of", "and"})
+
+
+def _stems(text: str) -> list[str]:
+    return [_stem(word) for word in _folded(text).split() if word not in _STOP]
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word.removesuffix(ending)
+    return word

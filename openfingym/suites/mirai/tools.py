@@ -1,0 +1,128 @@
+"""The functions of the API as tools of an agent: a name and arguments in, an observation out.
+
+What an agent sends never raises: a bad call is answered by a text that says what was expected. Only a failure of ours,
+such as a damaged vault, does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from openfingym.suites.mirai.api import EventApi
+from openfingym.suites.mirai.arguments import Fault, IllegalCallError, decoded, shown
+from openfingym.suites.mirai.calls import parsed_call
+from openfingym.suites.mirai.classes import CAMEOCode, Country, Date, DateRange, Event, ISOCode, Relation
+from openfingym.suites.mirai.functions import functions_of
+
+if TYPE_CHECKING:
+    from openfingym.vault import View
+
+_ILLEGAL = (
+    "Illegal action: {} Please make sure your action is a valid and executable function call with correct arguments "
+    "based on the API description."
+)
+"""The paper's words around what is wrong with a call."""
+_NOTHING = "Nothing meets all conditions; try a longer date_range, other codes, or fewer conditions."
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a call is answered."""
+
+    text: str
+    """For an agent to read: the answer as Python writes it, or what is wrong with the call."""
+    valid: bool = True
+    value: object = None
+    """The answer as JSON, for programs; None for a bad call."""
+    fault: Fault | None = None
+    """What is wrong with a bad call, in one word."""
+    error: str = ""
+    """The same in a sentence, without the paper's words around it."""
+
+
+class Tools:
+    """The functions of a subset on one view.
+
+    Args:
+        view: what was known at the time of the question. The tools of a view with hindsight have no current date.
+        subset: ``full``, ``events``, ``news`` or ``none``.
+
+    Raises:
+        UsageError: there is no such subset.
+    """
+
+    def __init__(self, view: View, subset: str = "full") -> None:
+        self._functions = {function.name: function for function in functions_of(subset)}
+        self._api = EventApi(view)
+        # A view of the end of a day, to the microsecond or as the midnight after it, is of that day.
+        last = (view.time - timedelta(microseconds=1)).date()
+        self.today: date | None = None if view.hindsight else last
+
+    def call(self, name: str, arguments: str | Mapping[str, object]) -> str:
+        """The observation of a call: a text for an agent to read.
+
+        Args:
+            name: name of a function.
+            arguments: its arguments by name, as JSON text or parsed.
+        """
+        return self.reply(name, arguments).text
+
+    def call_line(self, line: str) -> Reply:
+        """The reply to a call that is written as a line of Python."""
+        try:
+            name, arguments = parsed_call(line)
+        except IllegalCallError as error:
+            return _refusal(error)
+        return self.reply(name, arguments)
+
+    def exchange(self, name: str, arguments: str) -> str:
+        """One exchange with the module of a program: the answer, or what was wrong, as JSON text."""
+        reply = self.reply(name, arguments)
+        return json.dumps({"value": reply.value} if reply.valid else {"error": reply.error}, ensure_ascii=True)
+
+    def reply(self, name: str, arguments: str | Mapping[str, object]) -> Reply:
+        """The reply to a call; the arguments are those of :meth:`call`."""
+        try:
+            function = self._functions.get(name)
+            if function is None:
+                known = ", ".join(self._functions) or "none"
+                raise IllegalCallError(f"There is no function {shown(name)}; there are: {known}.", "unknown_function")
+            given = decoded(function, arguments, self.today)
+            method: Callable[..., object] = getattr(self._api, function.name)
+            answer = method(**given)
+        except IllegalCallError as error:
+            return _refusal(error)
+        text = answer if isinstance(answer, str) else repr(answer)
+        return Reply(f"{text}\n{_NOTHING}" if answer in ([], {}) else text, value=as_json(answer))
+
+
+def as_json(value: object) -> object:
+    """An answer of the API as JSON: codes and days as text, counts as pairs, the other classes as lists of their
+    attributes.
+    """
+    match value:
+        case Date():
+            return value.date
+        case ISOCode() | CAMEOCode():
+            return value.code
+        case DateRange():
+            return [as_json(value.start_date), as_json(value.end_date)]
+        case Country():
+            return [value.iso_code.code, value.name]
+        case Relation():
+            return [value.cameo_code.code, value.name, value.description]
+        case Event():
+            return [value.date.date, value.head_entity.code, value.relation.code, value.tail_entity.code]
+        case dict():
+            return [[as_json(key), count] for key, count in value.items()]
+        case list() | tuple():
+            return [as_json(each) for each in value]
+    return value
+
+
+def _refusal(error: IllegalCallError) -> Reply:
+    return Reply(_ILLEGAL.format(error), valid=False, fault=error.fault, error=str(error))

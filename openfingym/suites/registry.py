@@ -1,0 +1,61 @@
+"""Suites by name: those of the library, those of installed distributions, and those of this process.
+
+A distribution brings a suite by an entry point of the group ``openfingym.suites``, named as the suite, whose object is
+an instance of :class:`~openfingym.suites.suite.Suite`. One of the library is found as ``SUITE`` of its package here.
+"""
+
+from __future__ import annotations
+
+import functools
+from importlib.metadata import EntryPoint, entry_points
+
+from openfingym.errors import UsageError
+from openfingym.suites.suite import Suite
+
+ENTRY_POINT_GROUP = "openfingym.suites"
+OWN: tuple[str, ...] = ("mirai",)
+"""Suites of the library, by the names of their packages in ``openfingym.suites``."""
+
+_registered: dict[str, Suite] = {}
+
+
+def known_suites() -> tuple[str, ...]:
+    """Names of all suites."""
+    return tuple(dict.fromkeys([*OWN, *_registered, *sorted(_installed())]))
+
+
+def find_suite(name: str) -> Suite:
+    """The suite of this name.
+
+    Raises:
+        UsageError: there is none, or the distribution that brings it is broken.
+    """
+    if name in _registered:
+        return _registered[name]
+    entry = EntryPoint(name, f"openfingym.suites.{name}:SUITE", ENTRY_POINT_GROUP) if name in OWN else None
+    entry = entry or _installed().get(name)
+    if entry is None:
+        raise UsageError(f"no suite is named {name!r}; known: {', '.join(known_suites())}")
+    try:
+        found = entry.load()
+    except Exception as error:  # whatever a stranger's module may raise
+        raise UsageError(f"the suite {name!r} ({entry.value}) cannot be loaded: {error}") from error
+    return register_suite(found)
+
+
+def register_suite(suite: Suite) -> Suite:
+    """Make a suite known in this process; a verifier is another process, which knows installed suites alone.
+
+    Raises:
+        UsageError: it is no suite, or its name is taken.
+    """
+    if not isinstance(suite, Suite):
+        raise UsageError(f"expected an instance of a subclass of openfingym.suites.suite.Suite, found {suite!r}")
+    if _registered.setdefault(suite.name, suite) is not suite:
+        raise UsageError(f"there is a suite {suite.name!r} already; choose another name")
+    return suite
+
+
+@functools.cache
+def _installed() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}

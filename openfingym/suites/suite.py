@@ -1,0 +1,194 @@
+"""A suite of questions: who asks what, which tools there are, and how an answer is read.
+
+A question is asked as of a time. Its tools answer from a snapshot of the world that is opened at that time, in a
+process of the host's, so that a program in a container has nothing to break out of.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from openfingym.errors import OpenFinGymError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym.data.dataset import DatasetInfo
+    from openfingym.vault import Vault
+
+Scalar = str | int | float
+
+
+class UnreadableAnswerError(OpenFinGymError):
+    """An answer cannot be parsed; the message says what was found and what is expected."""
+
+
+@dataclass(frozen=True)
+class SuiteQuestion:
+    """One question, as it is put to an agent."""
+
+    id: str
+    """Unique in its suite."""
+    text: str
+    as_of: str
+    """UTC, ISO 8601: no tool shows what became known later."""
+    query: Mapping[str, Scalar]
+    """The question as data, for programs and for the suite's own tools; nothing of its answer is in it."""
+    tags: tuple[str, ...] = ()
+    """By which results are broken down, such as ``2024-02``."""
+
+    def to_json(self) -> str:
+        """As one line of JSON."""
+        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> SuiteQuestion:
+        """What :meth:`to_json` wrote."""
+        found = json.loads(text)
+        return cls(**{**found, "tags": tuple(found["tags"])})
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionSet:
+    """The questions of a task with their answers, in three parts."""
+
+    info: DatasetInfo
+    snapshot: str
+    """Digest of the snapshot that truth and tools come from."""
+    train: tuple[SuiteQuestion, ...]
+    public: tuple[SuiteQuestion, ...]
+    private: tuple[SuiteQuestion, ...]
+    truths: NDArray[np.float64]
+    """float64[train + public + private, numbers of an answer]."""
+
+    @property
+    def questions(self) -> tuple[SuiteQuestion, ...]:
+        """All of them, in the order of :attr:`truths`."""
+        return (*self.train, *self.public, *self.private)
+
+
+@dataclass(frozen=True)
+class SuiteTool:
+    """A function that an agent may call to look something up."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+    """JSON schema of its arguments: an object."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a call of a tool is answered."""
+
+    text: str
+    """For an agent to read; of a bad call it says what was expected."""
+    valid: bool = True
+    """Whether the call was one: a tool that there is, with arguments that it takes."""
+    value: object = None
+    """The answer as JSON, for programs; None for a bad call."""
+
+
+Lookup = Callable[[str, Mapping[str, object]], Observation]
+"""Calls a tool by its name with its arguments. Never raises for what an agent sends."""
+
+
+@dataclass(frozen=True)
+class AnswerForm:
+    """What an answer is, and how it becomes numbers."""
+
+    labels: tuple[str, ...]
+    """Names of the numbers, such as codes of relations."""
+    expected: str
+    """What an agent is told of the form of an answer."""
+    read: Callable[[object], NDArray[np.float64]]
+    """float64[numbers] of an answer, a text or a JSON value; raises :class:`UnreadableAnswerError`."""
+    write: Callable[[NDArray[np.float64]], object]
+    """An answer, as a JSON value, that is read as these numbers; of a truth, the best one."""
+
+
+class Suite(ABC):
+    """A suite of questions, without state. Options are what a task of it chooses, such as a month and a horizon."""
+
+    name: ClassVar[str]
+    programs: ClassVar[frozenset[str]] = frozenset()
+    """Names of the built-in programs that answer its questions."""
+
+    @abstractmethod
+    def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
+        """The options of a task, with defaults for those it does not state.
+
+        Raises:
+            ValueError: there is no such option, or it has another value; names it.
+        """
+
+    @abstractmethod
+    def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:
+        """A value that changes whenever :meth:`questions` would give others; cheap."""
+
+    @abstractmethod
+    def simulated(self, dataset: str) -> bool:
+        """Whether the world that is asked about is made up; without loading it."""
+
+    @abstractmethod
+    def questions(self, dataset: str, options: Mapping[str, Scalar]) -> QuestionSet:
+        """The questions of a task, the same everywhere.
+
+        Args:
+            dataset: name of a snapshot of the vault.
+            options: what :meth:`options` gave.
+
+        Raises:
+            DataError: the snapshot is not on this machine; says how to get it.
+        """
+
+    @abstractmethod
+    def form(self, options: Mapping[str, Scalar]) -> AnswerForm:
+        """What an answer to a question of a task is."""
+
+    @abstractmethod
+    def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
+        """The tools that agents of a task have; none where they are to answer from what they know."""
+
+    @abstractmethod
+    def vault(self, snapshot: str) -> Vault | None:
+        """The vault that tools look things up in; None for a suite without one.
+
+        Args:
+            snapshot: digest of the snapshot, which must be the one that the truth came from.
+
+        Raises:
+            DataError: the snapshot is not on this machine.
+        """
+
+    @abstractmethod
+    def lookup(self, vault: Vault | None, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
+        """The tools, opened on a vault as of a question's time.
+
+        Args:
+            vault: what :meth:`vault` gave, or a copy of it from which everything later was deleted.
+            question: the question that is asked.
+            options: what :meth:`options` gave.
+        """
+
+    @abstractmethod
+    def prior(self, truths: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
+        """The baseline: an answer to each of so many questions that looks at none of them.
+
+        Args:
+            truths: float64[n, numbers], the answers to the training questions.
+            rows: how many answers are wanted.
+        """
+
+    @abstractmethod
+    def skillless(
+        self, truths: NDArray[np.float64], rows: int, generator: np.random.Generator
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Other answers that look at no question, by name, float64[rows, numbers]; none may score better than
+        :meth:`prior`.
+        """

@@ -1,0 +1,81 @@
+"""A suite that another distribution brings, as a task: checked, answered by programs and models, and verified."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import openfingym
+from openfingym.agents import Agent
+from openfingym.cli import cli
+from openfingym.models import from_function
+
+LAST = """
+import interface
+
+env = interface.make()
+while env.episodes_left:
+    observation, info = env.reset()
+    day = observation["query"]["day"] - 1
+    seen, *_ = env.step({"tool": "level", "arguments": {"day": day}})
+    later, *_ = env.step({"tool": "level", "arguments": {"day": day + 1}})
+    assert not later["valid"] and "Expected a day" in later["text"], later
+    env.step({"answer": seen["value"]})
+"""
+
+
+def test_a_program_asks_tools_and_is_verified(jar_task: Path) -> None:
+    result = openfingym.run(jar_task, agent=Agent("script", "program", LAST, trusted=True), backend="inline")
+    assert result.state == "scored", result.reason
+    assert 0.0 < result.relative_total < 0.5
+    oracle = openfingym.run(jar_task, agent="oracle", backend="inline")
+    assert oracle.relative_total < 0.05
+    naive = openfingym.run(jar_task, agent="naive", backend="inline")
+    assert naive.relative_total == pytest.approx(1.0)
+
+
+def test_a_model_answers_each_question_in_a_conversation_of_its_own(jar_task: Path) -> None:
+    shown = []
+
+    def model(messages, tools):
+        shown.append(len(messages))
+        last = messages[-1]
+        if last["role"] == "user":
+            assert {tool["function"]["name"] for tool in tools} == {"level", "answer"}
+            day = int(last["content"].split("How full is the jar on day ")[1].split("?")[0]) - 1
+            call = {"name": "level", "arguments": json.dumps({"day": day})}
+            return {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"id": "1", "type": "function", "function": call}],
+            }
+        level = last["content"].split("it was ")[1].split(" ")[0]
+        return {"role": "assistant", "content": f"As before.\nFinal Answer: {level}"}
+
+    result = openfingym.run(jar_task, agent="react", model=from_function("scripted", model), backend="sandbox")
+    assert result.state == "scored", result.reason
+    assert 0.0 < result.relative_total < 0.5
+    assert max(shown) == 4, "system, question, call, observation"
+
+
+def test_the_environment_gives_a_loss_of_training_questions(jar_task: Path) -> None:
+    env = openfingym.make(jar_task, split="train")
+    text, info = env.reset(options={"number": 3})
+    assert "How full is the jar on day 4?" in text
+    text, reward, terminated, truncated, info = env.step(json.dumps({"tool": "level", "arguments": {"day": 3}}))
+    assert (reward, terminated, truncated) == (0.0, False, False)
+    level = info["observation"]["value"]
+    *_, reward, terminated, _, _ = env.step(json.dumps({"answer": level}))
+    assert terminated
+    assert -0.1 < reward < 0.0
+    env.close()
+
+
+def test_it_passes_the_check_of_tasks(jar_task: Path) -> None:
+    done = CliRunner().invoke(cli, ["task", "check", str(jar_task), "--json"])
+    findings = json.loads(done.output)
+    assert '"passed": false' not in json.dumps(findings), findings
+    assert done.exit_code == 0
