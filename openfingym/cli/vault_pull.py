@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.printable import printable
-from openfingym.cli.task import json_option, print_json
+from openfingym.cli.render import print_json
+from openfingym.cli.task import json_option
 
 if TYPE_CHECKING:
     from openfingym.suites.mirai.gdelt import PullReport
@@ -28,9 +29,7 @@ SHOWN = 5
 @click.option("--out", type=_FOLDER, help="Folder for the vault; the store if left out.")
 @click.option("--work", type=_FOLDER, help="Folder for what a pull needs to go on; below the store if left out.")
 @click.option("--base-url", metavar="URL", help="Ask this address instead of the publisher's.")
-@click.option(
-    "--threshold", type=click.IntRange(0), help="Mentions that an event must exceed (default: 50)."
-)
+@click.option("--threshold", type=click.IntRange(0), help="Mentions that an event must exceed (default: 50).")
 @json_option("an object")
 def pull_command(
     name: str,

@@ -166,7 +166,7 @@ def test_a_pull_that_is_killed_goes_on_where_it_was(tmp_path: Path, whole: PullR
     fresh = {name: count - before.get(name, 0) for name, count in gdelt.asked.items() if name.endswith(".zip")}
     assert sum(fresh.values()) == 1, "only the file at which it was killed last is asked for"
     assert report.vault.digest == whole.vault.digest
-    assert not list((tmp_path / "work").glob(".unpacked*"))
+    assert not list((tmp_path / "work").glob(".reduced*"))
 
 
 def test_half_written_days_are_made_again(tmp_path: Path, whole: PullReport) -> None:
