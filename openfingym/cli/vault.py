@@ -10,6 +10,7 @@ import click
 
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
+from openfingym.cli.vault_pull import pull_command, simulate_command
 from openfingym.errors import StoreError
 
 if TYPE_CHECKING:
@@ -99,6 +100,10 @@ def build(statement: Path, out: Path | None, as_json: bool) -> None:
         print_json(_described(built))
     else:
         _print_one(built)
+
+
+vault.add_command(pull_command)
+vault.add_command(simulate_command)
 
 
 def _described(one: Vault) -> dict[str, object]:
