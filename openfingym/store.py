@@ -16,6 +16,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from openfingym.digests import sha256_of_text
 from openfingym.errors import StoreError
 from openfingym.files.whole import FULL, owned_folder, remove_dead, store_errors
 
@@ -44,6 +45,16 @@ def package_folders(task: str, key: str) -> tuple[Path, Path]:
 def ledger_folder() -> Path:
     """The state folder of this machine's own ledger: what is asked here and resolved later stays there."""
     return home() / "ledger"
+
+
+def run_ledger_folder(run: Path) -> Path:
+    """The state folder of the ledger of a run whose rollouts are gone on with if it is broken off; it goes when the run
+    is finished.
+
+    Args:
+        run: absolute path of the run's folder.
+    """
+    return home() / "open" / sha256_of_text(str(run))[:32]
 
 
 @contextlib.contextmanager

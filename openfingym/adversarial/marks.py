@@ -31,12 +31,12 @@ def meanings_of(found: Iterable[Skill | None]) -> list[str]:
 
 
 def skill_of(result: RolloutResult) -> Skill | None:
-    """Whether a result shows skill; None where it has no relative total, or is of an instance.
+    """Whether a result shows skill; None where it has no relative total, or is of an instance or a slice of questions.
 
     Raises:
         StoreError: the record of what answers without skill reach is damaged.
     """
-    if result.state != "scored" or result.relative_total is None or result.split != "test":
+    if result.state != "scored" or result.relative_total is None or result.split != "test" or result.slice:
         return None
     return judged(result.relative_total, result.relative_interval, reached_on(result.task_digest))
 

@@ -22,9 +22,9 @@ def submit_truth(client: VerifierClient, ticket: RolloutTicket, package: BuiltPa
         client.submit(ticket.token, kind_of(package.task).oracle(spec.contract, truth, manifest.submission_shape))
         return
     kind = sequential_kind(spec.contract)
-    for number in range(manifest.n_public, manifest.n_public + manifest.n_private):
+    for _ in range(ticket.budget):
         at = client.start_episode(ticket.token)
-        for action in kind.oracle_actions(spec, package.array, truth, number):
+        for action in kind.oracle_actions(spec, package.array, truth, manifest.n_public + at.number):
             if at.done:
                 break
             at = client.step(ticket.token, at.episode, at.step + 1, action)

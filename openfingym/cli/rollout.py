@@ -95,6 +95,7 @@ INTERRUPTED = 130
 @fresh_option
 @split_option
 @click.option("--instances", metavar="A:B", help="Which instances of --split, such as 0:32; or how many, from 0.")
+@click.option("--questions", metavar="A-B", help="Which of its questions each task is asked, such as 1-10, from 1.")
 @click.option(
     "--clock",
     type=click.Choice(CLOCKS),
@@ -130,6 +131,7 @@ def rollout(
     fresh: bool,
     split: str | None,
     instances: str | None,
+    questions: str | None,
     clock: str | None,
     quiet: bool,
     as_json: bool,
@@ -166,6 +168,7 @@ def rollout(
         "fresh": fresh,
         "split": split,
         "instances": instances,
+        "questions": questions,
         "clock": clock,
     }
     plan = _plan(file, changes, agents)
@@ -259,4 +262,6 @@ def _say_how_to_go_on(work: Work | None, out: Path, *, again: bool) -> None:
     click.echo(
         f"interrupted: {finished} of {len(work.specs)} rollouts are finished and kept in {folder.root}", err=True
     )
+    if folder.has_open:
+        click.echo("answers to questions are kept too: broken off rollouts go on at the next one", err=True)
     click.echo(f"to go on, run the same command {resume}; nothing was left running", err=True)

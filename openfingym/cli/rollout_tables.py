@@ -177,6 +177,7 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
                 "attempt": spec.attempt,
                 "split": spec.split,
                 "instance": spec.instance,
+                "questions": spec.questions,
                 "finished": spec.identity in work.done,
             }
             for spec in work.specs
@@ -221,9 +222,9 @@ def _skills(results: Sequence[RolloutResult]) -> Iterator[_Skill]:
     from openfingym.reports.cells import judged, skill_estimate
 
     for kind in dict.fromkeys(result.data_kind for result in results):
-        tasks: dict[tuple[str, str], list[RolloutResult]] = {}
+        tasks: dict[tuple[str, str, str], list[RolloutResult]] = {}
         for result in judged(result for result in results if result.data_kind == kind):
-            tasks.setdefault((result.task, result.task_digest), []).append(result)
+            tasks.setdefault((result.task, result.task_digest, result.slice or ""), []).append(result)
         found = skill_estimate([runs for _, runs in sorted(tasks.items())], seed=0)
         runs = sum(map(len, tasks.values()))
         yield _Skill(kind, found.value, found.low, found.high, found.tasks, runs, found.over)

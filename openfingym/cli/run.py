@@ -32,6 +32,8 @@ from openfingym.errors import UsageError
 if TYPE_CHECKING:
     from openfingym.agents import Agent
     from openfingym.agents.llm.session import Listener
+    from openfingym.kinds.asking import Clock, QuestionsOrder
+    from openfingym.kinds.question_range import QuestionRange
     from openfingym.packages.package import BuiltPackage
     from openfingym.questions import Question
     from openfingym.results import RolloutResult, SplitName
@@ -103,11 +105,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--questions",
-    "questions_file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="With --clock real, of a task without a market of its own such as event-forecast: ask these questions, one "
-    "JSON object a line as `openfingym ledger import` reads them. Without it, the ledger's open questions are asked.",
+    metavar="A-B|FILE",
+    help="Of a task that asks questions one by one: which of them are asked and scored, such as 1-10, counted from 1. "
+    "With --clock real, of a task without a market of its own such as event-forecast: a file of questions to ask, one "
+    "JSON object a line as `openfingym ledger import` reads them; without it, the ledger's open questions are asked.",
 )
 @quiet_option
 @json_option("a list of results, also of one")
@@ -133,7 +134,7 @@ def run(
     venue: Literal["simulated", "real"],
     tape: Path | None,
     clock: Literal["simulated", "real"] | None,
-    questions_file: Path | None,
+    questions: str | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -147,7 +148,6 @@ def run(
     from openfingym.agents import require_model, resolve, suited
     from openfingym.instances import place_of
     from openfingym.kinds import is_deferred, is_live
-    from openfingym.kinds.asking import QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
     from openfingym.models.endpoint import PATIENCE_S
     from openfingym.packages.tapes import require_renewal
@@ -169,7 +169,7 @@ def run(
     on = split or "test"
     if place_of(on, instance) is not None and (fresh or clock is not None or asked != SessionOrder()):
         raise UsageError("an instance has hidden data of its own; leave out --fresh, --clock and live sessions")
-    given = [] if questions_file is None else _given(questions_file, clock, tasks)
+    asked_range, given = _asked(questions, clock, tasks)
     for task in tasks:
         suited(resolved, task)
     # Being terminated cleans up as Ctrl-C does.
@@ -195,6 +195,7 @@ def run(
             state=None if clock is None else store.ledger_folder(),
             notice=notice,
         ) as launcher:
+            _require_questions(asked_range, launcher.packages)
             results = []
             for package in launcher.packages if fresh else ():
                 require_renewal(package)
@@ -214,7 +215,7 @@ def run(
                     listener=listener,
                     fresh=fresh,
                     session=asked if on == "test" and is_live(package.task.spec.contract) else None,
-                    questions=None if clock is None else QuestionsOrder(clock, tuple(one.id for one in given)),
+                    questions=str(asked_range) if asked_range is not None else _order(clock, given),
                     split=on,
                     instance=instance,
                 )
@@ -226,6 +227,35 @@ def run(
     ctx.exit(exit_status(results))
 
 
+def _asked(text: str | None, clock: str | None, tasks: Sequence[Task]) -> tuple[QuestionRange | None, list[Question]]:
+    """What --questions says: which ones by their numbers, or those of a file."""
+    from openfingym.kinds.question_range import FORM, QuestionRange
+
+    if text is None:
+        return None, []
+    if clock is not None or (FORM.fullmatch(text) is None and Path(text).exists()):
+        return None, _given(Path(text), clock, tasks)
+    asked = QuestionRange.parse(text)
+    for task in tasks:
+        asked.require_asking(task.spec.contract, task.name)
+    return asked, []
+
+
+def _order(clock: Clock | None, given: Sequence[Question]) -> QuestionsOrder | None:
+    """What --clock has a rollout asked; None for its task's own rows."""
+    from openfingym.kinds.asking import QuestionsOrder
+
+    return None if clock is None else QuestionsOrder(clock, tuple(one.id for one in given))
+
+
+def _require_questions(asked: QuestionRange | None, packages: Sequence[BuiltPackage]) -> None:
+    """Return if all tasks have the questions that are asked; before the first of them is run."""
+    if asked is None:
+        return
+    for package in packages:
+        asked.require(package.task.spec.contract, package.manifest.name, package.manifest.n_private)
+
+
 def _given(path: Path, clock: str | None, tasks: Sequence[Task]) -> list[Question]:
     """The questions of --questions."""
     from openfingym.kinds.asking_real import takes_questions
@@ -235,6 +265,8 @@ def _given(path: Path, clock: str | None, tasks: Sequence[Task]) -> list[Questio
         raise UsageError("--questions goes with --clock real: what is asked there is resolved by its provider")
     if own := [task.name for task in tasks if not takes_questions(task.spec.contract)]:
         raise UsageError(f"{own[0]} asks about its own market; --questions is for tasks such as event-forecast")
+    if not path.is_file():
+        raise UsageError(f"--questions: there is no file {path}; with --clock real it is one with questions")
     return read_questions(path, time.time_ns())
 
 
@@ -286,8 +318,13 @@ def session_line(session: Mapping[str, object]) -> str:
     )
 
 
-def questions_line(questions: Mapping[str, object]) -> str:
+def questions_line(questions: Mapping[str, object] | str) -> str:
     """What a rollout was asked, in a sentence."""
+    if isinstance(questions, str):
+        return (
+            f"questions {questions} alone, on which the baseline is scored as well: to be compared with results on the "
+            "same ones"
+        )
     kind = "SIMULATED questions" if questions["simulated"] else "questions of the real market"
     counts = ", ".join(f"{questions[name]} {name}" for name in ("scored", "void", "open"))
     later = (

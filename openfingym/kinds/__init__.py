@@ -37,6 +37,7 @@ __all__ = [
     "Kind",
     "Material",
     "SequentialKind",
+    "asks_questions",
     "is_deferred",
     "is_heavy",
     "is_live",
@@ -116,6 +117,12 @@ def reference_version(kind: str) -> int:
 def is_sequential(contract: Contract) -> bool:
     """Whether a task of this contract is stepped through, episode by episode, instead of answered in one array."""
     return isinstance(kind_named(contract), SequentialKind)
+
+
+def asks_questions(contract: Contract) -> bool:
+    """Whether an episode of a task of this contract is a question, so that some of them can be asked alone."""
+    kind = kind_named(contract)
+    return isinstance(kind, SequentialKind) and kind.lookups(contract) is not None
 
 
 def is_deferred(contract: Contract) -> bool:

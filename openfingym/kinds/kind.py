@@ -307,6 +307,11 @@ class SequentialKind(Kind):
     interface: ClassVar[str] = "interface_steps.py"
     live: ClassVar[bool] = False
     """Whether the private episode can be a session on a live market; see :mod:`openfingym.kinds.live`."""
+    has_twins: ClassVar[bool] = True
+    """Whether :meth:`twin` can resample what no simulator makes."""
+    shows_outcomes: ClassVar[bool] = True
+    """Whether who plays an episode is shown what it is worth; otherwise its score discloses hidden data, and is
+    rationed as that of a batch task."""
     slow_steps: ClassVar[bool] = False
     """Whether a step may take milliseconds, such as a query, so that it is taken off the verifier's event loop."""
 
@@ -345,6 +350,20 @@ class SequentialKind(Kind):
         no question.
         """
         return None
+
+    def question_row(
+        self, contract: Contract, read: Reader, number: int, outcome: NDArray[np.float64]
+    ) -> Mapping[str, object]:
+        """What is kept of a question beside the score, for reports to break down by: its ``id``, its ``tags`` and the
+        ``state`` in which it ended; nothing of its truth.
+
+        Args:
+            contract: the contract of the task, whose episodes are questions.
+            read: reads a public array, given its name.
+            number: number of the episode, as in :meth:`episode`.
+            outcome: what it came to, as its agent answered it.
+        """
+        raise NotImplementedError(f"a {self.name} task asks no questions")
 
     def check_shown(
         self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openfingym.metrics.resampling import Resampling
     from openfingym.suites.suite import AnswerForm, QuestionSet, Scalar, Suite, SuiteTool
     from openfingym.task import DataKind, Spec, Task
-    from openfingym.task.episodes import Episode, Step
+    from openfingym.task.episodes import Step, SteppedEpisode
 
 START = Start(
     data="the simulated world of the suite 'mirai'",
@@ -114,6 +114,8 @@ class QaKind(SequentialKind):
     interface = "interface_qa.py"
     naive_program = NAIVE
     takes_pulled = False
+    has_twins = False
+    shows_outcomes = False
     slow_steps = True
     environment = "openfingym.envs.qa:QuestionEnv"
 
@@ -182,7 +184,7 @@ class QaKind(SequentialKind):
         """None: questions and answers come from one snapshot, which tools read too."""
         return
 
-    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> SteppedEpisode:
         """One of the questions: public ones first, then the private ones."""
         contract = _contract(spec.contract)
         texts = read("test_questions")
@@ -223,6 +225,13 @@ class QaKind(SequentialKind):
     def lookups(self, contract: Contract) -> tuple[SuiteTool, ...]:
         """The tools of the task."""
         return _contract(contract).tools
+
+    def question_row(
+        self, contract: Contract, read: Reader, number: int, outcome: NDArray[np.float64]
+    ) -> Mapping[str, object]:
+        """Its id, its tags, and the :class:`~openfingym.kinds.qa_episodes.AnswerState`, which its agent was shown."""
+        question = SuiteQuestion.from_json(str(read("test_questions")[number]))
+        return {"id": question.id, "tags": list(question.tags), "state": AnswerState(int(outcome[0])).name.lower()}
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The suite's own answer that looks at no question."""

@@ -64,13 +64,23 @@ class Meter:
     Args:
         allowance: limits on turns, tokens, cost and time.
         clock: seconds that only go forward, so that a change of the machine's time changes nothing.
+        before: what was spent before, by a process that died.
+        charged: told what was spent after each completion.
     """
 
-    def __init__(self, allowance: Allowance | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        allowance: Allowance | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        before: Spent | None = None,
+        charged: Callable[[Spent], None] | None = None,
+    ) -> None:
         self.allowance = allowance or Allowance()
         self._clock = clock
-        self._start = clock()
-        self._spent = Spent()
+        self._spent = before or Spent()
+        self._start = clock() - self._spent.wall_s
+        self._charged = charged
 
     def charge(self, completion: Completion) -> None:
         """Count one completion.
@@ -91,6 +101,8 @@ class Meter:
             cost_usd=(before.cost_usd or 0.0) + (completion.cost_usd or 0.0) if known else None,
             model_s=before.model_s + completion.latency_s,
         )
+        if self._charged is not None:
+            self._charged(self.spent)
 
     def excuse(self, seconds: float) -> None:
         """Take back time for which the agent is not responsible."""

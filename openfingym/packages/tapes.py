@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import DataError, UsageError
-from openfingym.kinds import Array, Blocks, is_sequential, kind_of, sequential_kind
+from openfingym.kinds import Array, Blocks, SequentialKind, kind_of, sequential_kind
 
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
@@ -50,7 +50,8 @@ def renewal(package: BuiltPackage) -> TapeKind:
     task = package.task
     if package.manifest.data_kind != "real" and kind_of(task).renewable(task):
         return "fresh"
-    return "twin" if is_sequential(task.spec.contract) else "given"
+    kind = kind_of(task)
+    return "twin" if isinstance(kind, SequentialKind) and kind.has_twins else "given"
 
 
 def require_renewal(package: BuiltPackage) -> None:

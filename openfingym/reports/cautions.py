@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 NAMED = 3
 """Tasks named in a caution."""
 
-Concern = Literal["flags", "disclosure", "tapes", "sampling", "skill", "settings", "endpoints", "tasks", "environments"]
+Concern = Literal[
+    "flags", "disclosure", "tapes", "sampling", "skill", "settings", "endpoints", "tasks", "environments", "questions"
+]
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,20 @@ def cautions_of(groups: Sequence[RunGroup], made: Mapping[str, Made]) -> Iterato
         yield from (Caution(kind, "skill", f"On {kind} data {said}") for said in _skill(mine))
         yield from (Caution(kind, "tasks", f"On {kind} data {said}") for said in _tasks(mine))
         yield from (Caution(kind, "environments", f"On {kind} data {said}") for said in _environments(mine, made))
+
+
+def left_out(slices: Sequence[RolloutResult]) -> Iterator[Caution]:
+    """What is said of runs that are in no figure, since others of their task were asked more questions."""
+    for kind in dict.fromkeys(run.data_kind for run in slices):
+        mine = [run for run in slices if run.data_kind == kind]
+        named = sorted({f"{run.task} {run.slice}" for run in mine})
+        runs = "1 run was" if len(mine) == 1 else f"{len(mine)} runs were"
+        yield Caution(
+            kind,
+            "questions",
+            f"{runs} asked a slice of the questions of a task that others were asked whole "
+            f"({', '.join(named[:NAMED])}{', ...' if len(named) > NAMED else ''}), and are in no figure",
+        )
 
 
 def _flags(group: RunGroup) -> Iterator[str]:

@@ -35,7 +35,8 @@ class RunGroup:
     data_kind: str
     row: Row
     tasks: Mapping[str, Sequence[RolloutResult]]
-    """Runs by task; a task of which several builds were run is several tasks."""
+    """Runs by task; a task of which several builds were run is several tasks, and a slice of its questions is another
+    one."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,7 @@ def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[RunGr
     found: dict[tuple[str, Row], dict[str, list[RolloutResult]]] = defaultdict(lambda: defaultdict(list))
     for run in results:
         task = run.task if len(builds[run.task]) == 1 else f"{run.task}@{run.task_digest[:8]}"
+        task += "" if run.slice is None else f" questions {run.slice}"
         found[run.data_kind, tuple(str(getattr(run, name) or NONE) for name in by)][task].append(run)
     return [
         RunGroup(kind, row, {task: tuple(runs) for task, runs in sorted(tasks.items())})
@@ -190,7 +192,7 @@ def families_of(groups: Sequence[RunGroup], made: Mapping[str, Made]) -> dict[st
         stated[task] = family if family is not None and family in get_args(Family) else stated.get(task, UNKNOWN)
     families = {}
     for task, of_runs in stated.items():
-        name = task.partition("@")[0]
+        name = task.partition(" ")[0].partition("@")[0]
         try:
             families[task] = str(catalog.load_task(folders[name]).spec.family) if name in folders else of_runs
         except TaskError:

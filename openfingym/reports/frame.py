@@ -25,6 +25,7 @@ COLUMNS = {
     "tape": "string",
     "split": "string",
     "instance": "Int64",
+    "questions": "string",
     "agent": "string",
     "model": "string",
     "endpoint": "string",
@@ -66,7 +67,8 @@ def read_runs(*folders: str | Path, metrics: bool = False) -> pd.DataFrame:
     is not to blame, so means leave out infrastructure errors. A rollout that cannot be read has the state ``damaged``,
     and one that is being written, or was when its process died, ``unfinished``; both have a folder and no more than
     that. A copy of a rollout is left out; ``attrs["copies"]`` counts them. Rollouts on instances are rows too, with
-    another ``split`` than ``test``: their totals are of training data, and belong beside no score.
+    another ``split`` than ``test``: their totals are of training data, and belong beside no score. So are those that
+    were asked a slice of a task's questions, which ``questions`` says: compare none with those on others.
 
     Args:
         folders: folders of runs, or with runs anywhere below.
@@ -111,6 +113,7 @@ def _row(result: RolloutResult, made: Made) -> dict[str, object]:
     total, relative = (ends or (None, None) for ends in (result.total_interval, result.relative_interval))
     judged = result.state in {"scored", "rejected"}
     computed = {
+        "questions": result.slice,
         "endpoint": made.endpoint,
         "success": result.state == "scored" if judged else None,
         "reward": result.reward() if judged else None,

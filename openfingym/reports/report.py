@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from openfingym.errors import UsageError
 from openfingym.files.spreadsheet import not_a_formula
-from openfingym.reports.cautions import Caution, cautions_of
+from openfingym.reports.cautions import Caution, cautions_of, left_out
 from openfingym.reports.cells import Cell, Field, Row, RunGroup, TaskCell, cells_of, families_of, grouped, task_cells_of
 from openfingym.reports.comparisons import RowComparison, compare
 from openfingym.reports.endpoints import AskedModel, asked_models
@@ -170,7 +170,7 @@ def make_report(runs: FoundRuns, by: Sequence[Field] = ("agent", "model"), *, se
         tasks=tuple(cell for group in groups for cell in task_cells_of(group, families, seed)),
         comparisons=tuple(compare(groups, seed)),
         failures=tuple(_failures(groups)),
-        cautions=tuple(cautions_of(groups, runs.made)),
+        cautions=(*left_out(runs.slices), *cautions_of(groups, runs.made)),
         runs=len(runs.results),
         copies=runs.copies,
         damaged=runs.damaged,

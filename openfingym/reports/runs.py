@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,8 @@ class Made:
     """Family of its task, as stated."""
     split: str | None = None
     """What it was on, as stated; see :class:`openfingym.RolloutResult`."""
+    questions: str | None = None
+    """Which of its task's questions it was asked, as stated."""
     backed: bool = False
     """Whether a receipt in its folder proves that the log of a verifier has its result."""
 
@@ -65,6 +68,8 @@ class FoundRuns:
     """Absolute paths of the folders that were asked for."""
     read_at: datetime | None = None
     """When they were read, UTC."""
+    slices: tuple[RolloutResult, ...] = ()
+    """Rollouts that were asked a slice of their task's questions, where others were asked all: in no figure."""
 
 
 def find_runs(paths: Iterable[Path]) -> FoundRuns:
@@ -75,7 +80,7 @@ def find_runs(paths: Iterable[Path]) -> FoundRuns:
 
     Raises:
         UsageError: a path is no folder, there is no run below any of them, or one was on an instance: what an agent was
-            trained on is in no report of scores.
+            trained on is in no report of scores; or different slices of one task's questions were asked, and never all.
     """
     found = found_below(paths)
     if trained := [result for result in found.results if result.split != "test"]:
@@ -88,7 +93,31 @@ def find_runs(paths: Iterable[Path]) -> FoundRuns:
     if not found.results and not found.damaged:
         where = ", ".join(map(str, found.folders))
         raise UsageError(f"no run was found below {where}; a run is a folder with a result.json")
-    return found
+    return _of_same_questions(found)
+
+
+def _of_same_questions(found: FoundRuns) -> FoundRuns:
+    """The runs without those that were asked other questions of a task than the rest.
+
+    Raises:
+        UsageError: none of the runs of a task was asked all of its questions, and they were asked different ones.
+    """
+    asked: dict[str, set[str | None]] = defaultdict(set)
+    for result in found.results:
+        asked[result.task].add(result.slice)
+    for task, ranges in asked.items():
+        if None not in ranges and len(ranges) > 1:
+            raise UsageError(
+                f"runs of {task} were asked different questions: {', '.join(sorted(map(str, ranges)))}; their scores "
+                "do not compare, so give folders with one of these alone, or read all with openfingym.read_runs, which "
+                "says the questions of each"
+            )
+    kept = [result.slice is None or None not in asked[result.task] for result in found.results]
+    return replace(
+        found,
+        results=tuple(result for result, stays in zip(found.results, kept, strict=True) if stays),
+        slices=tuple(result for result, stays in zip(found.results, kept, strict=True) if not stays),
+    )
 
 
 def found_below(paths: Iterable[Path]) -> FoundRuns:
@@ -189,18 +218,25 @@ def _made(folder: Path) -> Made:
         _text(config, "openfingym"),
         _text(config, "family"),
         _text(config, "split"),
+        _text(config, "questions"),
     )
 
 
 def _other_split(folder: Path, result: RolloutResult, made: Made) -> str | None:
     """What is wrong where another file of a run says that it was on something else; None where none does."""
     stated = {CONFIG: (made.split, result.task_digest)}
+    asked = {CONFIG: made.questions or result.slice}
     try:
         verified = read_json(folder, VERIFIED, CONFIG_LIMIT)
     except (OSError, ValueError):
         verified = None
     if isinstance(verified, dict):
         stated[VERIFIED] = (_text(verified, "split"), _text(verified, "task_digest") or result.task_digest)
+        said = verified.get("questions")
+        asked[VERIFIED] = said if isinstance(said, str) else None
+    for name, questions in asked.items():
+        if questions != result.slice:
+            return f"{RESULT} says that it was asked questions {result.slice}, and {name} {questions}: one was changed"
     for name, (split, digest) in stated.items():
         if split not in {None, result.split}:
             return f"{RESULT} says that the run was on the split {result.split}, and {name} {split}: one was changed"

@@ -12,6 +12,8 @@ HUGE = 1e100
 """Largest magnitude that a figure of a result may have; sums and powers of larger ones could overflow."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}|")
 """What a rollout's id must look like: it becomes a part of paths and addresses. A result may also have none."""
+SLICE = re.compile(r"[1-9][0-9]{0,8}-[1-9][0-9]{0,8}")
+"""What a result states of a slice of questions."""
 _TOTALS = ("total", "relative_total", "baseline_total")
 """Numbers that may be missing where the state says so."""
 _TYPES = {
@@ -43,6 +45,11 @@ def _says(value: object, stated: Mapping[str, object]) -> bool:
         return value is None
     plain = all(isinstance(one, str | int | float | None) for one in value.values())
     return plain and all(name in value and isinstance(value[name], kind) for name, kind in stated.items())  # type: ignore[arg-type]
+
+
+def _is_slice(value: object) -> bool:
+    """Whether a value is a range of questions, as ``1-10``."""
+    return isinstance(value, str) and SLICE.fullmatch(value) is not None
 
 
 def _words(hint: object) -> tuple[object, ...]:
@@ -86,7 +93,7 @@ def fault_of(result: RolloutResult) -> str | None:
         return "its flags must be texts"
     if not _says(result.session, _SESSION):
         return f"its session is {str(result.session)[:80]}, expected what a verifier says of a live session, or null"
-    if not _says(result.questions, _QUESTIONS):
+    if not (_says(result.questions, _QUESTIONS) or _is_slice(result.questions)):
         return f"its questions are {str(result.questions)[:80]}, expected what a verifier says of them, or null"
     if not isinstance(found["told"], bool):
         return "whether it was told anything must be true or false"

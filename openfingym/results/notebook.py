@@ -32,6 +32,7 @@ def result_html(result: RolloutResult) -> str:
     rows = (
         ("task", result.task),
         ("split", "" if result.split == "test" else f"{_split(result)}: no score"),
+        ("questions", result.slice or ""),
         ("agent", result.agent if result.model is None else f"{result.agent}, {result.model}"),
         ("seed", str(result.seed)),
         ("state", result.state if result.reason is None else f"{result.state}: {result.reason}"),
@@ -51,7 +52,7 @@ def results_html(results: Sequence[RolloutResult]) -> str:
     """A list of results, one a row."""
     rows = [
         (
-            one.task if one.split == "test" else f"{one.task}, {_split(one)}",
+            _subject(one),
             data_name(one.data_kind),
             one.agent,
             one.model or DASH,
@@ -73,6 +74,13 @@ def results_html(results: Sequence[RolloutResult]) -> str:
 def data_name(kind: str) -> str:
     """A kind of data as it is said; what comes from no market cannot be overlooked."""
     return "SIMULATED" if kind == "simulated" else kind
+
+
+def _subject(result: RolloutResult) -> str:
+    """The task, and what of it the result is on where that is not the whole."""
+    if result.slice is not None:
+        return f"{result.task}, questions {result.slice}"
+    return result.task if result.split == "test" else f"{result.task}, {_split(result)}"
 
 
 def _split(result: RolloutResult) -> str:

@@ -133,9 +133,13 @@ class RolloutResult:
     """Which instance of the split; None on the task as it is."""
     session: dict[str, str | int | bool | None] | None = None
     """The live session that its private episode was, as the verifier states it; None where it had none."""
-    questions: dict[str, str | int | bool] | None = None
+    questions: dict[str, str | int | bool] | str | None = None
     """The questions that it was asked in the place of the package's private ones, as the verifier states them: their
-    clock, how many there are, are scored, void and open; None where it had the package's."""
+    clock, how many there are, are scored, void and open. A text such as ``1-10``: a slice of the package's own, on
+    which it and the baseline were scored, and beside which no other score belongs. None where it had all of these."""
+    resumed: int = 0
+    """How often a launcher went on with it where one that died had left it, at the next question; what was said before
+    is not in its trajectory, and what it cost is counted."""
     log_head: str | None = None
     """Hash of the verifier's log when the rollout was finalized."""
     format: int = FORMAT
@@ -162,6 +166,11 @@ class RolloutResult:
             return None
         low, high = self.relative_interval
         return "better" if high < 1.0 - EVEN else "worse" if low > 1.0 + EVEN else "no difference"
+
+    @property
+    def slice(self) -> str | None:
+        """Which of its task's questions it was asked, such as ``1-10``; None where it was not asked a slice."""
+        return self.questions if isinstance(self.questions, str) else None
 
     def reward(self, name: RewardName = "loss") -> float:
         """The reward of this rollout; higher is better, always finite.

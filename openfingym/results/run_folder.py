@@ -13,6 +13,7 @@
         trajectory.json    of an agent with a model: what was said and done (openfingym.trajectory)
         tape               of a live session: everything that went into it (docs/live.md)
         actions.jsonl      of a sequential task: every action the verifier took, in order
+        questions.jsonl    of a task that asks questions one by one: how each of them ended
         receipt.json       proves that the verifier's log has the submission and the result (docs/receipts.md)
         verified.json      the result as the verifier wrote it: what the log's digest is of
 
@@ -36,6 +37,7 @@ RESULT = "result.json"
 CONFIG = "config.json"
 OUTPUT = "output.log"
 ACTIONS = "actions.jsonl"
+QUESTIONS = "questions.jsonl"
 TRAJECTORY = "trajectory.json"
 SESSION_TAPE = "tape"
 RECEIPT = "receipt.json"
@@ -73,6 +75,8 @@ class RunFiles:
     """Tape of a live session."""
     proof: Proof | None = None
     """What proves the result; None where the verifier has none."""
+    questions: Iterable[Mapping[str, object]] | None = None
+    """Of a task that asks questions one by one, a row for each of them."""
 
 
 def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResult:
@@ -96,6 +100,8 @@ def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResu
             _write_lines(folder / "log.jsonl", files.log)
             if files.actions is not None:
                 _write_lines(folder / ACTIONS, files.actions)
+            if files.questions is not None:
+                _write_lines(folder / QUESTIONS, files.questions)
             if files.tape is not None:
                 (folder / SESSION_TAPE).write_bytes(files.tape)
             if files.trajectory is not None:

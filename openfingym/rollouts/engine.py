@@ -214,7 +214,9 @@ class RolloutEngine:
             self._budget.count(result)
             # A model's client has been patient already, for ten minutes; and what was asked of it may have cost money.
             # An agent that was told something of hidden data would have a second try at it.
-            if result.state == "error" and result.boundary != "model" and not result.told and not last:
+            # Who goes on with a rollout has no second try: the questions that it was shown are over.
+            new_or_open = not result.told or self._folder.is_open(spec)
+            if result.state == "error" and result.boundary != "model" and new_or_open and not last:
                 self._folder.keep_evidence(spec, result, result.path)
                 self._watch.again(spec, result.reason or "no reason was given")
                 return None

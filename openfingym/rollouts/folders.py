@@ -7,6 +7,7 @@
             ridge-s0-a0-5f0c…/     a finished rollout, as openfingym.results describes it
         .lock                      who is writing here; held for as long as he lives
         .staging/                  rollouts that are running now
+        .open/                     a note of each rollout that can be gone on with, question by question
         .failed/                   failures of ours that were tried again: the evidence, in no figure
 
 The folders are the truth: there is no index that could disagree with them. A name ends with the
@@ -35,7 +36,7 @@ from openfingym.files.whole import store_errors, write_json
 from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
 from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
 
-LOCK, STAGING, FAILED = ".lock", ".staging", ".failed"
+LOCK, STAGING, FAILED, OPEN = ".lock", ".staging", ".failed", ".open"
 OWNER = "process "
 """What a lock says begins with this."""
 IDENTITY = re.compile(rf"-([0-9a-f]{{{NAME_DIGITS}}})$")
@@ -67,6 +68,8 @@ class RunFolder:
         _require_own(root)
         with store_errors(root):
             root.mkdir(parents=True, exist_ok=True)
+        if (root / OPEN).is_symlink():
+            raise UsageError(f"{root / OPEN}: is a link; a run keeps its notes in its own folder, remove it")
         with _locked(root):
             folder = cls(root)
             with store_errors(root):
@@ -109,6 +112,20 @@ class RunFolder:
                 self.set_aside(spec)
         return {identity: result for identity, result in found.items() if result is not None}
 
+    def is_open(self, spec: RolloutSpec) -> bool:
+        """Whether a rollout was begun that can be gone on with."""
+        return note_of(self.notes, spec).exists()
+
+    @property
+    def has_open(self) -> bool:
+        """Whether any was."""
+        return self.notes.is_dir() and any(self.notes.iterdir())
+
+    @property
+    def notes(self) -> Path:
+        """The folder with notes of rollouts that are open, or were when their launcher died."""
+        return self.root / OPEN
+
     def staging(self, spec: RolloutSpec) -> Path:
         """The folder in which a rollout is written while it runs."""
         return self.root / STAGING / spec.identity
@@ -147,6 +164,8 @@ class RunFolder:
             final.parent.mkdir(exist_ok=True)
             # A rename within a file system is atomic: the name appears with the whole rollout behind it.
             written.rename(final)
+            if result.state != "error":
+                note_of(self.notes, spec).unlink(missing_ok=True)
         self.finished[spec.identity[:NAME_DIGITS]] = final
         return result
 
@@ -179,6 +198,11 @@ class RunFolder:
                     folder.rename(target)
                     break
         return target
+
+
+def note_of(notes: Path, spec: RolloutSpec) -> Path:
+    """The file with the note of a rollout; see :mod:`openfingym.rollouts.resuming`."""
+    return notes / f"{spec.identity}.json"
 
 
 def _require_own(root: Path) -> None:

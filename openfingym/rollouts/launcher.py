@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,6 +23,7 @@ from openfingym.agents import Agent, require_model, suited
 from openfingym.errors import UsageError, VerifierError
 from openfingym.instances import Instances, place_of
 from openfingym.kinds import is_live
+from openfingym.kinds.question_range import QuestionRange
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
@@ -30,6 +32,7 @@ from openfingym.questions.question import REAL_CLOCK
 from openfingym.results import RolloutResult, SplitName, write_run
 from openfingym.rollouts.acting import ActingParts, act
 from openfingym.rollouts.bounds import lifetime_s, limits_of
+from openfingym.rollouts.resuming import RolloutNote
 from openfingym.rollouts.run_files import Evidence, evidence_of, files_of
 from openfingym.rollouts.verdict import OURS, Acted, Contact, failed, judged
 from openfingym.task import Task
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from openfingym.models.model import LanguageModel
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
-    from openfingym.verifiers.client import VerifierClient
+    from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym.workspace import WorkspacePool
     from openfingym_runtime.gate import GateKeeper
     from openfingym_runtime.job import Backend, Outcome
@@ -199,11 +202,12 @@ class Launcher:
         listener: Listener | None = None,
         fresh: bool = False,
         session: SessionOrder | None = None,
-        questions: QuestionsOrder | None = None,
+        questions: QuestionsOrder | str | None = None,
         split: SplitName = "test",
         instance: int | None = None,
         ended: Callable[[Outcome], None] | None = None,
         opened: Callable[[Conversation], None] | None = None,
+        note: Path | None = None,
     ) -> RolloutResult:
         """Run one rollout to its verified result.
 
@@ -225,23 +229,32 @@ class Launcher:
                 is played on the package's own bars.
             questions: the questions that it is to be asked, of a task about what has not happened yet; without them it
                 is asked the package's own. With a simulated clock they are resolved before this returns, with the real
-                one the result is ``deferred``.
+                one the result is ``deferred``. Or a text such as ``1-10``: which of its own questions a task that asks
+                them one by one is to ask, counted from 1 with both ends; the baseline is scored on the same ones.
             split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances, which are cut
                 from its training data, and whose results are no scores.
             instance: which instance of the split, from 0.
             ended: told how the program of an agent that is one ended, and what it printed, before it is scored.
             opened: told the conversation of an agent that talks, before it begins, in the thread of its event loop; it
                 may be read from any.
+            note: file in which a rollout is noted while it is open, of a task that asks questions one by one: if it
+                names one of the same order, that one is gone on with. Whoever keeps the result removes it.
 
         Returns:
             The result; ``state`` is ``error`` where our machinery failed.
 
         Raises:
             BackendUnavailableError: no backend can run the program here.
+            CancelledError: it was cancelled, and ``note`` says where to go on.
             StoreError: the run could not be written.
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
-                another tape; or the task has no such instance.
+                another tape; or the task has no such instance, or no such questions.
         """
+        order, asked = (None, questions) if isinstance(questions, str) else (questions, None)
+        if asked is not None:
+            given = QuestionRange.parse(asked)
+            given.require(package.task.spec.contract, package.manifest.name, package.manifest.n_private)
+            asked = str(given)
         with contextlib.ExitStack() as held:
             package = held.enter_context(self._seen(package, split, instance))
             agent = suited(agent, package.task)
@@ -255,10 +268,12 @@ class Launcher:
                 cancel=cancel,
                 fresh=fresh,
                 session=session,
-                questions=questions,
+                questions=order,
+                asked=asked,
                 split=split,
                 instance=instance,
                 ended=ended,
+                note=None if note is None else RolloutNote(note),
             )
 
     def _seen(
@@ -280,9 +295,11 @@ class Launcher:
         fresh: bool,
         session: SessionOrder | None,
         questions: QuestionsOrder | None,
+        asked: str | None,
         split: SplitName,
         instance: int | None,
         ended: Callable[[Outcome], None] | None,
+        note: RolloutNote | None,
     ) -> RolloutResult:
         """Run a rollout whose model is open, on the package that its agent sees; see :meth:`run`."""
         backend = self._backend(agent)
@@ -296,17 +313,20 @@ class Launcher:
         started = datetime.now(UTC)
         ttl_s = lifetime_s(package, setup.open_s if setup else None)
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
-        ticket = client.create_rollout(
+        ticket = None if note is None else note.ticket(client, ttl_s, package, agent.name, seed, asked)
+        ticket = ticket or client.create_rollout(
             package.manifest.name,
             agent=agent.name,
             seed=seed,
             ttl_s=ttl_s,
             fresh=fresh,
             session=None if session is None else session.to_dict(),
-            questions=None if questions is None else questions.to_dict(),
+            questions=asked if questions is None else questions.to_dict(),
             split=split,
             instance=instance,
         )
+        if note is not None:
+            setup = _noted(note, ticket, setup)
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
         result = RolloutResult(
@@ -323,6 +343,8 @@ class Launcher:
             tape=ticket.tape,
             split=split,
             instance=instance,
+            questions=asked,
+            resumed=0 if note is None else note.resumed,
             started_at=started.isoformat(timespec="milliseconds"),
         )
         contact = Contact()
@@ -333,6 +355,7 @@ class Launcher:
                 pool = self._pool_for(line, seen)
                 parts = ActingParts(backend, client, partial(self._gate_keeper, line), self._conversation_runner, pool)
                 acted = act(seen, agent, setup, ticket, parts, seed=seed, cancel=cancel, contact=contact)
+            _require_not_left(note, cancel)
             if ended is not None and acted.outcome is not None:
                 ended(acted.outcome)
             if acted.played is not None and acted.played.failure is not None:
@@ -350,9 +373,11 @@ class Launcher:
             with contextlib.suppress(VerifierError):  # it may have been waited for already
                 evidence = evidence_of(line.client, package, ticket.rollout_id) if out else evidence
         except BaseException:
+            # Interrupted: the rollout is ended at the verifier too, so that its token opens nothing any more; unless
+            # somebody is to go on with it.
             with contextlib.suppress(VerifierError):
-                # Interrupted: the rollout is ended at the verifier too, so that its token opens nothing any more.
-                line.client.finalize(ticket.rollout_id, None if session is None else INTERRUPTED_S)
+                if note is None:
+                    line.client.finalize(ticket.rollout_id, None if session is None else INTERRUPTED_S)
             raise
         result = replace(result, wall_s=round(acted.own_s, 3), verifier_s=round(acted.verifier_s, 3))
         if out is None:
@@ -431,6 +456,22 @@ class Launcher:
                 where = line.address.location
                 line.gates = self._stack.enter_context(GateKeeper(where if line.address.is_url else Path(where)))
             return line.gates
+
+
+def _require_not_left(note: RolloutNote | None, cancel: threading.Event) -> None:
+    """Return unless somebody is to go on with a rollout that was cancelled, which has no result then.
+
+    Raises:
+        CancelledError: it is gone on with.
+    """
+    if note is not None and cancel.is_set():
+        raise CancelledError
+
+
+def _noted(note: RolloutNote, ticket: RolloutTicket, setup: ModelSetup | None) -> ModelSetup | None:
+    """What an agent talks with in a rollout that is noted, and on which something may have been spent."""
+    note.begin(ticket.rollout_id)
+    return None if setup is None else replace(setup, before=note.spent, charged=note.charge)
 
 
 def default_session(package: BuiltPackage) -> SessionOrder | None:

@@ -18,7 +18,9 @@ from openfingym.errors import RuntimeFailureError, VerifierError
 from openfingym.kinds.asking import QuestionsOrder
 from openfingym.models.meter import Allowance
 from openfingym.results import RolloutResult
+from openfingym.rollouts.folders import note_of
 from openfingym.rollouts.launcher import Launcher, default_session
+from openfingym.rollouts.preparation import is_resumable
 from openfingym.rollouts.settings import RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec, agent_digest
 from openfingym.verifiers import VerifierAddress
@@ -149,9 +151,12 @@ class LocalRollouts:
                     cancel=cancel,
                     fresh=spec.fresh,
                     session=default_session(package) if spec.split == "test" else None,
-                    questions=None if spec.clock is None else QuestionsOrder(spec.clock),
+                    questions=spec.questions if spec.clock is None else QuestionsOrder(spec.clock),
                     split=spec.split,
                     instance=spec.instance,
+                    note=None
+                    if self._settings.notes is None or not is_resumable(spec, package)
+                    else note_of(self._settings.notes, spec),
                 )
             except CancelledError:
                 # By the watch over the verifier, or by a caller who does not look at the result any more.

@@ -14,8 +14,9 @@ from openfingym import catalog
 from openfingym.agents import BUILTIN, Agent, read_program, require_model, resolve, suited, with_sampling
 from openfingym.errors import TaskError, UsageError
 from openfingym.instances import COUNT
-from openfingym.kinds import is_deferred
+from openfingym.kinds import asks_questions, is_deferred
 from openfingym.kinds.asking import Clock
+from openfingym.kinds.question_range import QuestionRange
 from openfingym.machine import BackendName
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
@@ -148,6 +149,9 @@ class Plan(Section):
     instances: tuple[int, ...] = ()
     """Which instances of another split than ``test``; the file may state their number instead, counted from 0, or
     ``"first:end"`` as of a slice in Python."""
+    questions: str | None = None
+    """Which of its questions each task is asked, such as ``"1-10"``, counted from 1 with both ends; of tasks that ask
+    questions one by one. Their scores are beside no others but those on the same questions."""
     backend: BackendName = "auto"
     concurrency: PositiveInt | None = None
     """Rollouts at once on each machine; by default one a core."""
@@ -196,6 +200,16 @@ class Plan(Section):
             raise ValueError(f"instances are numbered from 0 to {COUNT - 1}, found {wrong[0]}")
         return tuple(dict.fromkeys(value))
 
+    @field_validator("questions")
+    @classmethod
+    def _range_of_questions(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            return str(QuestionRange.parse(value))
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+
     @model_validator(mode="after")
     def _one_split(self) -> Self:
         if self.split == "test" and self.instances:
@@ -204,6 +218,8 @@ class Plan(Section):
             raise ValueError(f"the split {self.split!r} has many instances; state which, such as instances = '0:32'")
         if self.split != "test" and (self.fresh or self.clock is not None):
             raise ValueError("instances have hidden data of their own; leave out fresh and clock")
+        if self.questions is not None and (self.split != "test" or self.fresh or self.clock is not None):
+            raise ValueError("a range is of a task's own questions; leave out split, fresh and clock, or the questions")
         return self
 
     @field_validator("tasks", "agents", "seeds")
@@ -295,6 +311,8 @@ def select(plan: Plan, *, program: Path | None = None) -> Selection:
     _check_models(plan, agents)
     if plan.clock is not None:
         _check_deferred([task for task, _ in tasks], agents)
+    if plan.questions is not None:
+        _check_asking([task for task, _ in tasks])
     pairs, skipped = [], {agent.name: list[str]() for agent in agents}
     for task, named in tasks:
         for agent in agents:
@@ -337,6 +355,7 @@ def expand(plan: Plan, selection: Selection, digests: Mapping[str, str]) -> list
             plan.clock,
             plan.split,
             instance,
+            plan.questions,
         )
         for instance in plan.instances or (None,)
         for attempt in range(plan.attempts)
@@ -438,6 +457,14 @@ def _check_deferred(tasks: Sequence[Task], agents: Sequence[Agent]) -> None:
         )
     if any(agent.kind == "oracle" for agent in agents):
         raise UsageError("the oracle does not know what has not happened yet; leave it out, or the clock")
+
+
+def _check_asking(tasks: Sequence[Task]) -> None:
+    if silent := [task.name for task in tasks if not asks_questions(task.spec.contract)]:
+        raise UsageError(
+            f"questions are of tasks that ask them one by one, and {', '.join(silent[:5])} "
+            f"{'does not' if len(silent) == 1 else 'do not'}; leave them out, or name such tasks alone"
+        )
 
 
 def _choose(patterns: Iterable[str], *, real: bool) -> list[tuple[Task, bool]]:

@@ -8,6 +8,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from openfingym import store
+from openfingym.kinds import asks_questions
+from openfingym.kinds.question_range import QuestionRange
 from openfingym.packages.build import build, build_key, is_there
 from openfingym.packages.many import build_tasks
 from openfingym.results import RolloutResult
@@ -68,12 +70,16 @@ def prepare(
         show: told what is being done.
 
     Raises:
-        UsageError: ``part`` is not of the form ``"k/n"`` with 1 <= k <= n.
+        UsageError: ``part`` is not of the form ``"k/n"`` with 1 <= k <= n; or a task has no such questions.
         TaskError: a task cannot be built as it is written.
         DataError: a dataset is missing or damaged.
         StoreError: packages or results cannot be read or written.
     """
     packages = build_all(selection.tasks, jobs=jobs, show=show)
+    if plan.questions is not None:
+        asked = QuestionRange.parse(plan.questions)
+        for package in packages.values():
+            asked.require(package.task.spec.contract, package.manifest.name, package.manifest.n_private)
     specs = expand(plan, selection, {name: package.manifest.digest for name, package in packages.items()})
     if again:
         specs = _further_attempts(specs, folder)
@@ -84,10 +90,17 @@ def prepare(
     if retry_errors:
         for spec in specs:
             # What an agent was told of hidden data cannot be taken back: another try would be a second one.
-            if spec.identity in done and done[spec.identity].state == "error" and not done[spec.identity].told:
+            # What can be gone on with is no other try.
+            failed = done.get(spec.identity)
+            if failed is not None and failed.state == "error" and (not failed.told or folder.is_open(spec)):
                 folder.set_aside(spec)
                 del done[spec.identity]
     return Work(tuple(specs), done, packages)
+
+
+def is_resumable(spec: RolloutSpec, package: BuiltPackage) -> bool:
+    """Whether a rollout that is broken off is gone on with: a model is asked one question after the other."""
+    return spec.agent.asks_model and asks_questions(package.task.spec.contract)
 
 
 def build_all(

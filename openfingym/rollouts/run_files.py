@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import platform
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from openfingym.agents import Agent
 from openfingym.digests import sha256_of_text
 from openfingym.errors import UsageError
-from openfingym.kinds import is_live, is_sequential
+from openfingym.kinds import asks_questions, is_live, is_sequential, sequential_kind
+from openfingym.kinds.question_range import QuestionRange
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import Proof, RolloutResult, RunFiles
 from openfingym.rollouts.bounds import limits_of
@@ -110,7 +113,44 @@ def files_of(
         trajectory,
         evidence.tape,
         evidence.proof,
+        question_rows(package, result, evidence),
     )
+
+
+def question_rows(
+    package: BuiltPackage, result: RolloutResult, evidence: Evidence
+) -> list[Mapping[str, object]] | None:
+    """A row for each question that the rollout was to be asked; None where it was asked none, or nothing was scored.
+
+    A row has the ``question``, counted from 1, whether it was ``begun``, its ``actions``, and what the kind says of it
+    (:meth:`~openfingym.kinds.kind.SequentialKind.question_row`). It has no score: one a question would tell whoever
+    may ask again which answers are true.
+    """
+    import numpy as np
+
+    contract, manifest = package.task.spec.contract, package.manifest
+    if not asks_questions(contract) or not evidence.submissions or evidence.actions is None:
+        return None
+    outcomes = np.load(io.BytesIO(evidence.submissions[max(evidence.submissions)]), allow_pickle=False)
+    begun = {
+        entry.get("number")
+        for entry in (row["entry"] for row in evidence.log)
+        if isinstance(entry, dict) and entry.get("event") == "episode-started" and entry.get("fold") == "private"
+    }
+    taken = Counter(action["number"] for action in evidence.actions if action["fold"] == "private")
+    asked = QuestionRange(1, manifest.n_private) if result.slice is None else QuestionRange.parse(result.slice)
+    kind = sequential_kind(contract)
+    return [
+        {
+            "question": place + 1,
+            "begun": place in begun,
+            "actions": taken[place],
+            **kind.question_row(
+                contract, package.array, manifest.n_public + place, outcomes[manifest.n_public + place]
+            ),
+        }
+        for place in range(asked.first - 1, asked.last)
+    ]
 
 
 def _config(
@@ -146,6 +186,7 @@ def _config(
         "seed": result.seed,
         "split": result.split,
         "instance": result.instance,
+        "questions": result.slice,
         **talked,
     }
 

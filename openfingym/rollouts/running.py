@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import threading
 from collections.abc import Coroutine, Sequence
@@ -22,7 +23,7 @@ from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
 from openfingym.rollouts.loggers import LoggerMaker, load_loggers
 from openfingym.rollouts.loggers.telling import logged
 from openfingym.rollouts.plan import Plan, Selection, select
-from openfingym.rollouts.preparation import Work, prepare
+from openfingym.rollouts.preparation import Work, is_resumable, prepare
 from openfingym.rollouts.settings import ModelAccess, RolloutSettings
 from openfingym.verifiers import VerifierAddress, find_verifiers
 from openfingym.verifiers.finding import require_served
@@ -109,10 +110,13 @@ def run(
         watch.prepared(selection, work)
         results = dict(work.done)
         if work.missing:
+            resumes = not ray and any(is_resumable(spec, work.packages[spec.task]) for spec in work.missing)
+            kept = store.run_ledger_folder(folder.root) if resumes and verifiers is None else None
             settings = RolloutSettings(
                 backend=plan.backend,
                 verifiers=verifiers,
-                state=None if plan.clock is None else store.ledger_folder(),
+                state=kept if plan.clock is None else store.ledger_folder(),
+                notes=folder.notes if resumes else None,
                 models=ModelAccess({spec.name: spec for spec in plan.model_specs}, PriceTable.load(plan.prices)),
                 upcoming=tuple(work.missing),
                 places=plan.concurrency or cores(),
@@ -121,6 +125,8 @@ def run(
             with logged(makers, folder.root, watch) as told:
                 ran = _interruptible(_run_missing(plan, selection, work, folder, settings, told, ray=ray), told)
             results |= ran
+            if kept is not None and not folder.has_open:
+                shutil.rmtree(kept, ignore_errors=True)
     return RolloutResults(results[spec.identity] for spec in work.specs if spec.identity in results)
 
 

@@ -42,6 +42,9 @@ class RolloutSettings:
     each machine, whose process holds the labels of all tasks of the run."""
     state: Path | None = None
     """Folder of the ledger of a verifier that is started here, which stays; None for one that goes with it."""
+    notes: Path | None = None
+    """Folder with a note of each rollout that can be gone on with (:mod:`openfingym.rollouts.resuming`); None where
+    none is."""
     models: ModelAccess = ModelAccess()
     upcoming: tuple[RolloutSpec, ...] = ()
     """Rollouts that will come, so that their workspaces can be started before they do."""

@@ -36,7 +36,7 @@ def run(
     verifier: str | VerifierAddress | None = None,
     fresh: bool = False,
     session: SessionOrder | None = None,
-    questions: QuestionsOrder | None = None,
+    questions: QuestionsOrder | str | None = None,
     split: SplitName = "test",
     instance: int | None = None,
 ) -> RolloutResult:
@@ -58,7 +58,8 @@ def run(
         fresh: hidden data drawn for this rollout instead of the package's own; the result's ``tape`` says which it had.
         session: where the session of a live task is, and how long it lasts; None for the task's own duration on a
             simulated venue.
-        questions: the questions to ask, of a task about what has not happened yet; None for the package's own.
+        questions: the questions to ask, of a task about what has not happened yet; or which of its own a task that asks
+            questions one by one is to ask, such as ``1-10``, counted from 1 with both ends; None for all of its own.
         split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances.
         instance: which instance of the split, from 0.
 
@@ -73,7 +74,7 @@ def run(
         model = ModelSpec.parse(model)
     loaded = task if isinstance(task, Task) else catalog.load_task(task)
     suited(resolved, loaded)  # before anything is built
-    state = None if questions is None else store.ledger_folder()
+    state = None if questions is None or isinstance(questions, str) else store.ledger_folder()
     with Launcher.for_tasks([loaded], backend=backend, verifier=verifier, state=state) as launcher:
         package, folder = launcher.packages[0], Path(out) if out is not None else None
         if fresh:

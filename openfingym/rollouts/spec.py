@@ -43,6 +43,8 @@ class RolloutSpec:
     """Whether it is on the task as it is, or on an instance, cut from its training data."""
     instance: int | None = None
     """Which instance of the split."""
+    questions: str | None = None
+    """Which of its task's questions it is asked, such as ``1-10``; None for all, and where there are none."""
 
     @cached_property
     def inputs(self) -> dict[str, object]:
@@ -65,6 +67,7 @@ class RolloutSpec:
             **({"fresh": True} if self.fresh else {}),
             **({"clock": self.clock} if self.clock is not None else {}),
             **({"split": self.split, "instance": self.instance} if self.split != "test" else {}),
+            **({"questions": self.questions} if self.questions is not None else {}),
         }
 
     @cached_property
@@ -81,12 +84,14 @@ class RolloutSpec:
     def folder(self) -> str:
         """Path of the rollout's folder, relative to the run's: readable names, and the identity for programs."""
         where = "" if self.instance is None else f"-{self.split}-{self.instance}"
+        where += "" if self.questions is None else f"-q{self.questions}"
         return f"{self.task}/{_plain(self.label)}{where}-s{self.seed}-a{self.attempt}-{self.identity[:NAME_DIGITS]}"
 
     @property
     def title(self) -> str:
         """One line for people."""
         where = "" if self.instance is None else f" {self.split} {self.instance}"
+        where += "" if self.questions is None else f" questions {self.questions}"
         said = f"{self.task}{where} {self.label} seed {self.seed}"
         return said + (f" attempt {self.attempt}" if self.attempt else "")
 

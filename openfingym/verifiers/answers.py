@@ -31,6 +31,10 @@ class RolloutTicket:
     """Whether it is on the task as it is, or on an instance; see :mod:`openfingym.instances`."""
     instance: int | None = None
     """Which instance of the split."""
+    questions: str | None = None
+    """Which of its task's questions it is asked, such as ``1-10``; None for all, and where there are none."""
+    begun: int = 0
+    """Private episodes that were begun before this token was made; all of them, where the rollout has its result."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,8 @@ class RolloutStatus:
     """Season in which it was begun."""
     split: SplitName = "test"
     instance: int | None = None
+    questions: str | None = None
+    """Which of its task's questions it is asked, such as ``1-10``."""
 
 
 @dataclass(frozen=True)
@@ -149,9 +155,10 @@ class VerifiedResult:
     session: dict[str, str | int | bool | None] | None = None
     """What there is to say of the live session that its private episode was: its venue, whether that is simulated, its
     seconds, bars with missing trades, and the SHA-256 of its tape; None where it had none."""
-    questions: dict[str, str | int | bool] | None = None
+    questions: dict[str, str | int | bool] | str | None = None
     """What there is to say of the questions that were asked in the place of the package's private ones: their clock,
-    how many there are, are scored, void and open; None where it had the package's."""
+    how many there are, are scored, void and open. A text such as ``1-10``: which of the package's own it was asked, on
+    which it and the baseline were scored. None where it had all of these."""
     relative_standard_error: float | None = None
     """Standard error of the logarithm of the relative total, paired with the baseline."""
     total_standard_error: float | None = None

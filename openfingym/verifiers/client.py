@@ -160,7 +160,7 @@ class VerifierClient:
         ttl_s: float | None = None,
         fresh: bool = False,
         session: Mapping[str, object] | None = None,
-        questions: Mapping[str, object] | None = None,
+        questions: Mapping[str, object] | str | None = None,
         split: SplitName = "test",
         instance: int | None = None,
     ) -> RolloutTicket:
@@ -176,7 +176,8 @@ class VerifierClient:
             session: the live session that its private episode is to be, of a task about a live market, as
                 :meth:`openfingym.market.session.terms.SessionOrder.to_dict` gives it.
             questions: the questions that it is to be asked, of a task about what has not happened yet, as
-                :meth:`openfingym.kinds.asking.QuestionsOrder.to_dict` gives it.
+                :meth:`openfingym.kinds.asking.QuestionsOrder.to_dict` gives it; or which of the task's own it is asked,
+                as ``1-10``.
             split: ``test`` for the task as it is; else the rollout is on an instance, cut from its training data.
             instance: which instance of the split.
 
@@ -193,6 +194,18 @@ class VerifierClient:
             # be a second.
             self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError, httpx.ConnectTimeout)),
         )
+
+    def reopen(self, rollout_id: str, ttl_s: float) -> RolloutTicket:
+        """Get another token of a rollout whose questions are asked one by one, to go on with it.
+
+        Args:
+            rollout_id: the id of the rollout.
+            ttl_s: seconds until the token expires; the rollout is open for as long.
+
+        Raises:
+            VerifierError: there is no such rollout, or it asks no questions; or no verifier is there.
+        """
+        return _build(RolloutTicket, self._json("POST", f"/v1/rollouts/{rollout_id}/token", json={"ttl_s": ttl_s}))
 
     def submit(
         self, token: str, values: NDArray[np.float64], *, idempotency_key: str | None = None

@@ -19,6 +19,7 @@ from openfingym.digests import canonical_json
 from openfingym.errors import DataError, OpenFinGymError, ReceiptError, StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
 from openfingym.files.whole import store_errors
+from openfingym.kinds.question_range import QuestionRange
 from openfingym.packages.build import build
 from openfingym.packages.package import DOCUMENT_LIMIT, BuiltPackage, truth_digest
 from openfingym.verifiers.receipt_check import ORDERS, SUBMISSION_LIMIT, CheckedRun, PassedStep, submission_of
@@ -115,10 +116,13 @@ def check_score(folder: Path, checked: CheckedRun, opened: Path) -> PassedStep:
             f"{folder}: the run was on instance {verified.get('instance')} of {verified['split']}, which is cut from "
             "training data: it has no labels to open, and no score"
         )
-    if verified.get("tape") != "given" or any(verified.get(name) is not None for name in ORDERS):
+    asked = verified.get("questions")
+    ordered = any(isinstance(verified.get(name), dict) for name in ORDERS)
+    if verified.get("tape") != "given" or ordered:
         raise UsageError(f"{folder}: the run had hidden data of its own, which the labels of the package do not say")
     package = _package(str(verified["task"]), str(verified["task_digest"]))
     task = load_task(package, read_opened(opened, package))
+    task = task.asking(QuestionRange.parse(asked)) if isinstance(asked, str) else task
     values = read_array(folder, submission.relative_to(folder).as_posix(), SUBMISSION_LIMIT)
     if values.shape != task.shape:
         raise ReceiptError(

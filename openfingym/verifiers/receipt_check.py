@@ -202,6 +202,9 @@ def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf)
         for name in (name for name in IDENTITY if name in verified):
             if not _equal(getattr(result, name), verified[name]):
                 raise _wrong(end, f"result.json is of another {name} than entry {end.index}")
+        asked = verified.get("questions")
+        if result.slice != (asked if isinstance(asked, str) else None):
+            raise _wrong(end, f"result.json is of other questions than entry {end.index}")
         state = verified.get("state")
         return PassedStep("result", f"no score is claimed: an error, says its launcher; to the verifier it is {state}")
     told = {**dict.fromkeys(ORDERS), **verified}

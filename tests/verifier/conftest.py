@@ -22,6 +22,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
+from tests.openfingym.suites.conftest import jar_task  # noqa: F401  # a fixture for tests of questions
 
 ROOT = Path(__file__).resolve().parents[2]
 ADMIN = "an-admin-token-for-tests"
@@ -300,7 +301,8 @@ class Process:
         command = [sys.executable, "-m", "openfingym_verifier", "--state", str(state), "--uds", str(uds), *arguments]
         for package in packages:
             command += ["--package", str(package.public), str(package.truth)]
-        path = os.pathsep.join(str(ROOT / part) for part in (".", "verifier"))
+        own = (str(ROOT / part) for part in (".", "verifier"))
+        path = os.pathsep.join(filter(None, (*own, os.environ.get("PYTHONPATH"))))
         environment = {**os.environ, "PYTHONPATH": path, "OPENFINGYM_ADMIN_TOKEN": ADMIN}
         self.uds = uds
         # Not a pipe: nobody reads what it logs meanwhile, and a full one would stop it.

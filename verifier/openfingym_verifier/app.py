@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from openfingym.errors import UsageError
 from openfingym.kinds.asking import QuestionsOrder
+from openfingym.kinds.question_range import QuestionRange
 from openfingym.market.session.terms import SessionOrder
 from openfingym.verifiers.answers import (
     HeldTask,
@@ -267,17 +268,15 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
             instance=body.instance,
             caller=caller,
         )
-        row = rollout.row
-        ticket = {
-            "rollout_id": row.id,
-            "task": row.task,
-            "task_digest": row.task_digest,
-            "budget": row.budget,
-            "tape": row.tape,
-            "split": row.split,
-            "instance": row.instance,
-        }
-        return {**ticket, "token": tokens.issue(row.id, row.expires_ns), "expires_at": utc(row.expires_ns)}
+        return _ticket(rollout, tokens)
+
+    @app.post("/v1/rollouts/{rollout_id}/token", response_model=RolloutTicket, **common)
+    async def token(body: doc.NewToken, rollout: Rollout = the_rollout) -> dict[str, object]:
+        """Another token of a rollout whose questions are asked one by one, for whoever goes on where the process that
+        had the first one died; ``begun`` questions are over.
+        """
+        await service.extend(rollout, body.ttl_s)
+        return _ticket(rollout, tokens)
 
     @app.get("/v1/rollouts/{rollout_id}", response_model=RolloutStatus, **common)
     async def status(rollout: Rollout = the_rollout) -> dict[str, object]:
@@ -402,6 +401,23 @@ def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
         return rollout.agent_status()
 
 
+def _ticket(rollout: Rollout, tokens: TokenIssuer) -> dict[str, object]:
+    row = rollout.row
+    return {
+        "rollout_id": row.id,
+        "task": row.task,
+        "task_digest": row.task_digest,
+        "budget": row.budget,
+        "tape": row.tape,
+        "split": row.split,
+        "instance": row.instance,
+        "questions": row.question_range,
+        "begun": rollout.accepted if rollout.result is None else row.budget,
+        "token": tokens.issue(row.id, row.expires_ns),
+        "expires_at": utc(row.expires_ns),
+    }
+
+
 def _binary(common: dict[str, Any], media_type: str) -> dict[str, Any]:
     content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
     return {**common, "responses": {**common["responses"], 200: {"content": content}}}
@@ -458,8 +474,10 @@ def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
     return {name: own[name] if name in own else task.told[name] for name in doc.TaskContract.model_fields}
 
 
-def _questions_order(asked: doc.NewRolloutQuestions) -> QuestionsOrder:
+def _questions_order(asked: doc.NewRolloutQuestions | str) -> QuestionsOrder | QuestionRange:
     try:
+        if isinstance(asked, str):
+            return QuestionRange.parse(asked)
         return QuestionsOrder(asked.clock, tuple(asked.names))
     except UsageError as error:
         raise Problem("malformed-request", str(error)) from None

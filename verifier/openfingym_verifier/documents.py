@@ -48,13 +48,21 @@ class NewRollout(_Document):
     session: NewSession | None = None
     """The session that the private episode is to be, of a task about a live market; without one it is played on the
     package's own bars."""
-    questions: NewRolloutQuestions | None = None
-    """The questions to ask, of a task about what has not happened yet; without it the package's own are asked."""
+    questions: NewRolloutQuestions | Annotated[str, Field(max_length=40)] | None = None
+    """The questions to ask, of a task about what has not happened yet; or, of a task that asks one by one, which of its
+    own that count are asked, as ``1-10``. Without it all of the package's own are asked."""
     split: SplitName = "test"
     """``test`` for the task as it is; else an instance, cut from its training data, which goes neither with ``fresh``
     nor with a session or questions."""
     instance: Annotated[int, Field(ge=0, lt=COUNT)] | None = None
     """Which instance of the split."""
+
+
+class NewToken(_Document):
+    """Body of ``POST /v1/rollouts/{rollout_id}/token``."""
+
+    ttl_s: Annotated[float, Field(gt=0.0, le=MAX_TTL_S)] = DEFAULT_TTL_S
+    """Seconds until the token expires; the rollout is open for as long."""
 
 
 class NewParticipant(_Document):

@@ -175,7 +175,7 @@ class EpisodeService:
             play = await in_threads(self._threads, Play.begin, task, row)
         else:
             play = await in_threads(self._sessions.threads, self._begin_session, rollout, task, row)
-        await self._ledger.writer.submit(EpisodeStarted(rollout.id, row, now_ns()).apply)
+        await self._ledger.writer.submit(EpisodeStarted(rollout.id, row, rollout.accepted, now_ns()).apply)
         rollout.accepted += fold == "private"
         progress.rows.append(row)
         progress.play = play
@@ -268,7 +268,8 @@ def _next(rollout: Rollout, task: HiddenTask, progress: EpisodeProgress, fold: F
             raise Problem(
                 "episodes-exhausted", f"All {rollout.row.budget} private episodes of this rollout have been begun."
             )
-        return rollout.accepted
+        asked = rollout.row.asked
+        return rollout.accepted + (0 if asked is None else asked.first - 1)
     practised, allowed = progress.practised(), task.spec.verification.budget
     if practised >= allowed:
         raise Problem("budget-exhausted", f"All {allowed} practice episodes of this rollout have been begun.")

@@ -31,8 +31,9 @@ class Created:
         transaction.connection.execute(
             "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, "
             "bucket_ns,"
-            " principal, season, policy, tape, tape_commitment, session, questions, split, instance)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " principal, season, policy, tape, tape_commitment, session, questions, split, instance,"
+            " question_range)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 row.id,
                 row.task,
@@ -52,6 +53,7 @@ class Created:
                 None if row.questions is None else json.dumps(row.questions),
                 row.split,
                 row.instance,
+                row.question_range,
             ),
         )
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
@@ -60,9 +62,29 @@ class Created:
         entry |= {} if row.session is None else {"session": row.session}
         entry |= {} if row.questions is None else {"questions": row.questions}
         entry |= {} if row.split == "test" else {"split": row.split, "instance": row.instance}
+        entry |= {} if row.question_range is None else {"question_range": row.question_range}
         transaction.log(
             row.id, {**entry, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns}
         )
+
+
+@dataclass(frozen=True)
+class Extended:
+    """A rollout is open for longer, since somebody goes on with it."""
+
+    rollout_id: str
+    at_ns: int
+    expires_ns: int
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it."""
+        written = transaction.connection.execute(
+            "UPDATE rollouts SET expires_ns = ? WHERE id = ? AND result IS NULL", (self.expires_ns, self.rollout_id)
+        )
+        if written.rowcount != 1:
+            raise VerifierError(f"rollout {self.rollout_id}: the ledger has no such open rollout")
+        entry = {"event": "extended", "at_ns": self.at_ns, "expires_ns": self.expires_ns}
+        transaction.log(self.rollout_id, entry)
 
 
 @dataclass(frozen=True)
@@ -151,6 +173,8 @@ class EpisodeStarted:
 
     rollout_id: str
     episode: EpisodeRow
+    begun: int
+    """Private episodes that it had begun before."""
     at_ns: int
 
     def apply(self, transaction: Transaction) -> None:
@@ -159,7 +183,7 @@ class EpisodeStarted:
         if row.fold == "private":
             begun = connection.execute(
                 "UPDATE rollouts SET accepted = accepted + 1 WHERE id = ? AND accepted = ? AND result IS NULL",
-                (self.rollout_id, row.number),
+                (self.rollout_id, self.begun),
             )
             if begun.rowcount != 1:
                 raise VerifierError(

@@ -124,7 +124,7 @@ class FinalizationService:
 
     def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
         """How much of a result its principal may be told."""
-        if task.sequential:
+        if task.sequential and task.shows_outcomes:
             # What the result of episodes says, their agent was shown while it played them.
             return "full"
         return self._rations.take_private(rollout.row, scored=result["state"] == "scored")

@@ -84,6 +84,7 @@ def final_result(
         "disclosure": "full",
         **({} if session is None else {"session": session}),
         **({} if questions is None else {"questions": questions}),
+        **({} if rollout.row.question_range is None else {"questions": rollout.row.question_range}),
         # With it nobody can try out which labels would give the digest that the log shows.
         "salt": secrets.token_hex(16),
         "created_at": utc(rollout.row.created_ns),

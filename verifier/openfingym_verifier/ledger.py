@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import StoreError, VerifierError
 from openfingym.files.locks import Lock, take
+from openfingym.kinds.question_range import QuestionRange
 from openfingym_verifier import log, tree
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.policy import LOCAL_USER
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.writer import Transaction
 
 FIRST_SEASON = "1"
-VERSION = 9
+VERSION = 10
 LOCK_PAUSE_S = 0.05
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
@@ -153,6 +154,9 @@ INSTANCES = """
 ALTER TABLE rollouts ADD COLUMN split TEXT NOT NULL DEFAULT 'test' CHECK (split IN ('test', 'train', 'validation'));
 ALTER TABLE rollouts ADD COLUMN instance INTEGER;
 """
+QUESTION_RANGES = """
+ALTER TABLE rollouts ADD COLUMN question_range TEXT;
+"""
 STEPS = (
     SCHEMA + log.SCHEMA,
     EPISODES,
@@ -163,6 +167,7 @@ STEPS = (
     questions.SCHEMA,
     DEFERRALS,
     INSTANCES,
+    QUESTION_RANGES,
 )
 """What each version of the ledger added."""
 # Written and emptied again, to see whether a rollout could be.
@@ -215,6 +220,13 @@ class RolloutRow:
     """``test`` on the task as it is; else on an instance, cut from its training data."""
     instance: int | None = None
     """Which instance of the split; None on the task as it is."""
+    question_range: str | None = None
+    """Which of its task's questions it is asked, such as ``1-10``; None for all."""
+
+    @property
+    def asked(self) -> QuestionRange | None:
+        """The questions of its task that it is asked, of a rollout that is not asked all."""
+        return None if self.question_range is None else QuestionRange.parse(self.question_range)
 
 
 @dataclass(frozen=True)
@@ -434,7 +446,7 @@ class Ledger:
         """Ids of a principal's latest finished rollouts on a task's given tape, oldest first."""
         query = (
             "SELECT id FROM rollouts WHERE principal = ? AND task_digest = ? AND tape = 'given' AND result IS NOT NULL"
-            " AND questions IS NULL ORDER BY created_ns DESC, id LIMIT ?"
+            " AND questions IS NULL AND question_range IS NULL ORDER BY created_ns DESC, id LIMIT ?"
         )
         with self.read() as connection:
             return [row["id"] for row in connection.execute(query, (principal, task_digest, newest))][::-1]

@@ -33,13 +33,22 @@ class Policy:
     """Whether every rollout has hidden data of its own, where its task can have any."""
     instances: bool = True
     """Whether participants may have rollouts on instances, of which they are told everything."""
+    question_ranges: bool = True
+    """Whether participants may have rollouts that are asked some of a task's questions alone: the score of a single
+    one would say whether its answer is true."""
     open_rollouts: int | None = None
     """Rollouts that a participant may have begun and not ended, all tasks together; None: any number."""
 
 
 LOCAL = Policy("local")
 STRICT = Policy(
-    "strict", private_disclosures=3, public_disclosures=100, tapes="fresh", instances=False, open_rollouts=256
+    "strict",
+    private_disclosures=3,
+    public_disclosures=100,
+    tapes="fresh",
+    instances=False,
+    question_ranges=False,
+    open_rollouts=256,
 )
 RELEASED = 3
 """Held results of a participant and task that the close of a season releases. All of them together would say of

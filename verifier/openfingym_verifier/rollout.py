@@ -28,7 +28,7 @@ class Rollout:
     """A rollout's state, as the ledger holds it and beside it. Changed on the event loop's thread only."""
 
     row: RolloutRow
-    """The row as it was when loaded; the fields below are current."""
+    """The row as it was when loaded, but for its expiry; the fields below are current."""
     task: HiddenTask | None
     """The task, which an instance is cut from; None where this verifier does not hold it as it was when the rollout
     began."""
@@ -170,6 +170,7 @@ class Rollout:
             "tape": self.row.tape,
             "split": self.row.split,
             "instance": self.row.instance,
+            "questions": self.row.question_range,
             "state": state if self.result is None else self.result["state"],
             "submissions_accepted": self.accepted,
             "submissions_rejected": self.rejected,

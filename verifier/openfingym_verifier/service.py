@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import numpy as np
 
 from openfingym.errors import UsageError
+from openfingym.kinds import asks_questions
 from openfingym.kinds.asking import QuestionsOrder
+from openfingym.kinds.question_range import QuestionRange
 from openfingym.market.session.terms import SessionOrder
 from openfingym.packages.tapes import choose
 from openfingym.questions.question import REAL_CLOCK
@@ -29,7 +31,7 @@ from openfingym_verifier.clock import now_ns
 from openfingym_verifier.deferral import Deferrals, order_of
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.episode_service import EpisodeService
-from openfingym_verifier.events import Created
+from openfingym_verifier.events import Created, Extended
 from openfingym_verifier.finalization_service import FinalizationService
 from openfingym_verifier.grading import Grading
 from openfingym_verifier.instances import TaskInstances
@@ -159,7 +161,7 @@ class Service:
         ttl_s: float,
         fresh: bool = False,
         session: SessionOrder | None = None,
-        questions: QuestionsOrder | None = None,
+        questions: QuestionsOrder | QuestionRange | None = None,
         split: SplitName = "test",
         instance: int | None = None,
         caller: Caller | None = None,
@@ -173,7 +175,8 @@ class Service:
             ttl_s: seconds until its token expires.
             fresh: give the rollout hidden data of its own, where the task can have any; some policies always do.
             session: the live session that its private episode is to be, of a task about a live market.
-            questions: the questions that it is to be asked in the place of the package's private ones.
+            questions: the questions that it is to be asked in the place of the package's private ones; or which of
+                these it is asked and scored on, the others being left out.
             split: ``test`` for the task as it is; else the rollout is on an instance.
             instance: which instance of the split.
             caller: the participant whose rollout it is; None for the operator.
@@ -189,16 +192,21 @@ class Service:
             raise Problem(
                 "not-found", f"No task {task_name[:100]!r} here; this verifier holds {', '.join(sorted(self.tasks))}."
             )
+        asked = questions if isinstance(questions, QuestionRange) else None
+        questions = None if isinstance(questions, QuestionRange) else questions
         now, owner = now_ns(), (caller or self.members.operator).name
         rules = task.spec.verification
-        ordered = fresh or session is not None or questions is not None
+        ordered = fresh or session is not None or questions is not None or asked is not None
         on = await self._instance(task, split, instance, caller, ordered=ordered)
         if session is not None:
             await self._require_session(session, task, caller)
         if questions is not None:
             self._require_questions(questions, task, caller)
+        if asked is not None:
+            self._require_range(asked, task, caller, ordered=fresh or session is not None)
         made_up = questions is not None and questions.clock != REAL_CLOCK
-        wanted = split == "test" and session is None and (fresh or made_up or self._tape_policy == "fresh")
+        own = split == "test" and session is None and asked is None
+        wanted = own and (fresh or made_up or self._tape_policy == "fresh")
         row = RolloutRow(
             # 80 random bits, so that no id is met twice: a rollout's token and its tape follow from it.
             id=f"r{secrets.token_hex(10)}",
@@ -206,7 +214,7 @@ class Service:
             task_digest=on.manifest.digest,
             agent=agent,
             seed=seed,
-            budget=on.budget,
+            budget=on.budget if asked is None else len(asked),
             created_ns=now,
             expires_ns=now + int(ttl_s * 1e9),
             accepted=0,
@@ -221,6 +229,7 @@ class Service:
             questions=None if questions is None else questions.to_dict(),
             split=split,
             instance=instance,
+            question_range=None if asked is None else str(asked),
         )
         # Counted from here on, since drawing a tape and writing the row are awaited: otherwise requests sent together
         # would all find room.
@@ -230,6 +239,22 @@ class Service:
         if questions is None:  # of what is not known yet, the baseline has no score
             self.grading.prepare(drawn)
         return rollout
+
+    async def extend(self, rollout: Rollout, ttl_s: float) -> None:
+        """Keep a rollout whose questions are asked one by one open for longer; one that has its result stays as it is.
+
+        Raises:
+            Problem: ``task-unavailable``; ``malformed-request`` where its task asks no questions, so that nobody can go
+                on with what somebody else began.
+        """
+        async with rollout.turn:
+            if not asks_questions(rollout.hidden_task().spec.contract):
+                raise Problem("malformed-request", "The task asks no questions one by one; create a new rollout.")
+            now = now_ns()
+            expires = max(rollout.row.expires_ns, now + int(ttl_s * 1e9))
+            if rollout.result is None:
+                await self.ledger.writer.submit(Extended(rollout.id, now, expires).apply)
+                rollout.row = replace(rollout.row, expires_ns=expires)
 
     async def _instance(
         self, task: HiddenTask, split: SplitName, index: int | None, caller: Caller | None, *, ordered: bool
@@ -275,6 +300,20 @@ class Service:
                 "forbidden", "Questions of a rollout are the operator's to ask; take part with POST /v1/forecasts."
             )
         self.deferrals.asker.require(order, task)
+
+    def _require_range(self, asked: QuestionRange, task: HiddenTask, caller: Caller | None, *, ordered: bool) -> None:
+        if ordered:
+            raise Problem("malformed-request", "A slice is of a task's own questions; leave out fresh and session.")
+        if caller is not None and not caller.operator and not self.policy.question_ranges:
+            raise Problem(
+                "forbidden",
+                f"Under the {self.policy.name} policy a slice of questions is the operator's to ask, since the score "
+                "of a few tells their answers; leave the questions out, and all are asked.",
+            )
+        try:
+            asked.require(task.spec.contract, task.name, task.manifest.n_private)
+        except UsageError as error:
+            raise Problem("malformed-request", str(error)) from None
 
     async def _begin(self, row: RolloutRow, task: HiddenTask, *, fresh: bool) -> tuple[RolloutRow, HiddenTask]:
         """Choose a rollout's tape, draw it, and write the rollout; returns its row, and its task on that tape."""

@@ -52,12 +52,15 @@ class Statements:
                 created |= {name: entry.get(name) for name in ORDERS}
                 # An entry that does not speak of them is of a rollout on the task as it is.
                 created |= {"split": entry.get("split", "test"), "instance": entry.get("instance")}
+                created |= {"question_range": entry.get("question_range")}
                 self._rows["rollouts"][rollout,] = {**stated, **created}
             case {"event": "accepted", "submission": n}:
                 row["accepted"] = row.get("accepted", 0) + 1
                 self._rows["submissions"][rollout, n] = {"received_ns": at_ns}
             case {"event": "played", "submission": n}:
                 self._rows["submissions"][rollout, n] = {"received_ns": at_ns}
+            case {"event": "extended", "expires_ns": expires_ns}:
+                row["expires_ns"] = expires_ns
             case {"event": "rejected"}:
                 row["rejected"] = row.get("rejected", 0) + 1
             case {"event": "episode-started", "episode": n, "fold": fold}:

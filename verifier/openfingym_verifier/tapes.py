@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
+    from openfingym.kinds.question_range import QuestionRange
     from openfingym_verifier.instances import TaskInstances
     from openfingym_verifier.ledger import RolloutRow
     from openfingym_verifier.rollout import Rollout
@@ -49,6 +50,7 @@ class Tapes:
         self.asked: Callable[[str, HiddenTask], HiddenTask] | None = None
         """Puts the questions that a rollout was asked in the place of its task's private rows."""
         self._kept: OrderedDict[str, asyncio.Future[HiddenTask]] = OrderedDict()
+        self._parts: OrderedDict[tuple[str, QuestionRange], HiddenTask] = OrderedDict()
 
     def commitment(self, rollout_id: str) -> str:
         """Hex SHA-256 that commits to the seed of a rollout's tape without revealing it."""
@@ -78,6 +80,8 @@ class Tapes:
         """
         if row.split != "test":
             return await self._instances.of(row, task)
+        if row.asked is not None:
+            return self._part(task, row.asked)
         if row.tape == "given" and row.questions is None and self._sessions.over(row.id) is None:
             return task
         if row.id not in self._kept:
@@ -99,6 +103,8 @@ class Tapes:
         """The task of a rollout on its tape, drawn in this thread and not cached."""
         if row.split != "test":
             return self._instances.built_here(row, task)
+        if row.asked is not None:
+            return task.asking(row.asked)
         if row.session is not None:
             return self._sessions.played(row.id, task)
         if row.questions is not None:
@@ -117,6 +123,16 @@ class Tapes:
     def forget(self, rollout_id: str) -> None:
         """Drop a tape whose rollout is over."""
         self._kept.pop(rollout_id, None)
+
+    def _part(self, task: HiddenTask, asked: QuestionRange) -> HiddenTask:
+        """A task with some of its questions alone; rollouts of one range share what is computed for it."""
+        key = (task.manifest.digest, asked)
+        if key not in self._parts:
+            self._parts[key] = task.asking(asked)
+        self._parts.move_to_end(key)
+        while len(self._parts) > self._most:
+            self._parts.popitem(last=False)
+        return self._parts[key]
 
     def _seed(self, rollout_id: str) -> bytes:
         return hmac.digest(self._key, b"openfingym.tape" + rollout_id.encode(), "sha256")

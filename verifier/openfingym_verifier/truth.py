@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from openfingym.kinds import (
     score_fold,
     score_with_replicates,
 )
+from openfingym.kinds.question_range import asked_part
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
 from openfingym.packages.tapes import draw, renewal
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds import Array, Fold
+    from openfingym.kinds.question_range import QuestionRange
     from openfingym.metrics import Score
     from openfingym.metrics.resampling import Resampling
     from openfingym.metrics.sampling_error import SamplingError
@@ -116,6 +118,8 @@ class HiddenTask:
     """Public arrays of the package that are kept in memory, since its files may go."""
     split: SplitName = "test"
     """``test`` of a task as it is; else it is an instance, cut from the training data of a task."""
+    asked: QuestionRange | None = None
+    """Which of its questions are asked and scored; None for all, and for a task without questions."""
     open_episode: Callable[[int], SteppedEpisode] | None = None
     """A fresh hidden episode by its number, those of the public fold first; None for a task answered in one array."""
 
@@ -137,12 +141,18 @@ class HiddenTask:
     @property
     def tape_of_its_own(self) -> bool:
         """Whether this is the task on a tape that only one rollout has."""
-        return self.identity != self.name and self.split == "test"
+        return self.identity != self.name and self.split == "test" and self.asked is None
 
     @property
     def sequential(self) -> bool:
         """Whether the task is stepped through, episode by episode."""
         return self.open_episode is not None
+
+    @property
+    def shows_outcomes(self) -> bool:
+        """Whether an agent is shown what its episodes are worth while it plays them."""
+        kind = kind_named(self.spec.contract)
+        return isinstance(kind, SequentialKind) and kind.shows_outcomes
 
     @property
     def slow_steps(self) -> bool:
@@ -163,6 +173,8 @@ class HiddenTask:
     @property
     def budget(self) -> int:
         """Submissions that a rollout may have accepted, or private episodes it may play."""
+        if self.asked is not None:
+            return len(self.asked)
         return self.manifest.n_private if self.sequential else self.spec.verification.budget
 
     @property
@@ -200,6 +212,17 @@ class HiddenTask:
             return load_task(self.package, drawn.hidden, drawn.public, identity)
         except (DataError, TaskError, UsageError) as error:
             raise VerifierError(f"{self.name}: no {tape.kind} tape can be drawn: {error}") from error
+
+    def asking(self, asked: QuestionRange) -> HiddenTask:
+        """A copy of this task that asks, and scores, some of its questions alone.
+
+        Raises:
+            UsageError: it does not have them.
+        """
+        asked.require(self.spec.contract, self.name, self.manifest.n_private)
+        private = asked_part(self.spec.contract, self.grader.private, asked, self.shape[1:])
+        grader = replace(self.grader, private=private)
+        return replace(self, grader=grader, identity=f"{self.identity}/questions/{asked}", asked=asked)
 
     def relative_total(self, score: Score, baseline: Score) -> float:
         """A private score relative to the baseline's; lower is better, 1 is the baseline."""

@@ -17,7 +17,7 @@ from openfingym.kinds import SequentialKind, kind_of
 from openfingym.models.driven import DrivenModel
 from openfingym.models.given import CheckedModel, require_language_model
 from openfingym.models.messages import Tool
-from openfingym.models.meter import Allowance
+from openfingym.models.meter import Allowance, Spent
 from openfingym.models.model import LanguageModel
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
@@ -65,6 +65,10 @@ class ModelSetup:
     """Told what is said, as it is."""
     opened: Callable[[Conversation], None] | None = None
     """Told the conversation, before the agent begins it."""
+    before: Spent | None = None
+    """What was spent on the rollout by a launcher that died."""
+    charged: Callable[[Spent], None] | None = None
+    """Told what is spent, after each completion."""
 
     @property
     def wall_s(self) -> float:
@@ -192,5 +196,7 @@ def play_rollout(
         None if lookups is None else tuple(Tool(one.name, one.description, one.parameters) for one in lookups),
         setup.listener,
         setup.opened,
+        setup.before,
+        setup.charged,
     )
     return resources.conversations.run(play(prepared), cancel)

@@ -51,6 +51,10 @@ class PreparedRollout:
     """Told what is said, as it is."""
     opened: Callable[[Conversation], None] | None = None
     """Told the conversation, before the agent begins it."""
+    before: Spent | None = None
+    """What was spent on it before, by a process that died."""
+    charged: Callable[[Spent], None] | None = None
+    """Told what is spent, after each completion."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,8 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
     player = None if prepared.symbols is None or asked else Player(client, ticket, prepared.symbols)
     tools = Toolbox(programs, client, ticket, player, asked)
     stepped = asked or player
-    session = Conversation(prepared.brief, tools, Meter(prepared.allowance), prepared.model, listener=prepared.listener)
+    meter = Meter(prepared.allowance, before=prepared.before, charged=prepared.charged)
+    session = Conversation(prepared.brief, tools, meter, prepared.model, listener=prepared.listener)
     if prepared.opened is not None:
         prepared.opened(session)
     ending, failure = ConversationEnding("finished", "it answered the task"), None
@@ -126,7 +131,8 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
 async def _act(prepared: PreparedRollout, session: Conversation) -> ConversationEnding:
     wall_s = prepared.allowance.wall_s
     try:
-        async with asyncio.timeout(wall_s) as limit:
+        left = None if wall_s is None else max(0.0, wall_s - (prepared.before.wall_s if prepared.before else 0.0))
+        async with asyncio.timeout(left) as limit:
             prepared.programs.our_time = partial(_excused, limit, session.meter)
             await prepared.agent.act(session)
     except Ended as ended:

@@ -40,7 +40,8 @@ class QuestionPlayer:
     """
 
     def __init__(self, client: VerifierClient, ticket: RolloutTicket, tools: Sequence[Tool]) -> None:
-        self.over = False
+        # Of a rollout that is gone on with, the question that was open when its launcher died was shown, and is over.
+        self.over = ticket.begun >= ticket.budget
         self.rewards: list[StepReward] = []
         self.waiting = Stopwatch()
         self.offered = (*tools, ANSWER)
@@ -51,7 +52,7 @@ class QuestionPlayer:
     @property
     def told(self) -> bool:
         """Whether a question was asked."""
-        return self._at is not None
+        return self._at is not None or self._ticket.begun > 0
 
     @property
     def open(self) -> bool:
@@ -72,10 +73,11 @@ class QuestionPlayer:
                 self._at = await asyncio.to_thread(self._client.start_episode, self._ticket.token, "private")
         except SubmissionError as error:
             raise VerifierError(f"the next question could not be asked: {error}") from error
-        seen, count = self._at.observation, self._at.number + 1 + self._at.episodes_left
+        seen, count = self._at.observation, self._ticket.budget
+        place = count - self._at.episodes_left
         limit = self._at.info.get("steps_left")
         return (
-            f"Question {self._at.number + 1} of {count}, asked as of {seen['as_of']}:\n\n{seen['question']}\n\n"
+            f"Question {place} of {count}, asked as of {seen['as_of']}:\n\n{seen['question']}\n\n"
             f"The answer: {seen['answer']}\nYou may call tools {limit} times, the answer included."
         )
 

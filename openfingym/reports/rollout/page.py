@@ -271,6 +271,8 @@ def _facts(result: RolloutResult, rollout: RolloutRecord | None) -> dict[str, st
         "Rollout": result.rollout_id,
         "Build": result.task_digest[:16],
         "Split": "" if result.split == "test" else f"{result.split}, instance {result.instance}: no score",
+        "Questions": result.slice or "",
+        "Resumed": f"{result.resumed} times; what was said before is not below" if result.resumed else "",
         "Page made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, by OpenFinGym {__version__}",
     }
 
