@@ -11,7 +11,7 @@ import click
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
 from openfingym.cli.vault_certify import certify_command
-from openfingym.cli.vault_pull import pull_command
+from openfingym.cli.vault_pull import pull_command, simulate_command
 from openfingym.errors import StoreError
 
 if TYPE_CHECKING:
@@ -103,6 +103,10 @@ def build(statement: Path, out: Path | None, as_json: bool) -> None:
         _print_one(built)
 
 
+vault.add_command(pull_command)
+vault.add_command(simulate_command)
+
+
 def _described(one: Vault) -> dict[str, object]:
     about = one.manifest
     return {
@@ -181,3 +185,4 @@ def _day(time: object) -> str:
 
 vault.add_command(pull_command)
 vault.add_command(certify_command)
+vault.add_command(simulate_command)

@@ -187,7 +187,8 @@ class _Table:
         today = (self._head(date[0], 8) == self._head(added[0], 8)).all(axis=1)
         web = (self._head(url[0], 4) == np.frombuffer(b"http", np.uint8)).all(axis=1)
         one, two = self._country(_ONE), self._country(_TWO)
-        return np.asarray(long & today & web & (one >= 0) & (two >= 0) & (one != two))
+        kept: NDArray[np.bool_] = long & today & web & (one >= 0) & (two >= 0) & (one != two)
+        return kept
 
     def _country(self, column: int) -> NDArray[np.intp]:
         """int[rows], the number of the country of an actor; -1 where it has none."""
@@ -200,7 +201,8 @@ class _Table:
     def _head(self, begin: NDArray[np.intp], length: int) -> NDArray[np.uint8]:
         """uint8[rows, length], the bytes from some places on; what is behind the end is its last byte."""
         places = np.minimum(begin[:, None] + np.arange(length), len(self._bytes) - 1)
-        return np.asarray(self._bytes[places])
+        found: NDArray[np.uint8] = self._bytes[places]
+        return found
 
 
 @cache
