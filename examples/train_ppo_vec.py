@@ -10,6 +10,7 @@ the first time, when the trading core is compiled.
 
 from __future__ import annotations
 
+import argparse
 import time
 from dataclasses import dataclass
 
@@ -26,7 +27,7 @@ LOOKBACK, STEPS = 4, 128
 MARKET = MarketRules(lot=0.0)  # without costs: on a martingale every policy then earns 0 on average
 WEIGHTS = np.array([-1.0, 0.0, 1.0])  # the actions: short, flat, long
 
-NUM_ENVS, ROUNDS, EPOCHS, MINIBATCH = 256, 16, 4, 4096
+NUM_ENVS, EPOCHS, MINIBATCH = 256, 4, 4096
 DISCOUNT, GAE_LAMBDA, CLIP, ENTROPY, RATE = 0.9, 0.9, 0.2, 1e-3, 0.02
 
 
@@ -94,15 +95,15 @@ def features_of(env: TradingVectorEnv, observations: np.ndarray) -> np.ndarray:
     return np.column_stack([returns, observations[:, weight.place], np.ones(len(observations))]).astype(np.float64)
 
 
-def train(bars: Bars, rng: np.random.Generator) -> tuple[Agent, int]:
-    """PPO; returns the agent and the environment steps it took."""
+def train(bars: Bars, rounds: int, rng: np.random.Generator) -> tuple[Agent, int]:
+    """PPO, for some rounds of an episode in each environment; returns the agent and the environment steps it took."""
     env = TradingVectorEnv(
         NUM_ENVS, bars, MARKET, lookback=LOOKBACK, steps=STEPS, autoreset_mode=AutoresetMode.SAME_STEP
     )
     observations, _ = env.reset(seed=int(rng.integers(2**31)))
     x = features_of(env, observations)
     agent, adam_policy, adam_value = Agent.fresh(x.shape[1]), Adam((x.shape[1], len(WEIGHTS))), Adam((x.shape[1],))
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         xs, actions, rewards, alive = [], [], [], []
         for _ in range(STEPS):
             action = agent.act(x, rng)
@@ -116,7 +117,7 @@ def train(bars: Bars, rng: np.random.Generator) -> tuple[Agent, int]:
         flat = np.concatenate(xs), np.concatenate(actions), advantages.ravel(), targets.ravel()
         improve(agent, flat, adam_policy, adam_value, rng)
     env.close()
-    return agent, NUM_ENVS * STEPS * ROUNDS
+    return agent, NUM_ENVS * STEPS * rounds
 
 
 def gae(
@@ -171,12 +172,15 @@ def evaluate(bars: Bars, agent: Agent | None, rng: np.random.Generator) -> np.nd
 
 def main() -> None:
     """Train and judge on both markets."""
+    parser = argparse.ArgumentParser(description="Train PPO on a market with a planted signal, and on one without.")
+    parser.add_argument("--rounds", type=int, default=16, help="episodes of each environment (default: 16)")
+    rounds = parser.parse_args().rounds
     print(f"SIMULATED markets, one symbol, volatility {VOLATILITY:.0%} a bar, no costs\n")
     for name, signal in (("planted signal", SIGNAL), ("martingale", 0.0)):
         rng = np.random.default_rng(1)
         train_bars, test_bars = simulate(20_000, signal, rng), simulate(120_000, signal, rng)
         began = time.perf_counter()
-        agent, steps = train(train_bars, rng)
+        agent, steps = train(train_bars, rounds, rng)
         seconds = time.perf_counter() - began
         learnt, random = evaluate(test_bars, agent, rng), evaluate(test_bars, None, rng)
         difference = learnt - random

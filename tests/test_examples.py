@@ -15,7 +15,11 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 @pytest.mark.timeout(600)
 def test_ppo_learns_a_planted_signal_and_nothing_on_a_martingale() -> None:
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "train_ppo_vec.py")], capture_output=True, text=True, timeout=580, check=False
+        [sys.executable, str(EXAMPLES / "train_ppo_vec.py"), "--rounds", "4"],
+        capture_output=True,
+        text=True,
+        timeout=580,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("SIMULATED")
@@ -30,7 +34,7 @@ def test_ppo_learns_a_planted_signal_and_nothing_on_a_martingale() -> None:
 @pytest.mark.timeout(600)
 def test_a_model_learns_what_can_be_learnt_and_nothing_on_noise(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the extra `faithful` brings PyTorch")
-    few = ["--steps", "5", "--held-out", "8", "--each", "1", "--backend", "sandbox"]
+    few = ["--steps", "4", "--held-out", "8", "--each", "1", "--backend", "sandbox"]
     command = [sys.executable, str(EXAMPLES / "training" / "learns.py"), *few, "--plot", str(tmp_path / "plot.svg")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=580, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

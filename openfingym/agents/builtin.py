@@ -87,6 +87,8 @@ _RECORDS = (
         "ridge regression on the last returns, corrected by outcomes",
         "rolling forecasts",
     ),
+    _baseline("recurrency", "every relation that two countries ever had", "questions about events"),
+    _baseline("frequency", "the relations that two countries had most often", "questions about events"),
     _baseline("cash", "buys nothing", "trading"),
     _baseline("buy-and-hold", "equal parts, bought at the first open and held", "trading"),
     _baseline("equal-weight", "equal parts, restored every so often", "trading"),

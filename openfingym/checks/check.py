@@ -313,7 +313,9 @@ def _features(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
 
 
 def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
-    """The truth scores best, and the baseline beats the worst answer."""
+    """The truth scores best, and the baseline beats the worst answer; what a look at the next window would give."""
+    import numpy as np
+
     from openfingym.metrics import relative
 
     manifest, spec = package.manifest, package.task.spec
@@ -326,6 +328,10 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     }
     for name in ("oracle", "baseline"):
         kind.check(contract, public, answers[name])
+    ends = kind.ends(contract, package.array)
+    if ends is not None:
+        answers["line"] = answers["baseline"].copy()
+        answers["line"][ends.windows] = np.clip(ends.lines, contract.low, contract.high)
     scores = {name: score_fold(contract, spec.scoring, private, answer) for name, answer in answers.items()}
     # Feedback is given on the other fold, which must be scoreable too.
     score_fold(contract, spec.scoring, public, answers["oracle"])
@@ -335,6 +341,8 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
         raise _FailedError(
             f"expected oracle < {spec.scoring.baseline} baseline < worst in relative total, found {shown}"
         )
+    if ends is not None:
+        shown += "; the line from a window's last input to the next one's first, which nobody could draw in time"
     return shown
 
 

@@ -15,7 +15,7 @@ from openfingym.kinds import sequential_kind
 if TYPE_CHECKING:
     from openfingym.kinds import Array, SequentialKind
     from openfingym.packages.package import BuiltPackage
-    from openfingym.task.episodes import Episode, Step
+    from openfingym.task.episodes import Step, SteppedEpisode
 
 
 def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
@@ -50,7 +50,7 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     )
 
 
-def _play(episode: Episode, actions: Sequence[object]) -> Iterator[Step]:
+def _play(episode: SteppedEpisode, actions: Sequence[object]) -> Iterator[Step]:
     """What each step of an episode shows, one at a time: all of them together take much memory."""
     step = episode.start()
     yield step

@@ -30,6 +30,8 @@ AGENTS = (
     "degree",
     "graph-smooth",
     "rolling-ridge",
+    "recurrency",
+    "frequency",
     "cash",
     "buy-and-hold",
     "equal-weight",

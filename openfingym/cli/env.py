@@ -9,6 +9,7 @@ import click
 
 from openfingym.cli.choices import BACKENDS
 from openfingym.cli.completion import complete_task
+from openfingym.cli.players_token import token_of
 from openfingym.cli.verifier import verifier_option
 from openfingym.errors import UsageError
 
@@ -99,7 +100,6 @@ def serve(
     calling tools. On 127.0.0.1, the default, programs of this machine alone are let in, and no web pages. On another
     address, whoever reaches it may play, unless a --token-file is given; nothing is encrypted.
     """
-    from openfingym.training.guard import is_loopback
     from openfingym.training.openenv.served import Served
     from openfingym.training.openenv.serving import serve as run
 
@@ -115,24 +115,12 @@ def serve(
         verifier=address,
         options=dict(map(_option, options)),
     )
-    token = token_of(token_file)
-    if not is_loopback(host) and token is None:
-        click.echo(f"anybody who reaches {host}:{port} may play; --token-file asks them for a token", err=True)
+    token = token_of(token_file, host, port)
 
     def ready(url: str) -> None:
         click.echo(f"serving {', '.join(served.names)} ({', '.join(served.splits)}) on {url}", err=True)
 
     run(served, host=host, port=port, sessions=sessions, idle_s=idle_s, token=token, ready=ready)
-
-
-def token_of(file: Path | None) -> str | None:
-    """The token in a file, which is made with a new one if missing; None without a file."""
-    if file is None:
-        return None
-    from openfingym.verifiers.registry import make_token, read_token
-
-    make_token(file)
-    return read_token(file)
 
 
 def _option(text: str) -> tuple[str, object]:

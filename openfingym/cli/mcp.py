@@ -9,7 +9,7 @@ import click
 
 from openfingym.cli.choices import BACKENDS
 from openfingym.cli.completion import complete_task
-from openfingym.cli.env import token_of
+from openfingym.cli.players_token import token_of
 from openfingym.cli.verifier import verifier_option
 
 
@@ -85,14 +85,12 @@ def mcp(
 
     if name not in catalog.task_folders():
         name = catalog.load_task(name).name
-    terms = PlayTerms(name, split, index, seed, backend, address, out.absolute())
+    # No shell has expanded what stands in a client's configuration.
+    terms = PlayTerms(name, split, index, seed, backend, address, out.expanduser().absolute())
     if http:
-        from openfingym.training.guard import is_loopback
         from openfingym.training.mcp.streamable import serve
 
-        token = token_of(token_file)
-        if not is_loopback(host) and token is None:
-            click.echo(f"anybody who reaches {host}:{port} may play; --token-file asks them for a token", err=True)
+        token = token_of(token_file, host, port)
         serve(
             terms,
             host=host,

@@ -30,7 +30,7 @@ from openfingym.version import __version__
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
     from openfingym.results import RolloutResult
-    from openfingym.task.episodes import Episode, Step
+    from openfingym.task.episodes import Step, SteppedEpisode
 
 
 @dataclass
@@ -53,7 +53,7 @@ class _Replayed(HiddenEpisodes):
         super().__init__(package, fold="private")
         self._truth = package.read_truth()
         self._next = 0
-        self._episode: Episode | None = None
+        self._episode: SteppedEpisode | None = None
 
     def start(self, seed: int | None = None) -> EpisodeStep:
         """Begin the next private episode."""

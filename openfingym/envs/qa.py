@@ -22,7 +22,7 @@ from openfingym.task.episodes import MAX_ACTION_BYTES, Step
 
 if TYPE_CHECKING:
     from openfingym.results import RolloutResult
-    from openfingym.task.episodes import Episode, EpisodeStep
+    from openfingym.task.episodes import EpisodeStep, SteppedEpisode
 
 Info = dict[str, object]
 
@@ -70,7 +70,7 @@ class QuestionEnv(gymnasium.Env[str, str]):
         self._hidden = hidden_episodes(self.package, split, fresh=fresh)
         self._answers = self.package.array("train_answers")
         self._number = 0
-        self._train: Episode | None = None
+        self._train: SteppedEpisode | None = None
         self._over = True
         self.observation_space = AnyText(2 * MOST_TEXT)
         self.action_space = AnyText(MAX_ACTION_BYTES)

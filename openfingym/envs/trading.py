@@ -19,7 +19,7 @@ from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision, carry_out
 from openfingym.trading.compiled.compiling import address_of
 from openfingym.trading.compiled.core import CORE, OPEN, SETTLE, STEP
-from openfingym.trading.compiled.desk import Desk
+from openfingym.trading.compiled.core_table import CoreTable
 from openfingym.trading.compiled.kernels import Stepped, step
 from openfingym.trading.compiled.layout import EQUITY, MARK, POSITION, REQUEST, ROW, Floats, State, events_of_a_step
 from openfingym.trading.compiled.mirror import mirror
@@ -188,8 +188,8 @@ class TradingEnv(AccountEnv[Observation]):
         super().reset(seed=seed)
         rows = self._episodes.starts(1, self.np_random, self._episodes.start_of(options))
         out = np.empty(self._size, np.float32)
-        self._desk.lay(rows=rows, lasts=self._episodes.ends(rows), over=np.ones(1, np.bool_), out=out)
-        CORE(self._desk.address, OPEN, 0, 1)
+        self._core_table.lay(rows=rows, lasts=self._episodes.ends(rows), over=np.ones(1, np.bool_), out=out)
+        CORE(self._core_table.address, OPEN, 0, 1)
         row = int(rows[0])
         if self._readable:
             closes, volumes = self.bars.close[row].tolist(), self.bars.volume[row].tolist()
@@ -232,7 +232,7 @@ class TradingEnv(AccountEnv[Observation]):
         else:
             if strict != self._strict:
                 self._strict = strict
-                self._desk.lay(numbers=self._episodes.strict_numbers if strict else self._episodes.numbers)
+                self._core_table.lay(numbers=self._episodes.strict_numbers if strict else self._episodes.numbers)
             # The rest of a step takes so little that a method around this call would be felt.
             stepped = (self._step or self._bind(asked, out))(self._core, self._table, STEP, asked, out)
         reward, equity, row, last, bankrupt, happened, refusals = stepped
@@ -259,7 +259,7 @@ class TradingEnv(AccountEnv[Observation]):
             **self.__dict__,
             "_step": None,
             "_core": 0,
-            "_desk": None,
+            "_core_table": None,
             "_table": None,
             "_events": None,
             "_closes": None,
@@ -272,8 +272,8 @@ class TradingEnv(AccountEnv[Observation]):
     def _lay_out(self) -> None:
         """Lay the account out for the compiled core."""
         self._closes, self._events, self._strict = self.bars.close, self._state.events[0], False
-        self._desk: Desk = self._episodes.shown(Desk.of_one(self._state, refusals=self._refusals))
-        self._table = self._desk.table
+        self._core_table: CoreTable = self._episodes.shown(CoreTable.of_one(self._state, refusals=self._refusals))
+        self._table = self._core_table.entries
         self._step: Callable[..., Stepped] | None = None
         self._core = 0
 
@@ -319,5 +319,5 @@ class TradingEnv(AccountEnv[Observation]):
             return
         needed = events_of_a_step(self._symbols, self._episodes.open_orders, requests)
         self._state = self._state._replace(events=np.zeros((1, needed, self._state.events.shape[2])))
-        self._desk.lay(events=self._state.events)
+        self._core_table.lay(events=self._state.events)
         self._events, self._most = self._state.events[0], requests

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from openfingym.data.bars import Bars
 from openfingym.envs.indicators import Indicator, table, warm
 from openfingym.errors import UsageError
-from openfingym.trading.compiled.desk import SIZE, TARGETS, Desk
+from openfingym.trading.compiled.core_table import SIZE, TARGETS, CoreTable
 from openfingym.trading.compiled.layout import REQUEST, Floats, market_numbers, tape
 from openfingym.trading.compiled.observing import Layout, bounds, layout
 from openfingym.trading.market import MarketRules
@@ -120,11 +120,13 @@ class Episodes:
         """Features of all rows in one dimension."""
         return self.bars.features().reshape(-1)
 
-    def shown(self, desk: Desk) -> Desk:
-        """A desk of these bars, with what is the same in all steps; requests are counted where they are made."""
-        desk.lay(bars=self.tape, features=self.features, numbers=self.numbers)
-        desk.table[[SIZE, TARGETS]] = self.size, self.weighted
-        return desk
+    def shown(self, table: CoreTable) -> CoreTable:
+        """Lay these bars into the core's table, and what is the same in all steps; requests are counted where they are
+        made.
+        """
+        table.lay(bars=self.tape, features=self.features, numbers=self.numbers)
+        table.entries[[SIZE, TARGETS]] = self.size, self.weighted
+        return table
 
     @cached_property
     def _named(self) -> tuple[Floats, Floats]:

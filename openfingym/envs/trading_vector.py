@@ -18,7 +18,7 @@ from openfingym.envs.trading_starts import NextStarts
 from openfingym.errors import UsageError
 from openfingym.trading.compiled.compiling import address_of
 from openfingym.trading.compiled.core import CORE, OPEN
-from openfingym.trading.compiled.desk import REFUSED, REQUESTS, SAME_STEP, Desk
+from openfingym.trading.compiled.core_table import REFUSED, REQUESTS, SAME_STEP, CoreTable
 from openfingym.trading.compiled.kernels import step_many
 from openfingym.trading.compiled.layout import ROW, Floats, State
 from openfingym.trading.compiled.observing import Layout
@@ -186,7 +186,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         if not which.all():
             out[:] = self._seen
         count = self.num_envs
-        self._desk.lay(
+        self._core_table.lay(
             rows=rows,
             lasts=e.ends(rows),
             over=which.copy(),
@@ -196,8 +196,8 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             terminated=np.empty(count, np.bool_),
             truncated=np.empty(count, np.bool_),
         )
-        CORE(self._desk.address, OPEN, 0, self.num_envs)
-        self._desk.lay(rows=self._next.rows, lasts=self._next.lasts, over=self._over)
+        CORE(self._core_table.address, OPEN, 0, self.num_envs)
+        self._core_table.lay(rows=self._next.rows, lasts=self._next.lasts, over=self._over)
         self._over[which], self._begun = False, True
         if self.indicators:
             e.indicate(out, self._state.cells[:, ROW])
@@ -236,15 +236,24 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         if self._step is None:
             self._core = address_of(CORE)
             self._step = bound(
-                step_many, self._core, self._desk.table, asked, out, rewards, equity, terminated, truncated, blocks
+                step_many,
+                self._core,
+                self._core_table.entries,
+                asked,
+                out,
+                rewards,
+                equity,
+                terminated,
+                truncated,
+                blocks,
             )
         before = self._state.cells[:, ROW].copy() if self.indicators else None
-        self._step(self._core, self._desk.table, asked, out, rewards, equity, terminated, truncated, blocks)
+        self._step(self._core, self._core_table.entries, asked, out, rewards, equity, terminated, truncated, blocks)
         if before is not None:
             e.indicate(out, self._state.cells[:, ROW])
             if self._same_step:
                 e.indicate(self._final, before + 1)
-        if self._desk.table[REFUSED] and e.weighted and not self._warned:
+        if self._core_table.entries[REFUSED] and e.weighted and not self._warned:
             self._warned = True
             e.warn_of_refused_weights()
         if self._same_step:
@@ -264,7 +273,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
 
     def __getstate__(self) -> dict[str, object]:
         # Machine code and addresses are found again.
-        return {**self.__dict__, "_step": None, "_core": 0, "_desk": None}
+        return {**self.__dict__, "_step": None, "_core": 0, "_core_table": None}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
@@ -273,9 +282,9 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
     def _lay_out(self) -> None:
         """Lay the accounts out for the compiled core."""
         arrays = {"rows": self._next.rows, "lasts": self._next.lasts, "over": self._over, "final": self._final}
-        self._desk = self._episodes.shown(Desk(self._state, refusals=self._refusals, **arrays))
+        self._core_table = self._episodes.shown(CoreTable(self._state, refusals=self._refusals, **arrays))
         requests = 0 if self._episodes.weighted else self._shape[1]
-        self._desk.table[[REQUESTS, SAME_STEP]] = requests, self._same_step
+        self._core_table.entries[[REQUESTS, SAME_STEP]] = requests, self._same_step
         self._step, self._core = None, 0
 
     def _masked(self, mask: object) -> Flags:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from openfingym.data import Panel
     from openfingym.data.recipe import Windows
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
+    from openfingym.kinds.interpolation import Ends
     from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
@@ -287,6 +288,12 @@ class ForecastKind(PanelKind):
             return None
         columns = [own.lookback + step - 1 for step in own.steps]
         return np.ascontiguousarray(np.asarray(read("test_times"))[:, columns]).reshape(-1)
+
+    def ends(self, contract: Contract, read: Reader) -> Ends | None:
+        """Of levels; see :mod:`openfingym.kinds.interpolation`."""
+        from openfingym.kinds.interpolation import ends_of
+
+        return ends_of(_contract(contract), read)
 
     def baselines(self, spec: Spec) -> frozenset[str]:
         """Programs that forecast what the values of the task are."""

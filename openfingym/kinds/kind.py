@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
+    from openfingym.kinds.interpolation import Ends
     from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given, Start
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from openfingym.suites.suite import SuiteTool
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.contracts import Contract
-    from openfingym.task.episodes import Episode, Step
+    from openfingym.task.episodes import Step, SteppedEpisode
 
 
 class Kind(ABC):
@@ -257,6 +258,10 @@ class Kind(ABC):
         """
         return None
 
+    def ends(self, contract: Contract, read: Reader) -> Ends | None:
+        """Both ends of hidden stretches, where public inputs show them; None where they do not."""
+        return None
+
     def known_targets(self, contract: Contract, read: Reader) -> Array | None:
         """Training targets that a plausible answer is about as large as, with one column for each label of a submission
         on the last axis; None where an answer is no forecast.
@@ -311,7 +316,7 @@ class SequentialKind(Kind):
     """Whether a step may take milliseconds, such as a query, so that it is taken off the verifier's event loop."""
 
     @abstractmethod
-    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> SteppedEpisode:
         """A fresh episode.
 
         Args:

@@ -48,10 +48,7 @@ def nodes_instance(
     from openfingym.data.graphs.features import take_rows
 
     nodes, labels = np.asarray(data.read("train_nodes")), np.asarray(data.read("train_labels"))
-    parts = _parts(data, contract, labels, split, generator)
-    chosen = np.concatenate(parts)
-    # By their numbers in the task, a policy could tell nodes again from one instance to the next.
-    chosen = chosen[order_of(generator, len(chosen))]
+    chosen, parts = _chosen(data, contract, labels, split, generator)
     features = _features(data)
     number = np.full(features.shape[0], -1, dtype=np.int64)
     number[nodes[chosen]] = np.arange(len(chosen))
@@ -63,7 +60,7 @@ def nodes_instance(
     return Instance(
         divided_material(
             contract,
-            Divided(graph, data.info, _split(parts, chosen)),
+            Divided(graph, data.info, parts),
             graph_arrays(graph),
             item="node",
             recipe=origin(data, "the graph between some of the nodes with known labels"),
@@ -80,9 +77,7 @@ def graphs_instance(
     from openfingym.data.graphs.features import take_rows
 
     graphs, labels = np.asarray(data.read("train_graphs")), np.asarray(data.read("train_labels"))
-    parts = _parts(data, contract, labels, split, generator)
-    chosen = np.concatenate(parts)
-    chosen = chosen[order_of(generator, len(chosen))]
+    chosen, parts = _chosen(data, contract, labels, split, generator)
     bounds, features = np.asarray(data.read("graph_offsets")), _features(data)
     sizes = np.diff(bounds)[graphs[chosen]]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
@@ -95,7 +90,7 @@ def graphs_instance(
     return Instance(
         divided_material(
             contract,
-            Divided(items, data.info, _split(parts, chosen)),
+            Divided(items, data.info, parts),
             graph_set_arrays(items),
             item="graph",
             recipe=origin(data, "some of the graphs with known labels"),
@@ -139,6 +134,23 @@ def _features(data: TrainingData) -> SparseRows | NDArray[np.float64]:
     return SparseRows(parts["indptr"], parts["indices"], parts["values"], int(parts["shape"][1]))
 
 
+def _chosen(
+    data: TrainingData,
+    contract: LabelsContract,
+    labels: NDArray[np.int64],
+    split: InstanceSplit,
+    generator: np.random.Generator,
+) -> tuple[NDArray[np.int64], LabelSplit]:
+    """The items of an instance in a random order, as places among those with known labels, and its parts, as places
+    among the chosen items.
+    """
+    parts = _parts(data, contract, labels, split, generator)
+    chosen = np.concatenate(parts)
+    # By their numbers in the task, a policy could tell items again from one instance to the next.
+    chosen = chosen[order_of(generator, len(chosen))]
+    return chosen, LabelSplit(*(np.flatnonzero(np.isin(chosen, part)).astype(np.int64) for part in parts))
+
+
 def _parts(
     data: TrainingData,
     contract: LabelsContract,
@@ -177,8 +189,3 @@ def _parts(
                 raise too_little(data.task, f"{len(members)} labels {kind}", "about 25 of each")
             part.append(piece)
     return tuple(np.sort(np.concatenate(part)) for part in parts)
-
-
-def _split(parts: tuple[NDArray[np.int64], ...], chosen: NDArray[np.int64]) -> LabelSplit:
-    """The parts, by places among the chosen items."""
-    return LabelSplit(*(np.flatnonzero(np.isin(chosen, part)).astype(np.int64) for part in parts))

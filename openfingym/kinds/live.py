@@ -144,7 +144,7 @@ class PlayedSession(Protocol):
 
 
 class SessionEpisode:
-    """A session as an :class:`~openfingym.task.episodes.Episode`."""
+    """A session as an :class:`~openfingym.task.episodes.SteppedEpisode`."""
 
     def __init__(self, session: PlayedSession) -> None:
         self.session = session

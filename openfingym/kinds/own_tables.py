@@ -136,7 +136,8 @@ def start_from_values(start: Start, given: Given, verb: str, fewest: int = 1) ->
         fewest: hidden windows that a fold must have.
 
     Raises:
-        DataError: as :func:`read_own_table`, and if there are too few rows.
+        UsageError: an option of another kind is given; see :func:`read_own_table`.
+        DataError: a file is malformed or has gaps that nothing is to be done about, or there are too few rows.
     """
     own = read_own_table(given, start)
     require_windows(start, len(own.table.values), fewest)

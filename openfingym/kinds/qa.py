@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openfingym.metrics.resampling import Resampling
     from openfingym.suites.suite import AnswerForm, QuestionSet, Scalar, Suite, SuiteTool
     from openfingym.task import DataKind, Spec, Task
-    from openfingym.task.episodes import Episode, Step
+    from openfingym.task.episodes import Step, SteppedEpisode
 
 START = Start(
     data="the simulated world of the suite 'mirai'",
@@ -117,7 +117,6 @@ class QaKind(SequentialKind):
     has_twins = False
     shows_outcomes = False
     slow_steps = True
-    is_record = True
     environment = "openfingym.envs.qa:QuestionEnv"
 
     def data_kind(self, task: Task) -> DataKind:
@@ -185,7 +184,7 @@ class QaKind(SequentialKind):
         """None: questions and answers come from one snapshot, which tools read too."""
         return
 
-    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> SteppedEpisode:
         """One of the questions: public ones first, then the private ones."""
         contract = _contract(spec.contract)
         texts = read("test_questions")
@@ -197,7 +196,7 @@ class QaKind(SequentialKind):
             question,
             contract.form,
             contract.tools,
-            lambda: suite.open(snapshot, question, options),
+            lambda: suite.lookup(suite.vault(snapshot), question, options),
             steps=contract.steps,
             invalid=contract.invalid,
             repeated=contract.repeated,
@@ -218,6 +217,10 @@ class QaKind(SequentialKind):
     def steps(self, contract: Contract) -> int:
         """Actions that a question takes at most."""
         return _contract(contract).steps
+
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Programs of the suite."""
+        return _contract(spec.contract).asked_by.programs
 
     def lookups(self, contract: Contract) -> tuple[SuiteTool, ...]:
         """The tools of the task."""
@@ -285,9 +288,9 @@ class QaKind(SequentialKind):
         """None: an answer is no forecast of a size."""
         return
 
-    def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """None: a question is answered once, so that there is nothing to probe."""
-        return None
+    def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The numbers of the answers: whoever changes a few of them from rollout to rollout probes for truths."""
+        return np.ascontiguousarray(values[:, 1:])
 
     def check_shown(
         self,

@@ -21,7 +21,7 @@ from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metr
 from openfingym.kinds.pictures import by_step, spread
 from openfingym.kinds.skillless.rolling import skillless
 from openfingym.task.contracts import Contract, Family, PositiveInt
-from openfingym.task.episodes import Episode, Step
+from openfingym.task.episodes import Step, SteppedEpisode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ CLOSE = 3
 
 
 class RollingEpisode:
-    """One pass of the origin over hidden bars; an :class:`~openfingym.task.episodes.Episode`."""
+    """One pass of the origin over hidden bars; an :class:`~openfingym.task.episodes.SteppedEpisode`."""
 
     def __init__(self, contract: RollingContract, window: bar_episodes.Window) -> None:
         """Begin at the first origin.
@@ -184,7 +184,7 @@ class RollingKind(BarsKind):
             labels=contract.symbols,
         )
 
-    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> SteppedEpisode:
         """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
         contract = _contract(spec.contract)
         return RollingEpisode(contract, bar_episodes.window(contract, hidden, number, contract.horizon))

@@ -22,7 +22,7 @@ from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.pictures import by_step, decided, spread
 from openfingym.kinds.skillless.trading import plans
 from openfingym.task.contracts import Contract, Family, NotNegative
-from openfingym.task.episodes import Episode, Step
+from openfingym.task.episodes import Step, SteppedEpisode
 from openfingym.trading.actions import parse_decision
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym.trading.market import MarketRules
@@ -50,7 +50,7 @@ ORDER_OPTIONS = (
 
 
 class TradingEpisode:
-    """One account over hidden bars; an :class:`~openfingym.task.episodes.Episode`."""
+    """One account over hidden bars; an :class:`~openfingym.task.episodes.SteppedEpisode`."""
 
     def __init__(self, contract: TradingContract, window: bar_episodes.Window) -> None:
         """Open the account at the first origin.
@@ -246,7 +246,7 @@ class TradingKind(BarsKind):
             market=market_of(contract).describe(),
         )
 
-    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> SteppedEpisode:
         """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
         contract = contract_of(spec.contract)
         return TradingEpisode(contract, bar_episodes.window(contract, hidden, number, TAIL))

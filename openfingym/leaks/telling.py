@@ -8,9 +8,9 @@ and slow levels tell little, however far they are from zero. Further cautions:
 * an error is never taken to be smaller than the lattice explains on which the values lie;
 * a block tells no more than its own surprises do, one by one, so that a jump among equal values is one surprise and not
 many;
-* nor more than what a smooth curve leaves of it, and its order the less the seldomer it turns: straight lines, indices
-and dates
-  are everywhere;
+* nor more than what smooth curves leave of it, which may jump where its steps do: straight lines, indices and dates,
+  paths that begin anew with every window, and one value far above the others are everywhere; and its order the less
+  the seldomer it turns;
 * a block tells no more than its values do one by one, by how often their steps are met;
 * blocks tell no more than how far apart they are, where there are enough of them to say so;
 * the two largest surprises of a block are spent on shift and scale.
@@ -42,6 +42,8 @@ MANY = 200
 """Blocks from which their dimension is taken."""
 _DEGREES = (3, 16)
 """Degree of the curve that everybody knows, at least and at most; a degree for every eight values between."""
+JUMP = 4.0
+"""A step this many times larger than nine in ten of its block's steps is a jump, at which another curve begins."""
 RANKS = 0.7
 """Share of what ranks tell that counts: each depends on all the others."""
 
@@ -75,7 +77,7 @@ class _Relative:
     surprise: Floats
     """What was not known of each block: float64[k, n]."""
     residue: Floats
-    """What is left of each block beside the curve that fits it best."""
+    """What is left of each block beside the curves that fit it best."""
     least: Floats
     """The smallest error there is: float64[k, 1]."""
     most: Floats
@@ -209,9 +211,26 @@ def _turns(ranks: Floats) -> Floats:
 
 
 def _curved(blocks: Floats) -> Floats:
-    """What is left of each block beside the curve that fits it best."""
+    """What is left of each block beside the curves that fit it best, one from each jump to the next."""
     basis = _curves(blocks.shape[1])
     left: Floats = blocks - (blocks @ basis) @ basis.T
+    steps = np.abs(np.diff(blocks, axis=1))
+    nine_in_ten = (steps.shape[1] - 1) * 9 // 10
+    usual = np.partition(steps, nine_in_ten, axis=1)[:, nine_in_ten, None]
+    # A curve across a jump would swing on both sides of it, and call that surprising.
+    row, before = np.nonzero((steps > JUMP * usual) & (usual > 0.0))
+    jumping = np.unique(row)
+    rows = np.concatenate([row, jumping, jumping])
+    edges = np.concatenate([before + 1, np.zeros_like(jumping), np.full_like(jumping, blocks.shape[1])])
+    order = np.lexsort((edges, rows))
+    rows, edges = rows[order], edges[order]
+    pieces = np.flatnonzero(rows[1:] == rows[:-1])
+    lengths = edges[pieces + 1] - edges[pieces]
+    for length in np.unique(lengths).tolist():
+        chosen = pieces[lengths == length]
+        cells = rows[chosen][:, None], edges[chosen][:, None] + np.arange(length)
+        part, basis = blocks[cells], _curves(length)
+        left[cells] = part - (part @ basis) @ basis.T
     return left
 
 

@@ -48,8 +48,8 @@ class BarBuilder:
     """Trades of one symbol to bars of several intervals.
 
     The same trades give the same bars in any order, repeated or not, and a trade may be corrected or cancelled, also
-    before it comes. So that memory is bounded this holds for trades that are at most ``horizon`` older than the newest
-    one: of an older one nothing is known but that it is missing, and its bars say that they are incomplete.
+    before it comes. So that memory is bounded, this holds for trades that are at most ``horizon`` older than the newest
+    one. Nothing is known of an older trade but that it is missing, and its bars say that they are incomplete.
 
     Args:
         intervals: lengths in nanoseconds: whole seconds, up to a day.

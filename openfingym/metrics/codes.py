@@ -39,7 +39,9 @@ VOTES = 2
 
 
 def set_precision(y_true: Numbers, y_pred: Numbers, level: int) -> float:
-    """Share of the named codes of a level that are true, mean over rows; 0 for a row that names none."""
+    """Share of the named codes of a level (0: of all columns) that are true, mean over rows; 0 for a row that names
+    none.
+    """
     hit, _, named = _counts(y_true, y_pred, level)
     return float(np.mean(hit / np.maximum(named, 1.0)))
 
@@ -144,8 +146,8 @@ def _marks(y_true: Numbers, y_pred: Numbers) -> tuple[Marks, Marks]:
 
 
 def _counts(y_true: Numbers, y_pred: Numbers, level: int) -> tuple[Marks, Marks, Marks]:
-    """(true and named, true, named) of each row at a level."""
-    columns = slice(0, FIRST_LEVEL) if level == 1 else slice(FIRST_LEVEL, None)
+    """(true and named, true, named) of each row at a level, 0 for all columns."""
+    columns = (slice(None), slice(0, FIRST_LEVEL), slice(FIRST_LEVEL, None))[int(level)]
     truth, named = (marks[:, columns] for marks in _marks(y_true, y_pred))
     true = truth.sum(axis=1)
     _require_true(true, level)
@@ -200,40 +202,41 @@ def _first_ranks(y_true: Numbers, y_pred: Numbers) -> tuple[Marks, NDArray[np.bo
 
 def _require_true(true: Marks, level: int) -> None:
     if not true.all():
-        raise DataError(f"row {int(np.argmin(true > 0.0))} of y_true has no true code of level {level}")
+        at = f" of level {level}" if level else ""
+        raise DataError(f"row {int(np.argmin(true > 0.0))} of y_true has no true code{at}")
 
 
 _PAPER = "Ye et al. 2024 (MIRAI)"
 _sets = partial(Metric, problem="codes", unit="none", range=(0.0, 1.0), direction="higher", optimum=1.0)
 _sampling = partial(Metric, problem="code_samples", unit="none", range=(0.0, 1.0), direction="higher", optimum=1.0)
-_SUBJECTS = {1: "first", 2: "second"}
+_SUBJECTS = {1: ("first_level", "first-level codes"), 2: ("second_level", "second-level codes"), 0: ("set", "codes")}
 METRICS = (
     *(
         metric
-        for level, name in _SUBJECTS.items()
+        for level, (name, subject) in _SUBJECTS.items()
         for metric in (
             _sets(
-                f"{name}_level_precision",
+                f"{name}_precision",
                 set_precision,
-                description=f"share of the named {name}-level codes that are true, mean over rows",
+                description=f"share of the named {subject} that are true, mean over rows",
                 source=f"{_PAPER}, section 2.2",
                 parameters={"level": level},
                 diagnostic=True,
                 proper=False,
             ),
             _sets(
-                f"{name}_level_recall",
+                f"{name}_recall",
                 set_recall,
-                description=f"share of the true {name}-level codes that are named, mean over rows",
+                description=f"share of the true {subject} that are named, mean over rows",
                 source=f"{_PAPER}, section 2.2",
                 parameters={"level": level},
                 diagnostic=True,
                 proper=False,
             ),
             _sets(
-                f"{name}_level_f1",
+                f"{name}_f1",
                 set_f1,
-                description=f"harmonic mean of precision and recall of {name}-level codes, mean over rows",
+                description=f"harmonic mean of precision and recall of {subject}, mean over rows",
                 source=f"{_PAPER}, section 2.2",
                 parameters={"level": level},
             ),

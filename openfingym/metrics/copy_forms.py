@@ -42,6 +42,8 @@ SKETCH = 128
 """Numbers of a Gram that is longer."""
 SMALL_CELLS = 64
 """Windows of no more cells are decorrelated cell by cell, where there are enough of them to say how."""
+SMALLEST = 1e-70
+"""Second moment below which channels are not told apart: of windows without any step the root is still a number."""
 FAR = 1e6
 """Deviations beyond which a value is as far from any training window as it can be."""
 
@@ -152,7 +154,7 @@ def whitening_of(cells: Floats, ridge: float = 1e-5) -> Floats:
     cells = cells.astype(np.float64)
     values, vectors = np.linalg.eigh(cells.T @ cells / len(cells))
     values = np.maximum(values, ridge * values[-1])
-    root: Floats = ((vectors / np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))) @ vectors.T).astype(np.float32)
+    root: Floats = ((vectors / np.sqrt(np.maximum(values, SMALLEST))) @ vectors.T).astype(np.float32)
     return root
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.dataset import DatasetInfo
+    from openfingym.vault import Vault
 
 Scalar = str | int | float
 
@@ -115,6 +116,8 @@ class Suite(ABC):
     """A suite of questions, without state. Options are what a task of it chooses, such as a month and a horizon."""
 
     name: ClassVar[str]
+    programs: ClassVar[frozenset[str]] = frozenset()
+    """Names of the built-in programs that answer its questions."""
 
     @abstractmethod
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
@@ -153,16 +156,24 @@ class Suite(ABC):
         """The tools that agents of a task have; none where they are to answer from what they know."""
 
     @abstractmethod
-    def open(self, snapshot: str, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
-        """The tools, opened as of a question's time.
+    def vault(self, snapshot: str) -> Vault | None:
+        """The vault that tools look things up in; None for a suite without one.
 
         Args:
             snapshot: digest of the snapshot, which must be the one that the truth came from.
-            question: the question that is asked.
-            options: what :meth:`options` gave.
 
         Raises:
-            DataError: the snapshot is not on this machine, or is another.
+            DataError: the snapshot is not on this machine.
+        """
+
+    @abstractmethod
+    def lookup(self, vault: Vault | None, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
+        """The tools, opened on a vault as of a question's time.
+
+        Args:
+            vault: what :meth:`vault` gave, or a copy of it from which everything later was deleted.
+            question: the question that is asked.
+            options: what :meth:`options` gave.
         """
 
     @abstractmethod

@@ -77,8 +77,8 @@ class RecordedAction:
     action: object
 
 
-class Episode(Protocol):
-    """One pass over hidden rows."""
+class SteppedEpisode(Protocol):
+    """One pass over hidden rows, which an agent is shown step by step."""
 
     def start(self) -> Step:
         """The observation before the first action. Called once."""

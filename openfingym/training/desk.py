@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from openfingym.instances import COUNT
 from openfingym.results import SplitName
 from openfingym.training import machinery as shared
 from openfingym.training.episode import Episode, settled
+from openfingym.training.opening import Opening
 from openfingym.training.rewards import TrainingReward, require_reward
 from openfingym.training.running import Running
 
@@ -369,36 +370,3 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     if errors:
         raise errors[0]
     return found[0]
-
-
-class Opening(Coroutine[Any, Any, Episode]):
-    """An episode that is being opened: a coroutine, and a context manager that finishes it."""
-
-    def __init__(self, work: Coroutine[Any, Any, Episode]) -> None:
-        self._work = work
-        self._episode: Episode | None = None
-
-    def send(self, value: Any) -> Any:  # as of every coroutine
-        """See :class:`collections.abc.Coroutine`."""
-        return self._work.send(value)
-
-    def throw(self, *error: Any) -> Any:  # as of every coroutine
-        """See :class:`collections.abc.Coroutine`."""
-        return self._work.throw(*error)
-
-    def close(self) -> None:
-        """See :class:`collections.abc.Coroutine`."""
-        self._work.close()
-
-    def __await__(self) -> Generator[Any, Any, Episode]:
-        return self._work.__await__()
-
-    async def __aenter__(self) -> Episode:
-        self._episode = await self._work
-        return await self._episode.__aenter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._episode is not None
-        await self._episode.__aexit__(kind, error, trace)

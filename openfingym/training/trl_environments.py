@@ -168,8 +168,8 @@ class TrlEnvironment:
         return self._desks[split]
 
 
-class BatchEnvironment(TrlEnvironment):
-    """A task that is answered by one array."""
+class WorkspaceEnvironment(TrlEnvironment):
+    """A task with a workspace, whose tools every task has."""
 
     @_tool(RUN_PYTHON)
     def run_python(self, code: str) -> str:  # noqa: D102
@@ -182,26 +182,18 @@ class BatchEnvironment(TrlEnvironment):
     @_tool(WRITE_FILE)
     def write_file(self, path: str, content: str) -> str:  # noqa: D102
         return self._call("write_file", path=path, content=content)
+
+
+class BatchEnvironment(WorkspaceEnvironment):
+    """A task that is answered by one array."""
 
     @_tool(SUBMIT)
     def submit(self, path: str) -> str:  # noqa: D102
         return self._call("submit", path=path)
 
 
-class SequentialEnvironment(TrlEnvironment):
+class SequentialEnvironment(WorkspaceEnvironment):
     """A task that is played step by step."""
-
-    @_tool(RUN_PYTHON)
-    def run_python(self, code: str) -> str:  # noqa: D102
-        return self._call("run_python", code=code)
-
-    @_tool(READ_FILE)
-    def read_file(self, path: str) -> str:  # noqa: D102
-        return self._call("read_file", path=path)
-
-    @_tool(WRITE_FILE)
-    def write_file(self, path: str, content: str) -> str:  # noqa: D102
-        return self._call("write_file", path=path, content=content)
 
     @_tool(START_EPISODE)
     def start_episode(self, practice: bool = False) -> str:  # noqa: D102

@@ -38,16 +38,20 @@ class Vault:
         self._opening = threading.Lock()
 
     @classmethod
-    def open(cls, folder: str | Path) -> Vault:
-        """Open the snapshot in a folder.
+    def open(cls, place: str | Path) -> Vault:
+        """Open a snapshot.
 
         Args:
-            folder: path of the folder.
+            place: path of its folder; or the name of a vault in the store, ``NAME`` for its newest snapshot and
+                ``NAME@DIGEST`` for the one whose digest begins so. ``bundled`` comes with the library.
 
         Raises:
-            StoreError: it is no snapshot, is damaged, or a newer version of the library wrote it.
+            UsageError: there is none of that name.
+            StoreError: the folder is no snapshot, is damaged, or a newer version of the library wrote it.
         """
-        folder = Path(folder)
+        from openfingym.vault.snapshots import located
+
+        folder = located(place)
         return cls(folder, read_manifest(folder))
 
     @property
@@ -71,6 +75,17 @@ class Vault:
         its ``hindsight`` is true, and a result made with it must say so.
         """
         return View(self, instant(time), hindsight=True)
+
+    def truncated(self, time: datetime | str, folder: str | Path) -> Vault:
+        """A copy without what became known after a time: what views as of it, or before it, must be equal to.
+
+        Args:
+            time: with its zone; text as ISO 8601.
+            folder: where the snapshot shall be; it must not exist.
+        """
+        from openfingym.vault.truncated import truncated
+
+        return truncated(self, time, folder)
 
     def table(self, name: str) -> Table:
         """A table by its name.

@@ -47,8 +47,10 @@ def scored_forecast(client: VerifierClient, question: Mapping[str, Any], forecas
 
     Args:
         client: speaks to the verifier, as the forecaster or the operator.
-        question: as :meth:`~openfingym.verifiers.questions.Questions.show` gives it.
-        forecast: one of its forecasts.
+        question: the resolved question with its resolutions, which
+            :meth:`~openfingym.verifiers.questions.Questions.show` gives.
+        forecast: one of its forecasts that is scored, which
+            :meth:`~openfingym.verifiers.questions.Questions.forecasts` gives.
     """
     resolution = question["resolutions"][0]
     rows = (question["log_row"], forecast["log_row"], resolution["log_row"], forecast["score_row"])

@@ -1,4 +1,5 @@
-"""Answers that are admissible and yet hardly meant: wrong units, constants, the same answer for every window.
+"""Answers that are admissible and yet hardly meant: wrong units, constants, the same answer for every window, a look at
+the next one.
 
 None of it is refused, because any of it may be right; whoever sent it is told.
 """
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.kinds import kind_named
+from openfingym.kinds.interpolation import looks_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +38,9 @@ def warnings_for(package: BuiltPackage, submission: NDArray[np.float64]) -> tupl
         submission: float64 of the task's submission shape, finite and in range.
     """
     contract = package.task.spec.contract
-    return remarks(contract, package.manifest.labels, typical_sizes(contract, package.array), submission)
+    found = remarks(contract, package.manifest.labels, typical_sizes(contract, package.array), submission)
+    ahead = _ahead(contract, package.array, submission)
+    return (*found, ahead) if ahead else found
 
 
 def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | None:
@@ -72,6 +76,20 @@ def remarks(
         return ()
     found = _constant(labels, submission) or (_repeated if kind.drawn else _identical)(submission)
     return tuple(remark for remark in (_units(contract, labels, sizes, submission), found) if remark)
+
+
+def _ahead(contract: Contract, read: Reader, submission: NDArray[np.float64]) -> str | None:
+    """Whether forecasts go where the next hidden window is shown to begin, which nobody knew in time."""
+    ends = kind_named(contract).ends(contract, read)
+    if ends is None:
+        return None
+    found = looks_ahead(ends, submission)
+    if found is None:
+        return None
+    return (
+        f"ahead: looks like interpolation between hidden inputs: a correlation of {found:.2f} with the way to the "
+        "first input of the next window, beyond what a window itself shows; nobody could know it in time"
+    )
 
 
 def _columns(labels: Sequence[str], submission: NDArray[np.float64]) -> NDArray[np.float64]:

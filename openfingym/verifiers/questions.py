@@ -40,7 +40,9 @@ class QuestionClient:
         """Have truths of past questions kept, all or none, until the clocks of their replay have come to them.
 
         Args:
-            truths: as :attr:`openfingym.questions.history.PastSeason.truths` has them.
+            truths: one mapping a question, with its id as ``question``, and ``available_ns``, ``truth``, ``reason``,
+                ``source`` and ``reference``; those of a history are
+                :attr:`openfingym.questions.history.PastSeason.truths`.
         """
         self._client.json("POST", RECORDINGS, json={"truths": list(truths)})
 
@@ -64,7 +66,8 @@ class QuestionClient:
             answer: the answer, as :func:`openfingym.questions.read_answer` takes it.
             agent: name of the agent that made it.
             version: version of the agent.
-            idempotency_key: the same one with the same answer gives the same forecast again; None for a new one.
+            idempotency_key: a key of this request: sent again with the same answer, it gives the same forecast again
+                and makes no other; None for a new key.
 
         Returns:
             ``forecast``, its number; ``received_at``, by the question's clock; its ``digest`` and ``salt``; and its

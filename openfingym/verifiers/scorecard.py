@@ -147,8 +147,8 @@ def read_answer(
 
     Args:
         package: the task.
-        submission: as :func:`score_files` takes it.
-        hidden: the hidden arrays; None for those of the package.
+        submission: a file of the submission's array, in one of the formats that :func:`score_files` reads.
+        hidden: the hidden arrays, by name; None for those of the package.
 
     Raises:
         SubmissionError: the verifier would refuse the submission for its shape or its values; says what was wrong.

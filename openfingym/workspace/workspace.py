@@ -227,6 +227,8 @@ class Workspace:
         if self._closing is None:
             # A task of its own, so that closing goes on when the caller is cancelled.
             self._closing = asyncio.ensure_future(self._close(self._job.done))
+            # Who is cancelled while it closes does not look at how that ended.
+            self._closing.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
             return await asyncio.shield(self._closing)
         except asyncio.CancelledError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,14 @@ def test_a_task_may_train_on_what_another_hides_and_is_kept_apart_from_it() -> N
     assert np.isin(hidden, np.asarray(other.array("train_times"))).sum() > 10
     assert {"fx-forecast", "fx-forecast-v3", "exchange-rate-forecast"} <= kept_apart(["fx-forecast"])
     assert "fx-forecast-v3" in training_tasks(held_out=["treasury-forecast"])
+
+
+def test_the_plan_of_the_paper_takes_all_of_its_catalogue_that_shares_no_data_with_what_is_held_out() -> None:
+    plan = Path(__file__).resolve().parents[2] / "examples" / "plans" / "paper-training.toml"
+    # Of the paper's catalogue of forecasting are neither tasks played bar by bar nor those of questions.
+    listed = {info.name for info in catalog.tasks("forecasting") if info.kind not in {"rolling", "questions"}}
+    assert len(listed) == 48
+    assert tomllib.loads(plan.read_text())["tasks"] == sorted(listed & {*training_tasks("forecasting")})
 
 
 def test_of_an_unknown_task_the_name_is_kept_apart() -> None:

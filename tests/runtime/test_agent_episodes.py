@@ -210,7 +210,7 @@ def test_a_verifier_killed_in_the_middle_is_not_noticed(
                 verifier.kill()
                 verifier.start()
                 kills += 1
-                if kills == 3:
+                if kills == 2:
                     return
 
         thread = threading.Thread(target=disturb)

@@ -20,7 +20,7 @@ from openfingym_verifier.problems import Problem
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.task.episodes import Episode, FoldName, Step
+    from openfingym.task.episodes import FoldName, Step, SteppedEpisode
     from openfingym_verifier.ledger import EpisodeRow
     from openfingym_verifier.truth import HiddenTask
 
@@ -45,7 +45,7 @@ class Play:
     """The latest episode of a rollout, as far as it has been played."""
 
     row: EpisodeRow
-    episode: Episode
+    episode: SteppedEpisode
     first: Step
     """What was seen before the first action."""
     last: Step
@@ -73,7 +73,7 @@ class Play:
         return play
 
     @classmethod
-    def of(cls, row: EpisodeRow, episode: Episode) -> Play:
+    def of(cls, row: EpisodeRow, episode: SteppedEpisode) -> Play:
         """Begin an episode that is open."""
         first = episode.start()
         return cls(row, episode, first, first)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from openfingym.packages.tapes import Tape
     from openfingym.results import SplitName, TapeKind
     from openfingym.task import Spec
-    from openfingym.task.episodes import Episode
+    from openfingym.task.episodes import SteppedEpisode
 
 MIN_PRICE = 1e-12
 """Prices must stay above this, or their returns leave the range of float64."""
@@ -120,7 +120,7 @@ class HiddenTask:
     """``test`` of a task as it is; else it is an instance, cut from the training data of a task."""
     asked: QuestionRange | None = None
     """Which of its questions are asked and scored; None for all, and for a task without questions."""
-    open_episode: Callable[[int], Episode] | None = None
+    open_episode: Callable[[int], SteppedEpisode] | None = None
     """A fresh hidden episode by its number, those of the public fold first; None for a task answered in one array."""
 
     @property

@@ -63,15 +63,24 @@ def evaluate(
     name: str, size: Size, out: Path, runs: Path, stages: Sequence[str] = STAGES, tasks: Sequence[str] = HELD_OUT,
     backend: str = "auto",
 ) -> dict[tuple[str, str], list[RolloutResult]]:  # fmt: skip
-    """Run every stage on every task with every seed, and keep the runs below ``runs``."""
+    """Run every stage on every task with every seed, and keep the runs below ``runs / stage / task``.
+
+    Raises:
+        SystemExit: runs of a stage on a task are there. The same seeds give the same answers, so that a report of both
+            would count each twice, and know too much.
+    """
+    if there := [str(runs / one / task) for one in stages for task in tasks if (runs / one / task).exists()]:
+        raise SystemExit(f"{there[0]} holds runs already; remove it, or name another --runs, --stages or --tasks")
     agent = resolve(AGENT)
     found: dict[tuple[str, str], list[RolloutResult]] = {}
     with Launcher.for_tasks(tasks, backend=backend) as launcher:
         for one in stages:
             model = from_function(f"{name}-{one}", sampler(stage(out, one, size), size))
             for package in launcher.packages:
-                found[one, package.manifest.name] = [
-                    launcher.run(package, agent, model=model, seed=seed, out=runs) for seed in range(size.seeds)
+                task = package.manifest.name
+                found[one, task] = [
+                    launcher.run(package, agent, model=model, seed=seed, out=runs / one / task)
+                    for seed in range(size.seeds)
                 ]
     return found
 

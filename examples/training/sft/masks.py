@@ -42,8 +42,9 @@ def tiny_tokenizer(folder: Path, texts: list[str], template: str = "qwen3_traini
 
 def pieces(tokenizer: object, ids: list[int], mask: list[bool]) -> list[tuple[bool, str]]:
     """A conversation as texts that are trained and texts that are not."""
+    decode = tokenizer.decode  # type: ignore[attr-defined]
     runs = groupby(zip(ids, mask, strict=True), key=lambda pair: bool(pair[1]))
-    return [(trained, tokenizer.decode([token for token, _ in run])) for trained, run in runs]  # type: ignore[attr-defined]
+    return [(trained, decode([token for token, _ in run])) for trained, run in runs]
 
 
 def main(masks: Callable[[Path, Path], Masks], doc: str | None) -> None:

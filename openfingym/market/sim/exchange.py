@@ -26,7 +26,7 @@ class Exchange:
 
     Args:
         listings: its symbols.
-        flows: for each symbol a crowd or a tape; a symbol without one has the accounts' orders alone.
+        flows: a crowd or the trades of a tape, by symbol; a symbol that is not in it has the accounts' orders alone.
         seed: the seed of all crowds.
         start: where its clock begins, in nanoseconds.
         history: how many trades of each symbol :attr:`trades` keeps at least.

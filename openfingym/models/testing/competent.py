@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from openfingym.models.testing.brief import LOOK, SAVE, SUBMIT, InstructionFacts
 from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
+from openfingym.models.testing.questions import ANSWER_TOOL, answer_question
 
 INSTRUCTION = "/task/instruction.md"
 ANSWER = "predictions.npy"
@@ -28,6 +29,8 @@ class Competent:
 
     def _with_tools(self, request: CompletionRequest, brief: InstructionFacts | None) -> Reply:
         """Look, run, submit, and say so; or step until nobody asks any more."""
+        if ANSWER_TOOL in request.tools:
+            return answer_question(request)
         if brief is None:
             if "read_file" in request.tools and not request.called("read_file"):
                 return Reply("I read the instruction first.", (Call("read_file", {"path": INSTRUCTION}),))

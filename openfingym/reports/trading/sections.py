@@ -44,7 +44,7 @@ def risk_values(
     Args:
         names: names of the agent and of the baseline.
         chain: the episodes of the account.
-        beside: the same episodes, as the baseline traded them; None for no baseline.
+        beside: the episodes of the baseline, which are as many and over the same bars; None for no baseline.
         benchmark: what somebody chose to compare with; None for the baseline.
         periods_per_year: bars in a year.
     """

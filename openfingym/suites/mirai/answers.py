@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ PROBABILITY_FORM = (
     "Final Answer: and a JSON dictionary from three-digit second-level CAMEO codes to their probabilities, such as "
     'Final Answer: {"042": 0.8, "010": 0.55}'
 )
+COUNTRY_FORM = 'Final Answer: and a JSON list of ISO 3166-1 alpha-3 country codes, such as Final Answer: ["AUS", "USA"]'
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,22 @@ class CodeAnswer:
             for code in (first, *seconds):
                 found[place[code]] = self.scores.get(code, 1.0)
         return found
+
+
+@dataclass(frozen=True)
+class CountryAnswer:
+    """A forecast of countries."""
+
+    countries: tuple[str, ...]
+    """ISO 3166-1 alpha-3 codes."""
+    left_out: tuple[LeftOut, ...] = ()
+
+    def numbers(self) -> NDArray[np.float64]:
+        """1 for the countries that were named, else 0, float64[countries], in the order of the taxonomy."""
+        return np.array([float(country.iso3 in self.countries) for country in taxonomy.countries()])
+
+
+Answer = TypeVar("Answer", CodeAnswer, CountryAnswer)
 
 
 @dataclass(frozen=True)
@@ -113,15 +130,37 @@ def parsed_ranking(answer: object, most: int | None = None, *, probabilities: bo
     return _first_parsed(answer, ranking, form, dict, list)
 
 
+def parsed_countries(answer: object) -> CountryAnswer | Unparsed:
+    """A forecast as a set of countries.
+
+    Args:
+        answer: a text, or a JSON value.
+    """
+    return _first_parsed(answer, _countries_of, COUNTRY_FORM, list)
+
+
+def _countries_of(value: Any) -> CountryAnswer | str:
+    if not isinstance(value, list):
+        return f"it is a {type(value).__name__}, not a list"
+    listed = [str(code).strip()[:20].upper() for code in value]
+    known = tuple(dict.fromkeys(code for code in listed if taxonomy.is_country(code)))
+    left_out = tuple(
+        LeftOut(code, "not an ISO 3166-1 alpha-3 code") for code in listed if not taxonomy.is_country(code)
+    )
+    if left_out and not known:
+        return f"none of its codes is a country: {', '.join(repr(each.code) for each in left_out[:5])}"
+    return CountryAnswer(known, left_out)
+
+
 def _first_parsed(
-    answer: object, read: Callable[[Any], CodeAnswer | str], expected: str, *kinds: type
-) -> CodeAnswer | Unparsed:
+    answer: object, read: Callable[[Any], Answer | str], expected: str, *kinds: type
+) -> Answer | Unparsed:
     """The first reading that is one; else the first complaint."""
     complaint = ""
     candidates = _candidates(answer, kinds) if isinstance(answer, str) else iter([answer])
     for value in candidates:
         found = read(_unwrapped(value))
-        if isinstance(found, CodeAnswer):
+        if not isinstance(found, str):
             return found
         complaint = complaint or found
     if not complaint:

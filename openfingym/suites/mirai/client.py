@@ -47,15 +47,15 @@ def _encoded(value):
     return value
 
 
-def _call(name, rebuild, **arguments):
+def _call(function, rebuild, /, **arguments):
     if _transport is None:
         raise RuntimeError("the API is not connected: call connect(transport) first")
     given = {key: _encoded(value) for key, value in arguments.items() if value is not None}
     try:
         text = json.dumps(given)
     except (TypeError, ValueError) as error:
-        raise IllegalCallError(f"the arguments of {name} are not of the API: {error}") from None
-    answer = json.loads(_transport(name, text))
+        raise IllegalCallError(f"the arguments of {function} are not of the API: {error}") from None
+    answer = json.loads(_transport(function, text))
     if "error" in answer:
         raise IllegalCallError(answer["error"])
     return rebuild(answer["value"])

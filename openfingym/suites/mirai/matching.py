@@ -21,6 +21,10 @@ _K1, _B = 1.5, 0.75
 """Parameters of BM25: how quickly repeated words stop counting, and how much long texts are held down."""
 _NAME_WEIGHT = 3
 """A word of a relation's name counts as so many of its description."""
+_LEAST_LIKE = 0.6
+"""Share of letters that a name must have in common with what is asked for."""
+_SPREAD = 0.2
+"""A name is left out if another is more alike by more than this."""
 _STOP = frozenset(
     re.findall(r"\w+", "a an and as at by for from in into is not of on or other specified such that the their to with")
 )
@@ -52,13 +56,17 @@ def likely_countries(name: str) -> tuple[taxonomy.Country, ...]:
     wanted = _folded(name)
     if not wanted:
         return ()
-    scored = sorted(
-        ((-max(_likeness(wanted, other) for other in names), country.iso3, country) for country, names in _names()),
-        key=lambda found: found[:2],
-    )
-    best = -scored[0][0]
-    least = 0.95 if best >= 0.95 else max(0.5, best - 0.2)
-    return tuple(country for score, _, country in scored[:MOST_NAMES] if -score >= least)
+    for likeness, least in ((_by_words, 1.0), (_by_letters, _LEAST_LIKE)):
+        scored = [
+            (-score, country.iso3, country)
+            for country, names in _names()
+            if (score := max(likeness(wanted, other) for other in names)) >= least - 0.05
+        ]
+        if scored:
+            scored.sort(key=lambda found: found[:2])
+            within = [country for score, _, country in scored if score <= scored[0][0] + _SPREAD]
+            return tuple(within[:MOST_NAMES])
+    return ()
 
 
 def likely_relations(description: str) -> tuple[taxonomy.Relation, ...]:
@@ -84,16 +92,18 @@ def likely_relations(description: str) -> tuple[taxonomy.Relation, ...]:
     return tuple(relation for _, _, relation in scored[:MOST_NAMES])
 
 
-def _likeness(wanted: str, name: str) -> float:
-    """1 for the same text, 0.95 where all words of one are in the other, else by their letters."""
+def _by_words(wanted: str, name: str) -> float:
+    """1 for the same text, 0.95 where all words of one are in the other, else 0."""
     if wanted == name:
         return 1.0
     mine, theirs = set(wanted.split()), set(name.split())
-    if mine <= theirs or theirs <= mine:
-        return 0.95
+    return 0.95 if mine <= theirs or theirs <= mine else 0.0
+
+
+def _by_letters(wanted: str, name: str) -> float:
     letters = difflib.SequenceMatcher(None, wanted, name)
-    # The quick ratio is never below the true one, and what is that unlike is left out anyway.
-    return 0.94 * letters.ratio() if letters.quick_ratio() > 0.5 else 0.0
+    # The quick ratio is never below the true one.
+    return letters.ratio() if letters.quick_ratio() >= _LEAST_LIKE - 0.05 else 0.0
 
 
 @cache

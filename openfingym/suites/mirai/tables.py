@@ -72,7 +72,7 @@ CREATE TABLE known AS
 SELECT day, head, relation, tail,
        greatest(min(added) FILTER (so_far > $threshold), min(added) FILTER (url IN (SELECT url FROM texts))) AS known_at
 FROM running GROUP BY ALL
-HAVING max(so_far) > $threshold AND known_at IS NOT NULL
+HAVING max(so_far) > $threshold AND count(*) FILTER (url IN (SELECT url FROM texts)) > 0
 """
 _LINKS = """
 CREATE TABLE links AS
@@ -177,8 +177,14 @@ def connection(scratch: Path) -> duckdb.DuckDBPyConnection:
     """A database in memory that spills to ``scratch``, with as many threads as this process may use."""
     import duckdb
 
-    settings = {"temp_directory": str(scratch / "spill"), "threads": machine.cores()}
-    return duckdb.connect(config=settings)
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": str(scratch / "spill"),
+        "threads": machine.cores(),
+    }
+    database = duckdb.connect(config=settings)
+    # It would be drawn over what a command prints.
+    database.execute("SET enable_progress_bar = false")
+    return database
 
 
 def quoted(path: Path | str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from openfingym.errors import UsageError
 from openfingym.trading.compiled.core import CORE, OPEN, RUN
-from openfingym.trading.compiled.desk import Desk
+from openfingym.trading.compiled.core_table import CoreTable
 from openfingym.trading.compiled.layout import (
     BANKRUPT,
     CASH,
@@ -75,10 +75,10 @@ class CompiledAccount:
         row = np.array([first])
         self._tape = tape(bars)
         self._state = State.empty(1, len(bars.symbols), market.max_open_orders, market.max_orders_per_batch)
-        self._desk = Desk.of_one(
+        self._core_table = CoreTable.of_one(
             self._state, bars=self._tape, numbers=numbers, rows=row, lasts=row, over=np.ones(1, np.bool_)
         )
-        CORE(self._desk.address, OPEN, 0, 1)
+        CORE(self._core_table.address, OPEN, 0, 1)
 
     @property
     def row(self) -> int:
@@ -144,10 +144,10 @@ class CompiledAccount:
         record, done = np.zeros((rows, RECORD)), 0
         most = int(asked.max(initial=0))
         self._make_room(most + 2 * len(requests))
-        self._desk.lay(requests=requests, starts=starts, weights=weights, weighted=weighted, record=record)
+        self._core_table.lay(requests=requests, starts=starts, weights=weights, weighted=weighted, record=record)
         while done < rows:
             self._make_room(most)
-            done = CORE(self._desk.address, RUN, done, rows)
+            done = CORE(self._core_table.address, RUN, done, rows)
         return record
 
     def account(self) -> Account:
@@ -190,7 +190,7 @@ class CompiledAccount:
             events = np.zeros((1, 2 * needed, EVENT))
             events[:, :used] = state.events[:, :used]
             self._state = state._replace(events=events)
-            self._desk.lay(events=events)
+            self._core_table.lay(events=events)
 
 
 def open_order(row: list[float]) -> OpenOrder:

@@ -10,13 +10,12 @@ from numba import types
 from numpy.typing import NDArray
 
 from openfingym.trading.compiled.compiling import array_at, kernel, part, sources
-from openfingym.trading.compiled.desk import (
+from openfingym.trading.compiled.core_table import (
     ACCOUNTS,
     BARS,
     BARS_AT,
     BOOK_AT,
     CELLS_AT,
-    DESK,
     EQUITY_AT,
     EVENT_ROWS,
     EVENTS_AT,
@@ -39,6 +38,7 @@ from openfingym.trading.compiled.desk import (
     SIZE,
     STARTS_AT,
     SYMBOLS,
+    TABLE_ENTRIES,
     TARGETS,
     TERMINATED_AT,
     TRUNCATED_AT,
@@ -123,7 +123,9 @@ def _record(a: State, record: Floats, n: int) -> None:
 
 
 class EpisodeArrays(NamedTuple):
-    """How the episodes of N accounts go, and what comes of a step; as in :mod:`openfingym.trading.compiled.desk`."""
+    """How the episodes of N accounts go, and what comes of a step; as in
+    :mod:`openfingym.trading.compiled.core_table`.
+    """
 
     cash: float
     lookback: int
@@ -145,26 +147,26 @@ class EpisodeArrays(NamedTuple):
 
 
 @part
-def _episode(desk: NDArray[np.int64], numbers: Floats, bars: Floats) -> EpisodeArrays:
-    count, size = desk[ACCOUNTS], desk[SIZE]
+def _episode(table: NDArray[np.int64], numbers: Floats, bars: Floats) -> EpisodeArrays:
+    count, size = table[ACCOUNTS], table[SIZE]
     return EpisodeArrays(
         numbers[15],
         int(numbers[16]),
         int(numbers[17]),
         numbers[18],
-        desk[SAME_STEP] != 0,
+        table[SAME_STEP] != 0,
         bars,
-        array_at(desk[FEATURES_AT], (desk[BARS] * desk[SYMBOLS] * 5,), _f4),
-        array_at(desk[ROWS_AT], (count,), _i8),
-        array_at(desk[LASTS_AT], (count,), _i8),
-        array_at(desk[OVER_AT], (count,), _b1),
-        array_at(desk[OUT_AT], (count, size), _f4),
-        array_at(desk[FINAL_AT], (count, size), _f4),
-        array_at(desk[REWARDS_AT], (count,), _f8),
-        array_at(desk[EQUITY_AT], (count,), _f8),
-        array_at(desk[TERMINATED_AT], (count,), _b1),
-        array_at(desk[TRUNCATED_AT], (count,), _b1),
-        array_at(desk[REFUSALS_AT], (count,), _i8),
+        array_at(table[FEATURES_AT], (table[BARS] * table[SYMBOLS] * 5,), _f4),
+        array_at(table[ROWS_AT], (count,), _i8),
+        array_at(table[LASTS_AT], (count,), _i8),
+        array_at(table[OVER_AT], (count,), _b1),
+        array_at(table[OUT_AT], (count, size), _f4),
+        array_at(table[FINAL_AT], (count, size), _f4),
+        array_at(table[REWARDS_AT], (count,), _f8),
+        array_at(table[EQUITY_AT], (count,), _f8),
+        array_at(table[TERMINATED_AT], (count,), _b1),
+        array_at(table[TRUNCATED_AT], (count,), _b1),
+        array_at(table[REFUSALS_AT], (count,), _i8),
     )
 
 
@@ -205,7 +207,7 @@ def _core(version: str) -> Callable[[int, int, int, int], int]:
         """Do something to accounts, or with RUN to rows after the present one, from ``begin`` to ``end``.
 
         Args:
-            address: address in memory of a desk's table.
+            address: address in memory of the core's table.
             what: OPEN, STEP, SETTLE or RUN.
             begin: the first account or row.
             end: the account or row behind the last.
@@ -214,24 +216,24 @@ def _core(version: str) -> Callable[[int, int, int, int], int]:
             ``end``, or with RUN the row for whose events there is no room.
         """
         version  # noqa: B018
-        desk = array_at(address, (DESK,), _i8)
-        count, symbols = desk[ACCOUNTS], desk[SYMBOLS]
+        table = array_at(address, (TABLE_ENTRIES,), _i8)
+        count, symbols = table[ACCOUNTS], table[SYMBOLS]
         a = State(
-            array_at(desk[CELLS_AT], (count, CELLS), _f8),
-            array_at(desk[BOOK_AT], (count, symbols, BOOK), _f8),
-            array_at(desk[ORDERS_AT], (count, desk[PLACES], ORDER), _f8),
-            array_at(desk[EVENTS_AT], (count, desk[EVENT_ROWS], EVENT), _f8),
+            array_at(table[CELLS_AT], (count, CELLS), _f8),
+            array_at(table[BOOK_AT], (count, symbols, BOOK), _f8),
+            array_at(table[ORDERS_AT], (count, table[PLACES], ORDER), _f8),
+            array_at(table[EVENTS_AT], (count, table[EVENT_ROWS], EVENT), _f8),
         )
-        bars = array_at(desk[BARS_AT], (desk[BARS], symbols, 8), _f8)
-        numbers = array_at(desk[NUMBERS_AT], (19,), _f8)
-        m, e = _market(numbers), _episode(desk, numbers, bars)
+        bars = array_at(table[BARS_AT], (table[BARS], symbols, 8), _f8)
+        numbers = array_at(table[NUMBERS_AT], (19,), _f8)
+        m, e = _market(numbers), _episode(table, numbers, bars)
         # In a run there is a row of weights for each bar, in a step one for each account.
-        weights = array_at(desk[WEIGHTS_AT], (max(end, count), symbols), _f8)
-        weighted = array_at(desk[WEIGHTED_AT], (end,), _b1)
-        starts = array_at(desk[STARTS_AT], (end + 1,), _i8)
-        each, targets, runs = desk[REQUESTS], desk[TARGETS] != 0, what == RUN
-        requests = array_at(desk[REQUESTS_AT], (starts[end] if runs else count * each, REQUEST), _f8)
-        record = array_at(desk[RECORD_AT], (end, RECORD), _f8)
+        weights = array_at(table[WEIGHTS_AT], (max(end, count), symbols), _f8)
+        weighted = array_at(table[WEIGHTED_AT], (end,), _b1)
+        starts = array_at(table[STARTS_AT], (end + 1,), _i8)
+        each, targets, runs = table[REQUESTS], table[TARGETS] != 0, what == RUN
+        requests = array_at(table[REQUESTS_AT], (starts[end] if runs else count * each, REQUEST), _f8)
+        record = array_at(table[RECORD_AT], (end, RECORD), _f8)
         cells = a.cells
         for n in range(begin, end):
             # One loop over accounts and over bars, so that a bar is compiled once.
@@ -242,8 +244,8 @@ def _core(version: str) -> Callable[[int, int, int, int], int]:
             if not begins:
                 if runs:
                     first, last = starts[n], starts[n + 1]
-                    room = desk[EVENT_ROWS] - int(cells[0, EVENTS])
-                    if room < events_of_a_step(symbols, desk[PLACES] - 1, last - first):
+                    room = table[EVENT_ROWS] - int(cells[0, EVENTS])
+                    if room < events_of_a_step(symbols, table[PLACES] - 1, last - first):
                         return n
                     ruined = cells[0, BANKRUPT] != 0.0
                 else:
@@ -263,7 +265,7 @@ def _core(version: str) -> Callable[[int, int, int, int], int]:
                     _record(a, record, n)
                 continue
             if _finish(a, i, e, begins) > 0:
-                desk[REFUSED] = 1
+                table[REFUSED] = 1
         return end
 
     return kernel(core)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from openfingym.trading.compiled.compiling import array_at, called, kernel, sources
 from openfingym.trading.compiled.core import STEP
-from openfingym.trading.compiled.desk import (
+from openfingym.trading.compiled.core_table import (
     ACCOUNTS,
     CELLS_AT,
     EQUITY_AT,
@@ -38,8 +38,8 @@ _f8, _i8 = numba.float64, numba.int64
 def _stepping(version: str) -> Callable[[int, Table, int, Floats, Observations], Stepped]:
     """A step of one account.
 
-    It takes the address of the core, a desk's table, what is done (STEP or SETTLE), what is decided (weights float64[S]
-    or requests float64[K, 8]) and where the observation goes, float32[size].
+    It takes the address of the core, the core's table, what is done (STEP or SETTLE), what is decided (weights
+    float64[S] or requests float64[K, 8]) and where the observation goes, float32[size].
     """
 
     def step(core: int, table: Table, what: int, action: Floats, out: Observations) -> Stepped:
@@ -69,8 +69,8 @@ def _stepping_many(
 ) -> Callable[[int, Table, Floats, Observations, Floats, Floats, Flags, Flags, int], None]:
     """A step of all accounts, in blocks that threads share.
 
-    It takes the address of the core, a desk's table, what is decided, the arrays ``out``, ``rewards``, ``equity``,
-    ``terminated`` and ``truncated`` of a desk, and the number of blocks.
+    It takes the address of the core, the core's table, what is decided, the arrays ``out``, ``rewards``, ``equity``,
+    ``terminated`` and ``truncated`` of the core's table, and the number of blocks.
     """
 
     def step_many(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from openfingym.kinds import Material, sequential_kind
 from openfingym.kinds.material import Array
 from openfingym.task import Task
-from openfingym.task.episodes import Episode, Step
+from openfingym.task.episodes import Step, SteppedEpisode
 
 HEAD = """schema_version = "1.4"
 
@@ -139,11 +139,11 @@ def reader(material: Material) -> Callable[[str], Array]:
     return lambda name: np.asarray(material.hidden[name] if name in material.hidden else material.public[name])
 
 
-def episode_of(task: Task, material: Material, number: int) -> Episode:
+def episode_of(task: Task, material: Material, number: int) -> SteppedEpisode:
     return sequential_kind(task.spec.contract).episode(task.spec, reader(material), material.hidden, number)
 
 
-def play(episode: Episode, actions: Iterable[object]) -> list[Step]:
+def play(episode: SteppedEpisode, actions: Iterable[object]) -> list[Step]:
     """Every step shown, the start included; stops with the actions, or at the end."""
     shown = [episode.start()]
     for action in actions:

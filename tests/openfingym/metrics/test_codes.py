@@ -38,10 +38,11 @@ def drawn(seed, rows, share):
 @given(seed=st.integers(0, 10_000), rows=st.integers(1, 12), share=st.sampled_from((0.0, 0.03, 0.2, 1.0)))
 def test_sets_agree_with_scikit_learn(seed, rows, share):
     relevant, chosen, _ = drawn(seed, rows, share)
-    for level, columns in (("first", slice(0, FIRST_LEVEL)), ("second", slice(FIRST_LEVEL, None))):
+    levels = {"first_level": slice(0, FIRST_LEVEL), "second_level": slice(FIRST_LEVEL, None), "set": slice(None)}
+    for level, columns in levels.items():
         for name, theirs in (("precision", sk.precision_score), ("recall", sk.recall_score), ("f1", sk.f1_score)):
             expected = theirs(relevant[:, columns], chosen[:, columns], average="samples", zero_division=0)
-            assert value(f"{level}_level_{name}", relevant, chosen) == pytest.approx(expected, abs=1e-12)
+            assert value(f"{level}_{name}", relevant, chosen) == pytest.approx(expected, abs=1e-12)
 
 
 @settings(max_examples=40, deadline=None)

@@ -70,8 +70,10 @@ class JarSuite(Suite):
         schema = {"type": "object", "properties": {"day": {"type": "integer"}}, "required": ["day"]}
         return (SuiteTool("level", "How full the jar was on a day.", schema),) if options["tools"] else ()
 
-    def open(self, snapshot: str, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
+    def vault(self, snapshot: str) -> None:
         assert snapshot == SNAPSHOT
+
+    def lookup(self, vault: object, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
         today = int(question.as_of)
 
         def call(name: str, arguments: Mapping[str, object]) -> Observation:

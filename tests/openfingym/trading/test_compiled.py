@@ -21,7 +21,7 @@ from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision, Replacement
 from openfingym.trading.compiled.account import CompiledAccount
 from openfingym.trading.compiled.core import CORE
-from openfingym.trading.compiled.desk import Desk
+from openfingym.trading.compiled.core_table import CoreTable
 from openfingym.trading.compiled.layout import AVERAGE, HOLD_CASH, HOLD_SHORT, MARK, OPENING, VOLUME, State
 from openfingym.trading.market import BarPath, MarketRules
 from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason, Side, TimeInForce
@@ -471,7 +471,7 @@ def test_arrays_of_a_run_must_fit(
 
 
 def test_an_array_of_another_type_is_not_handed_to_the_core() -> None:
-    desk = Desk.of_one(State.empty(1, 1, 1, 1))
+    table = CoreTable.of_one(State.empty(1, 1, 1, 1))
     for wrong in (np.zeros((1, 1, 8), np.float32), np.zeros((1, 1, 16))[..., ::2]):
         with pytest.raises(TypeError, match="bars"):
-            desk.lay(bars=wrong)
+            table.lay(bars=wrong)

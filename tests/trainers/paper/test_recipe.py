@@ -37,6 +37,18 @@ def test_held_out_tasks_are_refused(tmp_path: Path) -> None:
         grpo.train(recipe.SIZES["scratch"], tmp_path, ["treasury-forecast"])
 
 
+def test_weights_of_the_package_become_a_model_like_any(tmp_path: Path) -> None:
+    """``--tiny`` begins with 4-bit weights in a file of llama.cpp's; the stages after it must not see that."""
+    required("gguf")
+    model, tokenizer = recipe.load(recipe.stage(tmp_path, "base", recipe.SIZES[recipe.TINY]))
+    assert sum(weight.numel() for weight in model.parameters()) == 134_515_008
+    assert not hasattr(model.config, "quantization_config")
+    told = [{"role": "user", "content": "What is the capital of France? Answer with the name of the city."}]
+    inputs = tokenizer.apply_chat_template(told, add_generation_prompt=True, return_tensors="pt", return_dict=True)
+    said = model.generate(**inputs, do_sample=False, max_new_tokens=12)[0, inputs["input_ids"].shape[1] :]
+    assert "Paris" in tokenizer.decode(said)
+
+
 def test_every_stage_runs(tmp_path: Path) -> None:
     """LoRA is merged into weights that GRPO begins with, and each stage leaves a run that is of the test."""
     small = {"sft_steps": 1, "grpo_steps": 1, "rollouts": 2, "answer": 8, "seeds": 1}
@@ -48,3 +60,5 @@ def test_every_stage_runs(tmp_path: Path) -> None:
     assert [one for one, _ in found] == ["base", "sft", "rl"]
     assert {result.state for (result,) in found.values()} == {"rejected"}
     assert evaluate.table(found).count("0% of 1") == 3
+    with pytest.raises(SystemExit, match="holds runs already"):
+        evaluate.evaluate("scratch", size, tmp_path, tmp_path / "runs", ["sft"], tasks=["treasury-forecast"])

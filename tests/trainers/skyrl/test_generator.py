@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import typing_extensions
 
+from ..byte_tokens import END, START, byte_tokenizer
 from ..conftest import example, required
 from ..same_episode import INDEX, SPLIT, TASK, TEXTS, check, desk, ours_failing
 
@@ -32,20 +33,7 @@ BABBLE = "```python\nprint('x' * 3000)\n```"
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    """Every byte is a token; nothing has to be loaded from anywhere."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    letters = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    made = Tokenizer(models.BPE(vocab={letter: number for number, letter in enumerate(letters)}, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made,
-        eos_token="<|im_end|>",
-        additional_special_tokens=special[1:2],
-        chat_template=TEMPLATE,
-    )
+    return byte_tokenizer(eos_token=END, additional_special_tokens=[START], chat_template=TEMPLATE)
 
 
 class Engine:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ..byte_tokens import END, PAD, START, byte_tokenizer
 from ..conftest import example, required
 from ..same_episode import CALLS, DONE, FAILURE, INDEX, PROGRAM, TASK, TEXTS, check, desk, ours_failing
 
@@ -23,18 +24,7 @@ ours = example("tinker_env")
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    """Every byte is a token; nothing has to be loaded from anywhere."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    vocabulary = {letter: number for number, letter in enumerate([*special, *letters])}
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="<|endoftext|>", additional_special_tokens=special[1:]
-    )
+    return byte_tokenizer(eos_token=PAD, additional_special_tokens=[START, END])
 
 
 @pytest.fixture

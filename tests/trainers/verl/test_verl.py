@@ -10,6 +10,7 @@ import pytest
 
 from openfingym.training import training_tasks
 
+from ..byte_tokens import END, PAD, START, byte_tokenizer
 from ..conftest import example, required
 from ..same_episode import DONE, FAILURE, INDEX, PROGRAM, SPLIT, TASK, TEXTS, check, desk, ours_failing
 
@@ -33,22 +34,7 @@ ROW = {"task": TASK, "index": INDEX, "split": SPLIT, "seed": 0}
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    """Every byte is a token; nothing has to be loaded from anywhere."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    vocabulary = {letter: number for number, letter in enumerate([*special, *letters])}
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made,
-        eos_token="<|im_end|>",
-        pad_token="<|endoftext|>",
-        additional_special_tokens=special[1:2],
-        chat_template=TEMPLATE,
-    )
+    return byte_tokenizer(eos_token=END, pad_token=PAD, additional_special_tokens=[START], chat_template=TEMPLATE)
 
 
 class Server:

@@ -128,7 +128,8 @@ class QuestionService:
         """Put truths of past questions aside, all or none of them, until the clock of their replay has come to them.
 
         Args:
-            truths: of each ``question``, its id, and what :func:`openfingym_verifier.questions.recorded.record` reads.
+            truths: one mapping a question, with its id as ``question``, and the rest as the document that
+                :func:`openfingym_verifier.questions.recorded.record` reads.
 
         Raises:
             Problem: ``not-found``, ``malformed-request`` or ``idempotency-conflict``.

@@ -8,7 +8,17 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from openfingym.suites.mirai.world.wording import (
-    EARLIER, LEADS, MORE, NOISE, NOTICES, OUTLETS, QUOTES, RUMOURS, SUMMARIES, TOPIC_LINES, phrases,
+    EARLIER,
+    LEADS,
+    MORE,
+    NOISE,
+    NOTICES,
+    OUTLETS,
+    QUOTES,
+    RUMOURS,
+    SUMMARIES,
+    TOPIC_LINES,
+    phrases,
 )  # fmt: skip
 
 if TYPE_CHECKING:

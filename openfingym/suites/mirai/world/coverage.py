@@ -15,6 +15,8 @@ SLOTS = 96
 """Quarters of an hour in a day."""
 ALONE = 1.25
 """Importance from which a story has articles of its own; below it, it is in a round-up."""
+WRITTEN = 1.45
+"""Further articles of a story for each unit of importance above that."""
 ROUND_UP = 7
 """Stories of a round-up."""
 MOST_ARTICLES = 14
@@ -59,7 +61,7 @@ def cover(stories: list[Story], rng: np.random.Generator) -> list[Coverage]:
         if story.importance < ALONE:
             small.append(story)
             continue
-        count = min(MOST_ARTICLES, 1 + int(rng.poisson(0.95 * (story.importance - ALONE))))
+        count = min(MOST_ARTICLES, 1 + int(rng.poisson(WRITTEN * (story.importance - ALONE))))
         begins = int(rng.integers(8, SLOTS - 12))
         for number in range(count):
             slot = min(SLOTS - 1, begins + (int(rng.geometric(0.12)) if number else 0))
@@ -86,7 +88,7 @@ def mentions(articles: list[Coverage], rng: np.random.Generator) -> list[Mention
                 made_of[act] = max(made_of[act], echo[id(story)] * (1.0 if act in story.acts else REACTION))
         for act in dict.fromkeys(article.acts):
             places[act].append(number)
-    found = []
+    found: list[Mention] = []
     for act, numbers in places.items():
         total = MENTIONS + int(made_of[act] * float(rng.lognormal(0.0, 0.2)) * (0.4 + 0.45 * len(numbers)))
         share, rest = divmod(total, len(numbers))

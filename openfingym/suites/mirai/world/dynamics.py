@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CALM, WARM, DISPUTE, CRISIS, WAR, SETTLING = range(len(REGIMES))
 ACTIVITY = np.array([0.75, 1.1, 1.4, 2.4, 4.0, 1.6])
 """Stories in each regime, over those in calm times before the scaling."""
-MOST_A_DAY = 0.6
+MOST_A_DAY = 1.2
 """Stories a day of a pair in calm times, at most."""
 THREAD_CONTINUES = 0.78
 """How likely a story is the same as the pair's last, if that was within :data:`THREAD_DAYS`."""
@@ -35,7 +35,7 @@ EXCITEMENT = 3.2
 """How much likelier a story is on the day after one; it wears off by half a day."""
 ANNOUNCES = 0.15
 """Share of stories that announce something."""
-SIDES, MOST_SIDES = 1.1, 5
+SIDES, MOST_SIDES = 2.0, 8
 """Other kinds of stories that a story of usual importance takes in, on average, and the most that any does: what is
 said and done on one day is mixed.
 """
@@ -114,8 +114,8 @@ class Dynamics:
             found.extend(self._gathering(day, members, host, topic))
         found.extend(self._announce_gathering(day))
         expected = self._rate * ACTIVITY[self.regime] * (1.0 + EXCITEMENT * self._heat)
-        for pair in np.flatnonzero(self._rng.random(len(expected)) < -np.expm1(-expected)).tolist():
-            found.append(self._story(day, pair))
+        happens = self._rng.random(len(expected)) < -np.expm1(-expected)
+        found.extend(self._story(day, pair) for pair in np.flatnonzero(happens).tolist())
         self._heat *= 0.5
         for story in found:
             pair = self._pair(story.actor, story.target)

@@ -56,7 +56,8 @@ class Geography:
         shared = (one[:, None, :, None] == one[None, :, None, :]).any(axis=(2, 3))
         same = (region[:, None] == region[None, :]) & (region[:, None] != "")
         np.fill_diagonal(shared, val=False)
-        return (shared & same).astype(np.float64)
+        touching: NDArray[np.float64] = (shared & same).astype(np.float64)
+        return touching
 
 
 def make_geography(pairs: int, rng: np.random.Generator) -> Geography:

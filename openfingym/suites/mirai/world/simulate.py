@@ -29,9 +29,9 @@ class WorldSize:
     first_day: date = date(2023, 1, 1)
     days: int = 425
     """To 29 February 2024, as in the paper."""
-    pairs: int = 900
+    pairs: int = 600
     """Pairs of countries that deal with each other of themselves; reactions join others."""
-    stories_a_day: float = 11.5
+    stories_a_day: float = 8.5
     """Stories of all pairs in calm times, before threads, regimes and announcements add to them."""
 
     def __post_init__(self) -> None:

@@ -19,12 +19,11 @@ import socket
 from pathlib import Path
 from typing import Any, Final
 
-from . import become, channel, confine, mounts, syscalls
-from .base import CONTROL, LAUNCHER
+from . import become, channel, mounts, syscalls
 from .reporting import reporting, step
-from .watching import die_first, socket_monitor, wake_on_child, watch
+from .server_start import CONTROL, LAUNCHER
+from .watching import HOSTNAME, await_orders, die_first, socket_monitor, watch
 
-HOSTNAME: Final = "openfingym"
 PROC: Final = f"{mounts.BASE_HOST}/proc"
 """The host's ``/proc``; the only one in sight."""
 SANDBOX: Final = (
@@ -145,14 +144,7 @@ def _first_process(link: socket.socket, near: socket.socket, program: int) -> No
         shown = tuple((source, target, device, inode) for source, target, device, inode in config["shown"])
         accounting = (*mounts.build_rollout(shown, config["program"], config["storage_mb"]), socket_monitor())
         root = syscalls.clone_tree("/")
-    with step("privileges"):
-        confine.drop_capabilities(config["become"])
-        syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
-    channel.send(link, {"state": "ready"}, accounting)
-    for descriptor in accounting:
-        os.close(descriptor)
-    orders, _none = channel.receive(link)
-    wake = wake_on_child()
+    orders, wake = await_orders(link, config["become"], accounting)
     with step("program"):
         bounds = {name: config[name] for name in ("pids", "address_space_mb", "file_mb", "cpus")}
         channel.send(near, {**orders, **bounds, "become": config["become"]}, (root, output))

@@ -13,11 +13,10 @@ import socket
 from typing import Any, Final, NoReturn
 
 from . import channel, confine, mounts, syscalls
-from .base import become_server
 from .reporting import FAILED, reporting, step
-from .watching import die_first, socket_monitor, wake_on_child, watch
+from .server_start import become_server
+from .watching import HOSTNAME, await_orders, die_first, socket_monitor, watch
 
-HOSTNAME: Final = "openfingym"
 NAMESPACES: Final = (
     syscalls.CLONE_NEWUSER
     | syscalls.CLONE_NEWNS
@@ -75,14 +74,7 @@ def _first_process(link: socket.socket, config: dict[str, Any], fds: tuple[int, 
         with step("mounts"):
             accounting = (*mounts.build(mounts.world_of(config)), socket_monitor())
             root = syscalls.clone_tree("/")
-        with step("privileges"):
-            confine.drop_capabilities(config["become"])
-            syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
-        channel.send(link, {"state": "ready"}, accounting)
-        for descriptor in accounting:
-            os.close(descriptor)
-        orders, _none = channel.receive(link)
-        wake = wake_on_child()
+        orders, wake = await_orders(link, config["become"], accounting)
         with step("program"):
             program = _start(config, orders["environment"], output, root)
         os.close(output)

@@ -1,4 +1,6 @@
-"""What the first process of a sandbox does once its program runs: wait, and see the launcher go."""
+"""What the first process of a sandbox does, whether its program is executed or forked: it gives up its rights, awaits
+orders, and watches the program and the launcher.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,12 @@ import select
 import signal
 import socket
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from . import channel, syscalls
+from . import channel, confine, syscalls
+from .reporting import step
 
+HOSTNAME: Final = "openfingym"
 NETLINK_SOCK_DIAG: Final = 4
 
 
@@ -44,6 +48,29 @@ def wake_on_child() -> socket.socket:
     for number in (signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: None)
     return wake
+
+
+def await_orders(
+    link: socket.socket, become: int | None, accounting: tuple[int, ...]
+) -> tuple[dict[str, Any], socket.socket]:
+    """Give up every right, tell the launcher that the sandbox is ready, and wait for what the program is to do.
+
+    Args:
+        link: the launcher's channel.
+        become: user and group to change to, without supplementary groups; None keeps the user.
+        accounting: descriptors by which the launcher looks at what is used; they are sent, and closed here.
+
+    Returns:
+        The launcher's orders, and the socket of :func:`wake_on_child`.
+    """
+    with step("privileges"):
+        confine.drop_capabilities(become)
+        syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
+    channel.send(link, {"state": "ready"}, accounting)
+    for descriptor in accounting:
+        os.close(descriptor)
+    orders, _none = channel.receive(link)
+    return orders, wake_on_child()
 
 
 def watch(link: socket.socket, launcher: int, wake: socket.socket, program: int) -> None:

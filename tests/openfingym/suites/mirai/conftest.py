@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 from openfingym.suites.mirai import taxonomy
+from openfingym.suites.mirai.simulated import write_simulated
+from openfingym.suites.mirai.world import WorldSize
 from openfingym.vault import Source, TableSpec, Vault, VaultWriter
 
 FIRST_DAY = date(2023, 1, 1)
@@ -66,7 +68,7 @@ def end_of(day: date) -> datetime:
 def frames() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Events of pairs with habits, articles about them; every tenth event is known a day late."""
     rng = np.random.default_rng(18)
-    codes = [relation.code for relation in taxonomy.relations(2)]
+    codes = [relation.code for relation in taxonomy.relations(2)][::10]
     pairs = [(head, tail) for head in COUNTRIES for tail in COUNTRIES if head != tail]
     habits = rng.choice(codes, (len(pairs), 4)).tolist()
     happens = rng.random((DAYS, len(pairs), 4)) < 0.05
@@ -80,6 +82,8 @@ def frames() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         row = {"date": day, "head": head, "relation": relation, "tail": tail, "known_at": known}
         events.append({**row, "mentions": 60, "articles": 2, "quad": taxonomy.quad_of(relation)})
         for words in rng.choice(WORDS, (2, 12)).tolist():
+            # What happens has a word of its own, so that articles tell something.
+            words[0] = WORDS[codes.index(relation) % len(WORDS)]
             name = f"a{len(articles):05}"
             title = f"{taxonomy.country(head).name}'s {words[0]} with {taxonomy.country(tail).name}"
             article = {"id": name, "date": day, "title": title, "text": " ".join(words), "url": ""}
@@ -110,3 +114,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         tmp_path_factory.mktemp("mirai") / "world", {"events": events, "articles": articles, "event_articles": links}
     )
     return World(events, articles, links, vault)
+
+
+@pytest.fixture(scope="session")
+def simulated_world(tmp_path_factory: pytest.TempPathFactory) -> Vault:
+    """The simulated world of seven months, most of them before its test month."""
+    return write_simulated(tmp_path_factory.mktemp("world") / "vault", WorldSize(days=212), seed=5)

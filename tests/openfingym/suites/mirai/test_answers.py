@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.suites.mirai import taxonomy
-from openfingym.suites.mirai.answers import CodeAnswer, Unparsed, labels, parsed_ranking, parsed_set
+from openfingym.suites.mirai.answers import CodeAnswer, Unparsed, labels, parsed_countries, parsed_ranking, parsed_set
 
 GOOD = {"01": ("010", "011"), "02": ("020",)}
 
@@ -62,6 +62,17 @@ def test_what_cannot_be_parsed_is_a_state_of_its_own(text, words):
     assert isinstance(found, Unparsed)
     assert words in str(found)
     assert '{"01": ["010", "011"], "02": ["020"]}' in str(found)
+
+
+def test_countries():
+    found = parsed_countries('Final Answer: ["AUS", "usa", "Korea", "USA"]')
+    assert found.countries == ("AUS", "USA")
+    assert [each.code for each in found.left_out] == ["KOREA"]
+    assert found.numbers().sum() == 2.0
+    assert parsed_countries("Final Answer: []").countries == ()
+    for text in ("Final Answer: Australia", '["Australia"]', '{"AUS": 1}'):
+        assert '["AUS", "USA"]' in str(parsed_countries(text))
+        assert isinstance(parsed_countries(text), Unparsed)
 
 
 def test_an_empty_answer_is_an_answer():

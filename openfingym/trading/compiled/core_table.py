@@ -86,14 +86,14 @@ float64[K, 8], of which row n has those from ``starts[n]`` to ``starts[n + 1]``,
     SAME_STEP,
     REFUSED,
 ) = range(32)
-"""Of a desk's table: first the addresses, then numbers. PLACES are those for orders of an account, EVENT_ROWS those
+"""Of the core's table: first the addresses, then numbers. PLACES are those for orders of an account, EVENT_ROWS those
 for events, BARS the rows of bars, SIZE the entries of an observation, REQUESTS the rows of requests of each account in
 a step. TARGETS tells whether a step has weights, SAME_STEP whether the next episode starts in the last step of one;
 REFUSED is set when a request is refused."""
-DESK = 32
+TABLE_ENTRIES = 32
 
 
-class Desk:
+class CoreTable:
     """The table of some arrays, which it keeps alive."""
 
     def __init__(self, state: State, **arrays: NDArray[Any]) -> None:
@@ -103,14 +103,14 @@ class Desk:
             state: the accounts.
             arrays: the others, by the names of :data:`ADDRESSES`; those that a step does not use may be left out.
         """
-        self.table = np.zeros(DESK, np.int64)
-        self.address = int(self.table.ctypes.data)
+        self.entries = np.zeros(TABLE_ENTRIES, np.int64)
+        self.address = int(self.entries.ctypes.data)
         self._kept: dict[str, NDArray[Any]] = {}
         self.lay(**state._asdict(), **arrays)
-        self.table[[ACCOUNTS, SYMBOLS, PLACES]] = *state.book.shape[:2], state.orders.shape[1]
+        self.entries[[ACCOUNTS, SYMBOLS, PLACES]] = *state.book.shape[:2], state.orders.shape[1]
 
     @classmethod
-    def of_one(cls, state: State, *, refusals: int = 0, **arrays: NDArray[Any]) -> Desk:
+    def of_one(cls, state: State, *, refusals: int = 0, **arrays: NDArray[Any]) -> CoreTable:
         """Lay out a single account, in whose episode so many requests were refused; ``arrays`` are as for others."""
         number = np.zeros(1, np.int64)
         step = {
@@ -136,7 +136,7 @@ class Desk:
                 array = arrays[name]
                 if array.dtype != kind or not array.flags.c_contiguous:
                     raise TypeError(f"{name} is {array.dtype}; expected a contiguous array of {np.dtype(kind)}")
-                self.table[place], self._kept[name] = array.ctypes.data, array
+                self.entries[place], self._kept[name] = array.ctypes.data, array
         if "bars" in arrays:
-            self.table[BARS] = len(arrays["bars"])
-        self.table[EVENT_ROWS] = self._kept["events"].shape[1]
+            self.entries[BARS] = len(arrays["bars"])
+        self.entries[EVENT_ROWS] = self._kept["events"].shape[1]

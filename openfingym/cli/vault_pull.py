@@ -1,0 +1,89 @@
+"""``openfingym vault pull``: a vault of what a publisher has on the network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from openfingym.cli.printable import printable
+from openfingym.cli.task import json_option, print_json
+
+if TYPE_CHECKING:
+    from openfingym.suites.mirai.gdelt import PullReport
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+SHOWN = 5
+"""Files that are missing, and reasons, shown after a pull."""
+
+
+@click.command("pull")
+@click.argument("name", type=click.Choice(["mirai"]))
+@click.option("--from", "first", metavar="YYYY-MM", required=True, help="First month.")
+@click.option("--to", "last", metavar="YYYY-MM", required=True, help="Last month, included.")
+@click.option("--texts", type=_FOLDER, help="Folder of .parquet or .jsonl files with url, title and text of articles.")
+@click.option("--fetch-texts", "fetch", is_flag=True, help="Fetch the articles' pages, a request a second to a host.")
+@click.option("--max-pages", "most_pages", type=click.IntRange(1), help="Fetch at most so many pages this time.")
+@click.option("--out", type=_FOLDER, help="Folder for the vault; the store if left out.")
+@click.option("--work", type=_FOLDER, help="Folder for what a pull needs to go on; below the store if left out.")
+@click.option("--base-url", metavar="URL", help="Ask this address instead of the publisher's.")
+@click.option(
+    "--threshold", type=click.IntRange(0), help="Mentions that an event must exceed (default: 50)."
+)
+@json_option("an object")
+def pull_command(
+    name: str,
+    first: str,
+    last: str,
+    texts: Path | None,
+    fetch: bool,
+    most_pages: int | None,
+    out: Path | None,
+    work: Path | None,
+    base_url: str | None,
+    threshold: int | None,
+    as_json: bool,
+) -> None:
+    """Pull months of a publisher's data into a vault; NAME is mirai, events and news from GDELT 2.0.
+
+    A pull goes on where an earlier one stopped, however that ended. Without --texts or --fetch-texts, titles are made
+    of the articles' addresses, and there are no texts.
+    """
+    from openfingym.suites.mirai.gdelt import PullOptions, pull
+
+    del name
+    given = {"base_url": base_url, "threshold": threshold, "work": work, "folder": out, "texts": texts}
+    chosen = {key: value for key, value in given.items() if value is not None}
+    options = PullOptions(first, last, fetch=fetch, most_pages=most_pages, **chosen)  # type: ignore[arg-type]
+    report = pull(options, lambda line: click.echo(printable(line), err=True))
+    if as_json:
+        print_json(_json(report))
+        return
+    click.echo(f"{report.vault.folder}")
+    click.echo(
+        f"  {report.rows:,} rows in {sum(day.files for day in report.days):,} files, {report.articles:,} articles"
+    )
+    click.echo(f"  digest {report.vault.digest}")
+    gaps = report.gaps
+    if gaps:
+        click.echo(f"  {len(gaps):,} files missing; the next pull tries again those that are in the list:")
+        for file, reason in list(gaps.items())[:SHOWN]:
+            click.echo(printable(f"    {file}: {reason}"))
+    for reason, count in list(report.without_text.items())[:SHOWN]:
+        click.echo(printable(f"  {count:,} articles without a text: {reason}"))
+
+
+def _json(report: PullReport) -> dict[str, object]:
+    return {
+        "folder": str(report.vault.folder),
+        "digest": report.vault.digest,
+        "rows": report.rows,
+        "malformed": sum(day.malformed for day in report.days),
+        "kept": sum(day.kept for day in report.days),
+        "files": sum(day.files for day in report.days),
+        "missing": report.gaps,
+        "articles": report.articles,
+        "dropped": report.dropped,
+        "without_text": report.without_text,
+    }

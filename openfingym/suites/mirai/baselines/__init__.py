@@ -1,0 +1,32 @@
+"""Forecasters without a language model: functions of what was known at a time.
+
+Two look at the pair's own past alone and need no training, :func:`recurrency` and :func:`frequency`. The others are
+fitted on one view and forecast on later ones: on features of the past (``features``), on the graph of events
+(``regcn``, which needs PyTorch), and on words of articles (``articles``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openfingym.lazy import names_of
+
+if TYPE_CHECKING:
+    from openfingym.suites.mirai.baselines.articles import fit_articles
+    from openfingym.suites.mirai.baselines.features import fit_features
+    from openfingym.suites.mirai.baselines.past import Forecaster, frequency, recurrency
+    from openfingym.suites.mirai.baselines.regcn import fit_regcn
+
+__all__ = ["Forecaster", "fit_articles", "fit_features", "fit_regcn", "frequency", "recurrency"]
+
+__getattr__, __dir__ = names_of(
+    __name__,
+    {
+        "Forecaster": "past",
+        "fit_articles": "articles",
+        "fit_features": "features",
+        "fit_regcn": "regcn",
+        "frequency": "past",
+        "recurrency": "past",
+    },
+)

@@ -1,0 +1,93 @@
+"""A learned forecaster on features of the past: boosted trees (scikit-learn) on how often and how lately."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openfingym.suites.mirai.answers import CodeAnswer
+from openfingym.suites.mirai.baselines.history import (
+    COUNTRY_NUMBER,
+    RELATIONS,
+    Codes,
+    History,
+    history_of,
+)
+from openfingym.suites.mirai.baselines.past import best_threshold, named
+
+if TYPE_CHECKING:
+    from openfingym.suites.mirai.baselines.past import Forecaster
+    from openfingym.suites.mirai.question import RelationQuestion
+    from openfingym.vault import View
+
+SPANS = (3, 7, 30, 90, 10_000)
+"""Days back over which events are counted."""
+VALIDATION_DAYS = 30
+"""Days at the end of what is known on which the threshold is chosen."""
+TRAINING_DAYS = 120
+"""Days before those that questions are trained on."""
+
+
+def fit_features(view: View, horizon: int = 1, *, seed: int = 0, questions: int = 700) -> Forecaster:
+    """Fit on what was known at a time.
+
+    Args:
+        view: what is learned from; its last month chooses the threshold.
+        horizon: days from the current date to the day that is asked about.
+        seed: seed of the questions that are drawn.
+        questions: how many are trained on; half as many choose the threshold.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    history, rng = history_of(view), np.random.default_rng(seed)
+    turn = history.last + 1 - VALIDATION_DAYS
+    training = history.questions(max(turn - TRAINING_DAYS, 30), turn, questions, rng)
+    validation = history.questions(turn, history.last + 1, questions // 2, rng)
+    x = np.concatenate([_features(history, day, head, tail, horizon) for day, head, tail in training.tolist()])
+    model = HistGradientBoostingClassifier(max_iter=120, learning_rate=0.1, random_state=seed)
+    model.fit(x, history.answers(training).ravel())
+
+    def chances(of: History, day: int, head: int, tail: int, ahead: int) -> dict[str, float]:
+        scores = model.predict_proba(_features(of, day, head, tail, ahead))[:, 1]
+        return dict(zip(RELATIONS, scores.tolist(), strict=True))
+
+    answers = [{RELATIONS[place] for place in np.flatnonzero(row)} for row in history.answers(validation)]
+    known = [chances(history, day, head, tail, horizon) for day, head, tail in validation.tolist()]
+    threshold = best_threshold(known, answers)
+
+    def forecast(view: View, question: RelationQuestion) -> CodeAnswer:
+        of = history_of(view)
+        head, tail = COUNTRY_NUMBER[question.head], COUNTRY_NUMBER[question.tail]
+        return named(chances(of, of.number(question.day), head, tail, question.horizon), threshold)
+
+    return forecast
+
+
+def _features(history: History, day: int, head: int, tail: int, horizon: int) -> NDArray[np.float64]:
+    """What is known ``horizon`` days before a day, float64[relations, features]."""
+    stop = int(np.searchsorted(history.day, day - horizon + 1))
+    heads, tails = history.head[:stop] == head, history.tail[:stop] == tail
+    back = (history.head[:stop] == tail) & (history.tail[:stop] == head)
+    columns: list[NDArray[np.float64]] = []
+    for rows in (heads & tails, back, heads, tails):
+        relations, ages = history.relation[:stop][rows], day - history.day[:stop][rows]
+        columns.extend(_counted(relations, ages))
+    starts = np.searchsorted(history.day, day - horizon + 1 - np.array([30, 10_000]))
+    columns.extend(np.log1p(_count(history.relation[start:stop])) for start in starts)
+    pair = int((heads & tails).sum())
+    return np.stack([*columns, np.full(len(RELATIONS), np.log1p(pair))], axis=1)
+
+
+def _counted(relations: Codes, ages: Codes) -> list[NDArray[np.float64]]:
+    """How often in each span and of late, how often all relations were, and for how long not."""
+    counts = [np.log1p(_count(relations[ages <= span])) for span in SPANS]
+    last = np.full(len(RELATIONS), 1000.0)
+    np.minimum.at(last, relations, ages.astype(np.float64))
+    recent = np.full(len(RELATIONS), np.log1p(float((ages <= 7).sum())))
+    return [*counts, np.log1p(last), recent]
+
+
+def _count(relations: Codes) -> NDArray[np.float64]:
+    return np.bincount(relations, minlength=len(RELATIONS)).astype(np.float64)

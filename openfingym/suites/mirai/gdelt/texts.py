@@ -1,0 +1,256 @@
+"""Texts of articles for a pull: taken from a folder, fetched by their addresses, or titles alone."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.robotparser import RobotFileParser
+
+from openfingym.data.sources.transport import Client, ClientPolicy
+from openfingym.data.sources.wire import Kind, OfflineError
+from openfingym.digests import sha256_of_text
+from openfingym.errors import DataError
+from openfingym.suites.mirai.gdelt.cleaning import clean_text
+from openfingym.suites.mirai.gdelt.pages import read_page, title_of_url
+from openfingym.suites.mirai.tables import connection, quoted
+
+MOST_BYTES = 8 << 20
+"""Largest page that is read."""
+MOST_ROBOTS_BYTES = 1 << 19
+AGENT = "openfingym"
+"""How a fetch calls itself, to servers and in their robots.txt."""
+POLITE = ClientPolicy(
+    attempts=2,
+    longest_wait_s=20.0,
+    connect_timeout_s=10.0,
+    read_timeout_s=20.0,
+    attempt_limit_s=60.0,
+    pause_s=1.0,
+    user_agent="Mozilla/5.0 (compatible; openfingym)",
+)
+"""Two attempts at most, and a second between two requests to one host."""
+AWAY = "host not reached"
+_REASONS = ("not published", "refused with status", "gave up", "more than", "redirected", "certificate", "robots.txt")
+_AGAIN = (AWAY, "gave up")
+"""Reasons that may have gone by the next pull."""
+_SCHEMA = "CREATE TABLE IF NOT EXISTS pages (url TEXT PRIMARY KEY, reason TEXT NOT NULL, title TEXT, text TEXT)"
+
+
+class TextStore:
+    """Texts that were found, on the disk: one that is in it stays, however the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with closing(self._open()) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute(_SCHEMA)
+            database.commit()
+
+    def missing(self, urls: Iterable[str]) -> list[str]:
+        """Those of some addresses that were not tried yet, or in vain for a passing reason, sorted."""
+        with closing(self._open()) as database:
+            query = "SELECT url FROM pages WHERE reason NOT IN (?, ?)"
+            known = {url for (url,) in database.execute(query, _AGAIN)}
+        return sorted(set(urls) - known)
+
+    def put(self, rows: Sequence[tuple[str, str, str | None, str | None]]) -> None:
+        """Keep url, reason why there is no text (or an empty one), title and text of some pages."""
+        with closing(self._open()) as database, database:
+            database.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", rows)
+
+    def texts(self) -> Iterator[tuple[str, str, str]]:
+        """Url, title and text of all that have a text, in the order of their addresses."""
+        with closing(self._open()) as database:
+            yield from database.execute("SELECT url, title, text FROM pages WHERE reason = '' ORDER BY url")
+
+    def reasons(self) -> dict[str, int]:
+        """How many have no text, by the reason."""
+        with closing(self._open()) as database:
+            query = "SELECT reason, count(*) FROM pages WHERE reason <> '' GROUP BY 1 ORDER BY 2 DESC"
+            return dict(database.execute(query).fetchall())
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, timeout=60.0)
+
+
+class Fetcher:
+    """Fetches pages by their addresses, politely: as robots.txt has it, and one request a second to a host."""
+
+    def __init__(self, client: Client, scratch: Path, *, local: bool = False) -> None:
+        self._client = client
+        self._scratch = scratch
+        self._local = local
+        self._rules: dict[str, RobotFileParser | None] = {}
+        self._lock = threading.Lock()
+
+    def fetch(self, url: str) -> tuple[str, str, str | None, str | None]:
+        """A row for :meth:`TextStore.put`.
+
+        Raises:
+            StoreError: the disk is full.
+        """
+        # What the world's servers name shall not make this machine ask its own.
+        if not self._local and is_local(urlsplit(url).hostname or ""):
+            return url, "an address of this machine or network", None, None
+        try:
+            if not self._allowed(url):
+                return url, "robots.txt says no", None, None
+            page = read_page(self._content(url, "html", MOST_BYTES))
+        except OfflineError:
+            return url, AWAY, None, None
+        except DataError as error:
+            return url, _short(error), None, None
+        return url, "" if page.text else "no paragraphs", page.title or title_of_url(url), page.text
+
+    def _allowed(self, url: str) -> bool:
+        parts = urlsplit(url)
+        host = f"{parts.scheme}://{parts.netloc}"
+        with self._lock:
+            known, rules = host in self._rules, self._rules.get(host)
+        if not known:
+            rules = RobotFileParser()
+            try:
+                text = self._content(f"{host}/robots.txt", "csv", MOST_ROBOTS_BYTES).decode("utf-8", "replace")
+                rules.parse(text.splitlines())
+            except DataError:
+                # No rules, or none that can be read: everything may be fetched.
+                rules = None
+            with self._lock:
+                self._rules[host] = rules
+        return rules is None or rules.can_fetch(AGENT, url)
+
+    def _content(self, url: str, kind: Kind, most: int) -> bytes:
+        part = self._scratch / f"page-{threading.get_ident()}"
+        part.unlink(missing_ok=True)
+        try:
+            self._client.download(url, part, kind=kind, max_bytes=most)
+            return part.read_bytes()
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def fetch_texts(
+    urls: Sequence[str],
+    store: TextStore,
+    scratch: Path,
+    *,
+    local: bool = False,
+    policy: ClientPolicy = POLITE,
+    connections: int = 8,
+    most: int | None = None,
+    told: Callable[[int, int], None] | None = None,
+) -> None:
+    """Fetch the pages that were not tried yet into the store.
+
+    Args:
+        urls: addresses of the articles.
+        store: what is kept.
+        scratch: folder for pages while they come.
+        local: whether addresses of this machine and its network may be fetched.
+        policy: how patient and how polite.
+        connections: pages at once.
+        most: pages at most; the rest is for a later call.
+        told: called with how many are done of how many.
+    """
+    wanted = store.missing(urls)[:most]
+    # Neighbours in the alphabet are of one host, which has to rest between two requests.
+    wanted.sort(key=sha256_of_text)
+    batch: list[tuple[str, str, str | None, str | None]] = []
+    with Client(policy) as client, ThreadPoolExecutor(connections) as pool:
+        fetcher = Fetcher(client, scratch, local=local)
+        for done, row in enumerate(pool.map(fetcher.fetch, wanted), 1):
+            batch.append(row)
+            if len(batch) >= 4 * connections or done == len(wanted):
+                store.put(batch)
+                batch.clear()
+                if told is not None:
+                    told(done, len(wanted))
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine, or an address of a private network, as it is written."""
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+
+
+def texts_of_folder(folder: Path, scratch: Path) -> Iterator[tuple[str, str, str]]:
+    """Url, title and text of the articles in a folder's files: ``*.parquet`` or ``*.jsonl``, plain or with ``.gz``.
+
+    Raises:
+        DataError: there is no such file, or it lacks one of the three.
+    """
+    files = sorted(path for path in folder.rglob("*") if path.name.endswith((".parquet", ".jsonl", ".jsonl.gz")))
+    if not files:
+        raise DataError(f"{folder}: no .parquet, .jsonl or .jsonl.gz in it; each has url, title and text")
+    import duckdb
+
+    with connection(scratch) as database:
+        for file in files:
+            reader = "read_parquet" if file.name.endswith(".parquet") else "read_json"
+            more = "" if reader == "read_parquet" else ", format = 'newline_delimited', columns = "
+            shape = "" if not more else json.dumps(dict.fromkeys(("url", "title", "text"), "VARCHAR")).replace('"', "'")
+            try:
+                found = database.execute(
+                    f"SELECT url, coalesce(title, ''), text FROM {reader}({quoted(file)}{more}{shape}) "
+                    "WHERE url IS NOT NULL AND text IS NOT NULL"
+                )
+                while rows := found.fetchmany(2048):
+                    yield from rows
+            except duckdb.Error as error:
+                raise DataError(f"{file}: {str(error).splitlines()[0]}; each file has url, title and text") from None
+
+
+def write_texts(
+    wanted: Path, found: Iterable[tuple[str, str, str]] | None, target: Path, scratch: Path
+) -> tuple[int, int]:
+    """Write the cleaned texts of the wanted articles as a Parquet file of url, title and text.
+
+    Args:
+        wanted: Parquet file of their addresses, ``url``.
+        found: url, title and text of articles that there are; None for titles alone, which are made of the addresses.
+        target: Parquet file to write.
+        scratch: folder to spill to.
+
+    Returns:
+        How many are kept, and how many the cleaning dropped.
+    """
+    dropped = 0
+    with connection(scratch) as database:
+        urls = {url for (url,) in database.execute(f"SELECT url FROM read_parquet({quoted(wanted)})").fetchall()}
+        lines = scratch / "texts.jsonl"
+        kept = set()
+        with lines.open("w", encoding="utf-8") as stream:
+            untitled = ((url, title_of_url(url), "") for url in sorted(urls))
+            for url, title, text in untitled if found is None else found:
+                if url not in urls or url in kept:
+                    continue
+                cleaned = clean_text(text) if found is not None else ""
+                if cleaned is None:
+                    dropped += 1
+                    continue
+                kept.add(url)
+                row = {"url": url, "title": " ".join(title.split()) or title_of_url(url), "text": cleaned}
+                stream.write(json.dumps(row) + "\n")
+        columns = "{'url': 'VARCHAR', 'title': 'VARCHAR', 'text': 'VARCHAR'}"
+        source = (
+            f"read_json({quoted(lines)}, format = 'newline_delimited', columns = {columns})"
+            if kept
+            else "(SELECT '' AS url, '' AS title, '' AS text) WHERE false"
+        )
+        database.execute(f"COPY (FROM {source} ORDER BY url) TO {quoted(target)} (FORMAT parquet)")
+    return len(kept), dropped
+
+
+def _short(error: DataError) -> str:
+    """A reason without the address, so that like ones can be counted."""
+    text = str(error)
+    return next((reason for reason in _REASONS if reason in text), "no web page")

@@ -1,0 +1,290 @@
+"""MIRAI as a suite: a month's queries, the functions of its API as tools, and sets of CAMEO codes as answers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.data.dataset import DatasetInfo
+from openfingym.errors import DataError
+from openfingym.suites.mirai import answers, splits, taxonomy
+from openfingym.suites.mirai.functions import SUBSETS, functions_of
+from openfingym.suites.mirai.simulated import NAME, simulated_vault
+from openfingym.suites.mirai.tools import Tools
+from openfingym.suites.suite import (
+    AnswerForm,
+    Lookup,
+    Observation,
+    QuestionSet,
+    Scalar,
+    Suite,
+    SuiteQuestion,
+    SuiteTool,
+    UnreadableAnswerError,
+)
+from openfingym.vault import Vault
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PULLED = "mirai"
+"""Name of the vault that ``openfingym vault pull mirai`` makes."""
+TRAIN_MONTHS = 3
+PRACTICE = 20
+"""Queries of the month before that are for practice."""
+FIRST_LEVEL = len(taxonomy.relations(1))
+TEXT = (
+    "Please forecast the relations that {head} will take towards {tail} on {day} based on historical information up to "
+    "{known}. I.e. forecast the relation CAMEO codes in query event Event(date={date}, head_entity=ISOCode({head_iso}), "
+    "relation=CAMEOCode(?), tail_entity=ISOCode({tail_iso}))."
+)
+"""The paper's question (appendix F.1.2)."""
+
+
+@dataclass(frozen=True)
+class MiraiOptions:
+    """What a task chooses."""
+
+    month: str
+    horizon: int
+    subset: str
+
+
+class MiraiSuite(Suite):
+    """Which relations there will be between two countries."""
+
+    name = "mirai"
+    programs = frozenset({"recurrency", "frequency"})
+
+    def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
+        """``month`` that is asked about, ``horizon`` in days, and ``subset`` of the tools."""
+        chosen: dict[str, Scalar] = {"month": splits.PAPER_MONTHS[-1], "horizon": 1, "subset": "full"}
+        if unknown := given.keys() - chosen.keys():
+            raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}")
+        chosen |= given
+        if chosen["horizon"] not in splits.HORIZONS:
+            raise ValueError(f"options.horizon is {chosen['horizon']!r}; expected one of {splits.HORIZONS}")
+        if chosen["subset"] not in SUBSETS:
+            raise ValueError(f"options.subset is {chosen['subset']!r}; expected one of {', '.join(SUBSETS)}")
+        _month_number(chosen["month"])
+        return chosen
+
+    def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:
+        """The digest of the vault."""
+        return _vault(dataset).digest
+
+    def simulated(self, dataset: str) -> bool:
+        """Whether it is the simulated world."""
+        return dataset != PULLED
+
+    def questions(self, dataset: str, options: Mapping[str, Scalar]) -> QuestionSet:
+        """The queries of the month; before it, some of the last month for practice, and three months with answers."""
+        vault, chosen = _vault(dataset), _options(options)
+        months = [_shifted(chosen.month, -back) for back in range(TRAIN_MONTHS + 1, -1, -1)]
+        *train, practice, private = months
+        known = [query for month in train for query in _queries(vault, month, splits.QUERIES)]
+        rehearsed = _queries(vault, practice, PRACTICE)
+        asked = _queries(vault, private, splits.QUERIES)
+        every = [*known, *rehearsed, *asked]
+        texts = tuple(_question(query, chosen.horizon) for query in every)
+        first, second = len(known), len(known) + len(rehearsed)
+        return QuestionSet(
+            info=_info(vault, every),
+            snapshot=vault.digest,
+            train=texts[:first],
+            public=texts[first:second],
+            private=texts[second:],
+            truths=np.stack([_numbers(query) for query in every]),
+        )
+
+    def form(self, options: Mapping[str, Scalar]) -> AnswerForm:
+        """A set of codes of both levels."""
+        return AnswerForm(answers.labels(), answers.SET_FORM, _read, _write)
+
+    def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
+        """The functions of the subset."""
+        return tuple(
+            SuiteTool(one.name, f"{one.about} Answers {one.answer}.", one.schema) for one in functions_of(_options(options).subset)
+        )
+
+    def vault(self, snapshot: str) -> Vault:
+        """The vault with this digest."""
+        return _vault_of(snapshot)
+
+    def lookup(self, vault: Vault | None, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
+        """The functions, as of the end of the day that is known."""
+        assert vault is not None
+        tools = Tools(vault.as_of(question.as_of), _options(options).subset)
+
+        def call(name: str, arguments: Mapping[str, object]) -> Observation:
+            reply = tools.reply(name, arguments)
+            return Observation(reply.text, reply.valid, reply.value)
+
+        return call
+
+    def prior(self, truths: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
+        """The set of codes that would have been the best answer to all training questions."""
+        return np.repeat(_best_constant(truths)[None], rows, axis=0)
+
+    def skillless(
+        self, truths: NDArray[np.float64], rows: int, generator: np.random.Generator
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Nothing, everything, the most frequent codes, and codes drawn as often as they occur."""
+        found = {"nothing": np.zeros((rows, truths.shape[1])), "everything": np.ones((rows, truths.shape[1]))}
+        for most in (1, 3, 10, 30):
+            found[f"the {most} most frequent"] = np.repeat(_most_frequent(truths, most)[None], rows, axis=0)
+        drawn = (generator.uniform(size=(rows, truths.shape[1])) < truths.mean(axis=0)).astype(np.float64)
+        found["drawn as often as in training"] = _with_roots(drawn)
+        return found
+
+
+def _read(answer: object) -> NDArray[np.float64]:
+    found = answers.parsed_set(answer)
+    if isinstance(found, answers.Unparsed):
+        raise UnreadableAnswerError(f"The answer could not be parsed: {found.found}.")
+    return found.numbers()
+
+
+def _write(numbers: NDArray[np.float64]) -> object:
+    named = {label for label, number in zip(answers.labels(), numbers, strict=True) if number > 0}
+    first = sorted(code for code in named if len(code) == 2)
+    return {root: sorted(code for code in named if len(code) == 3 and code[:2] == root) for root in first}
+
+
+def _numbers(query: splits.Query) -> NDArray[np.float64]:
+    return answers.CodeAnswer(query.by_root).numbers()
+
+
+def _question(query: splits.Query, horizon: int) -> SuiteQuestion:
+    known = splits.as_of(query.date, horizon)
+    head, tail = (taxonomy.country(code) for code in (query.head, query.tail))
+    return SuiteQuestion(
+        id=f"{query.id}-{horizon}",
+        text=TEXT.format(
+            head=head.name,
+            tail=tail.name,
+            day=f"{query.date:%B %d, %Y}",
+            known=f"{known:%B %d, %Y}",
+            date=query.date,
+            head_iso=query.head,
+            tail_iso=query.tail,
+        ),
+        as_of=known.isoformat(),
+        query={"date": str(query.date), "head": query.head, "tail": query.tail, "today": f"{known:%Y-%m-%d}"},
+        tags=(f"{query.date:%Y-%m}", f"{horizon} d"),
+    )
+
+
+def _queries(vault: Vault, month: str, count: int) -> tuple[splits.Query, ...]:
+    return splits.relation_queries(vault, month, count=count)
+
+
+def _vault(dataset: str) -> Vault:
+    if dataset == NAME:
+        return _simulated()
+    if dataset == PULLED:
+        return Vault.open(PULLED)
+    raise DataError(f"no world is named {dataset!r}; there are {NAME} and, once it is pulled, {PULLED}")
+
+
+@functools.cache
+def _simulated() -> Vault:
+    return simulated_vault()
+
+
+@functools.lru_cache(maxsize=4)
+def _vault_of(snapshot: str) -> Vault:
+    """The vault with this digest, open once a process.
+
+    Raises:
+        DataError: this machine has another, or none.
+    """
+    for dataset in (NAME, PULLED):
+        try:
+            vault = _vault(dataset)
+        except DataError:
+            continue
+        if vault.digest == snapshot:
+            return vault
+    raise DataError(
+        f"the vault {snapshot[:12]} that the questions were made from is not on this machine; build the task here, or "
+        "copy the vault's folder into the store"
+    )
+
+
+def _best_constant(truths: NDArray[np.float64]) -> NDArray[np.float64]:
+    best = max(range(1, 31), key=lambda most: _mean_f1(truths[:, FIRST_LEVEL:], _most_frequent(truths, most)))
+    return _most_frequent(truths, best)
+
+
+def _most_frequent(truths: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """The most frequent second-level codes, and as many of the first level as answer best beside them."""
+    found = np.zeros(truths.shape[1])
+    order = np.argsort(-truths[:, FIRST_LEVEL:].mean(axis=0), kind="stable")
+    found[FIRST_LEVEL + order[:most]] = 1.0
+    return _with_roots(found[None])[0]
+
+
+def _mean_f1(truths: NDArray[np.float64], answer: NDArray[np.float64]) -> float:
+    named = answer[FIRST_LEVEL:]
+    hits = truths @ named
+    return float(np.mean(2.0 * hits / np.maximum(truths.sum(axis=1) + named.sum(), 1.0)))
+
+
+def _with_roots(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Answers with the first-level code of every second-level one."""
+    labels = answers.labels()
+    roots = np.array([labels.index(code[:2]) for code in labels[FIRST_LEVEL:]])
+    found = rows.copy()
+    for root in range(FIRST_LEVEL):
+        found[:, root] = np.maximum(found[:, root], rows[:, FIRST_LEVEL:][:, roots == root].max(axis=1))
+    return found
+
+
+def _options(options: Mapping[str, Scalar]) -> MiraiOptions:
+    return MiraiOptions(str(options["month"]), int(options["horizon"]), str(options["subset"]))
+
+
+def _month_number(month: Scalar) -> int:
+    try:
+        year, number = map(int, str(month).split("-"))
+    except ValueError:
+        year, number = 0, 0
+    if not (1 <= number <= 12 and f"{year:04d}-{number:02d}" == month and year > 0):
+        raise ValueError(f"options.month is {month!r}; expected a month such as 2024-02")
+    return 12 * year + number - 1
+
+
+def _shifted(month: str, by: int) -> str:
+    year, number = divmod(_month_number(month) + by, 12)
+    return f"{year:04d}-{number + 1:02d}"
+
+
+def _info(vault: Vault, queries: list[splits.Query]) -> DatasetInfo:
+    manifest = vault.manifest
+    return DatasetInfo(
+        name=manifest.name,
+        title=manifest.title,
+        kind="simulated" if manifest.simulated else "real",
+        source="; ".join(source.name for source in manifest.sources),
+        provenance=f"vault {vault.digest[:12]}; balanced queries of a month, answers from all of its events",
+        licence="; ".join(source.licence for source in manifest.sources),
+        frequency="daily",
+        measure="mixed",
+        unit="CAMEO codes",
+        calendar="every day",
+        corporate_actions="none: events between countries",
+        first=min(query.date for query in queries),
+        last=max(query.date for query in queries),
+        rows=len(queries),
+        channels=answers.labels(),
+        missing=0,
+        sha256=vault.digest,
+    )
+
+
+SUITE = MiraiSuite()

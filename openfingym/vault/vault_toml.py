@@ -1,0 +1,141 @@
+"""``vault.toml``: what a vault is built from, as a user states it: sources, tables and their files."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from openfingym.errors import DataError, UsageError
+from openfingym.vault.spec import KNOWN_AT, Source, TableSpec
+from openfingym.vault.vault import Vault
+from openfingym.vault.writer import VaultWriter
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class StatedTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A table in ``vault.toml``: a :class:`~openfingym.vault.TableSpec`, its files, and its known times."""
+
+    name: str
+    files: list[str]
+    """Paths from the folder of ``vault.toml``: Parquet, or CSV with a header, which may be compressed."""
+    columns: dict[str, str]
+    key: list[str] = []
+    about: str | None = None
+    text: list[str] = []
+    known_basis: str = ""
+    known_day: str | None = None
+    """Column with the day on which a row became known; it is known from the end of that day. None if the files have
+    ``known_at``.
+    """
+    zone: str = "UTC"
+    """Where that day is, such as ``America/New_York``."""
+    ignored: list[str] = []
+    """Columns of the files that are left out."""
+
+    @property
+    def spec(self) -> TableSpec:
+        """What the table holds."""
+        return TableSpec(
+            name=self.name,
+            columns=self.columns,
+            key=tuple(self.key),
+            about=self.about,
+            text=tuple(self.text),
+            known_basis=self.known_basis,
+        )
+
+
+class StatedVault(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What is in ``vault.toml``."""
+
+    name: str
+    title: str
+    tables: list[StatedTable]
+    sources: list[Source] = []
+    simulated: bool = False
+    notes: dict[str, str] = {}
+
+
+def read_statement(path: Path) -> StatedVault:
+    """Read ``vault.toml``.
+
+    Raises:
+        UsageError: it cannot be read, or does not state a vault; the message says where.
+    """
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), StatedVault)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def build(path: Path, folder: Path | None = None) -> Vault:
+    """Build the vault that a ``vault.toml`` states.
+
+    Args:
+        path: path of the file.
+        folder: where the snapshot shall be; None for the store.
+
+    Raises:
+        UsageError: the file does not state a vault.
+        DataError: rows are missing, or not what the file states.
+        StoreError: the snapshot cannot be written.
+    """
+    stated = read_statement(path)
+    with VaultWriter(
+        folder,
+        name=stated.name,
+        title=stated.title,
+        sources=stated.sources,
+        simulated=stated.simulated,
+        notes=stated.notes,
+    ) as writer:
+        add_tables(writer, stated, path.parent)
+        return writer.finish()
+
+
+def add_tables(writer: VaultWriter, stated: StatedVault, folder: Path) -> None:
+    """Add the tables that are stated, from the files in a folder."""
+    for table in stated.tables:
+        writer.add(table.spec, _parts(table, folder))
+
+
+def _parts(table: StatedTable, folder: Path) -> Iterator[pd.DataFrame | Path]:
+    for name in table.files:
+        path = folder / name
+        if not path.is_file():
+            raise DataError(f"table {table.name}: {path} does not exist")
+        if path.suffix == ".parquet" and table.known_day is None and not table.ignored:
+            yield path
+        else:
+            yield _prepared(table, path)
+
+
+def _prepared(table: StatedTable, path: Path) -> pd.DataFrame:
+    """The rows of a file, with their known times."""
+    import pandas as pd
+
+    try:
+        if path.suffix == ".parquet":
+            import duckdb
+
+            rows: pd.DataFrame = duckdb.read_parquet(str(path)).df()
+        else:
+            rows = pd.read_csv(path, dtype=object, keep_default_na=False)
+            rows = rows.where(rows != "", None)
+        if table.known_day is not None:
+            following = pd.to_datetime(rows[table.known_day]) + pd.Timedelta(days=1)
+            rows[KNOWN_AT] = following.dt.tz_localize(table.zone).dt.tz_convert("UTC")
+        kept: pd.DataFrame = rows.drop(columns=table.ignored)
+        return kept
+    except KeyError as error:
+        raise DataError(f"{path}: it has no column {error}; it has {', '.join(rows.columns)}") from error
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(f"{path}: {error}") from error
