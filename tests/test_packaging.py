@@ -55,7 +55,7 @@ def test_the_wheel_holds_the_packages_and_the_tasks(built: Path) -> None:
     assert len(templates) >= 6
     assert templates <= set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
-    assert wheel.stat().st_size < 5_000_000
+    assert wheel.stat().st_size < 8_000_000, "the bundled vault takes half of it"
 
 
 def test_the_sdist_holds_only_the_project(built: Path) -> None:

@@ -48,6 +48,7 @@ def cautions_of(groups: Sequence[RunGroup], made: Mapping[str, Made]) -> Iterato
             yield from (Caution(kind, "sampling", said) for said in _sampling(group))
             yield from (Caution(kind, "settings", said) for said in _settings(group, made))
             yield from (Caution(kind, "endpoints", said) for said in _endpoints(group, made))
+        yield from (Caution(kind, "questions", f"On {kind} data {said}") for said in _slices(mine))
         yield from (Caution(kind, "skill", f"On {kind} data {said}") for said in _skill(mine))
         yield from (Caution(kind, "tasks", f"On {kind} data {said}") for said in _tasks(mine))
         yield from (Caution(kind, "environments", f"On {kind} data {said}") for said in _environments(mine, made))
@@ -64,6 +65,16 @@ def left_out(slices: Sequence[RolloutResult]) -> Iterator[Caution]:
             "questions",
             f"{runs} asked a slice of the questions of a task that others were asked whole "
             f"({', '.join(named[:NAMED])}{', ...' if len(named) > NAMED else ''}), and are in no figure",
+        )
+
+
+def _slices(groups: Sequence[RunGroup]) -> Iterator[str]:
+    runs = [run for group in groups for run in _judged(group) if run.slice is not None]
+    named = sorted({f"{run.task} {run.slice}" for run in runs})
+    if named:
+        yield (
+            f"runs were asked a slice of their task's questions ({', '.join(named[:NAMED])}"
+            f"{', ...' if len(named) > NAMED else ''}), and the figures say nothing of the others"
         )
 
 

@@ -263,6 +263,7 @@ READS = (
     "/v1/rollouts/%s/receipt",
     "/v1/rollouts/%s/result",
     "/v1/rollouts/%s/settle",
+    "/v1/rollouts/%s/token",
     "/v1/checkpoint",
     "/v1/ledger",
 )

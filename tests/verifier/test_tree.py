@@ -135,7 +135,8 @@ def test_a_ledger_from_before_there_was_a_tree_is_taken_over(copied: Path) -> No
     with contextlib.closing(sqlite3.connect(copied / "ledger.db")) as connection:
         kept = connection.execute("SELECT * FROM tree").fetchall()
         deferred = "DROP INDEX rollouts_unsettled; DROP INDEX rollouts_asked;" + "".join(
-            f"ALTER TABLE rollouts DROP COLUMN {name};" for name in ("questions", "settled", "split", "instance")
+            f"ALTER TABLE rollouts DROP COLUMN {name};"
+            for name in ("questions", "settled", "split", "instance", "question_range")
         )
         tables = ("tree", *TABLES, "forecasters", "rollout_questions", "rollout_data")
         later = deferred + "".join(f"DROP TABLE {name};" for name in tables)

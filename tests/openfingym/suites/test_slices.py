@@ -94,6 +94,7 @@ def _check_reports(out: Path, part: RolloutResult, whole: RolloutResult, other: 
     assert any(one.concern == "questions" and "jar-forecast 3-7" in one.sentence for one in report.cautions)
     alone = make_report(find_runs([part.path]))
     assert [cell.task for cell in alone.tasks] == ["jar-forecast questions 3-7"]
+    assert any("a slice of their task's questions (jar-forecast 3-7)" in one.sentence for one in alone.cautions)
     with pytest.raises(UsageError, match=r"different questions: 1-2, 3-7"):
         find_runs([part.path, other.path])
     frame = openfingym.read_runs(out)
