@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from numbers import Real
+from typing import Any
 
 from openfingym.errors import UsageError
 
@@ -67,11 +68,12 @@ def number_of(kind: str, value: Value, where: str) -> int | float:
         return _day(value, where) - EPOCH_DAY
     if kind == "BOOLEAN" and isinstance(value, bool):
         return int(value)
-    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
-        if kind == "DOUBLE" and abs(value) <= sys.float_info.max:
-            return float(value)
-        if kind in _WHOLE and value == int(value) and -(2 ** _WHOLE[kind]) < value < 2 ** _WHOLE[kind]:
-            return int(value)
+    number: Any = value  # NumPy's numbers are real ones too, which types do not say
+    if isinstance(number, Real) and not isinstance(number, bool) and math.isfinite(number):
+        if kind == "DOUBLE" and abs(number) <= sys.float_info.max:
+            return float(number)
+        if kind in _WHOLE and number == int(number) and -(2 ** _WHOLE[kind]) < number < 2 ** _WHOLE[kind]:
+            return int(number)
     raise UsageError(f"{where} is {kind}; {value!r} is no such value")
 
 
