@@ -1,4 +1,4 @@
-"""``openfingym vault pull``: a vault of what a publisher has on the network."""
+"""``openfingym vault pull`` and ``simulate``: vaults of what a publisher has on the network, and of what never was."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.printable import printable
-from openfingym.cli.task import json_option, print_json
+from openfingym.cli.render import print_json
+from openfingym.cli.task import json_option
 
 if TYPE_CHECKING:
     from openfingym.suites.mirai.gdelt import PullReport
@@ -28,9 +29,7 @@ SHOWN = 5
 @click.option("--out", type=_FOLDER, help="Folder for the vault; the store if left out.")
 @click.option("--work", type=_FOLDER, help="Folder for what a pull needs to go on; below the store if left out.")
 @click.option("--base-url", metavar="URL", help="Ask this address instead of the publisher's.")
-@click.option(
-    "--threshold", type=click.IntRange(0), help="Mentions that an event must exceed (default: 50)."
-)
+@click.option("--threshold", type=click.IntRange(0), help="Mentions that an event must exceed (default: 50).")
 @json_option("an object")
 def pull_command(
     name: str,
@@ -72,6 +71,29 @@ def pull_command(
             click.echo(printable(f"    {file}: {reason}"))
     for reason, count in list(report.without_text.items())[:SHOWN]:
         click.echo(printable(f"  {count:,} articles without a text: {reason}"))
+
+
+@click.command("simulate")
+@click.argument("name", type=click.Choice(["mirai"]))
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The world.")
+@click.option("--days", type=click.IntRange(1, 20_000), help="How long it is; 425 days if left out.")
+@click.option("--out", type=_FOLDER, help="Folder for the vault; the store if left out.")
+@json_option("an object")
+def simulate_command(name: str, seed: int, days: int | None, out: Path | None, as_json: bool) -> None:
+    """Make a vault of a simulated world; NAME is mirai, countries with events and news.
+
+    No event in it is real. The same seed and days give the same digest.
+    """
+    from openfingym.suites.mirai.simulated import simulated_vault, write_simulated
+    from openfingym.suites.mirai.world import WorldSize
+
+    del name
+    size = WorldSize() if days is None else WorldSize(days=days)
+    made = simulated_vault(size, seed=seed) if out is None else write_simulated(out, size, seed=seed)
+    if as_json:
+        print_json({"folder": str(made.folder), "digest": made.digest, "simulated": True})
+        return
+    click.echo(f"{made.folder}\n  {made.manifest.title}\n  digest {made.digest}")
 
 
 def _json(report: PullReport) -> dict[str, object]:

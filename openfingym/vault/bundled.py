@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAME = "bundled"
-DIGEST = "8acc7401e0c1ebd399de2e9150f7c616b8581cba9f4244aa28c057bb4b6333fe"
+DIGEST = "55919a46fb1c12812bed0506bec5822f5c2785e3f7a4c80fbad05e7a2686686e"
 """Digest of the snapshot; a test builds it."""
 FILES = Path(__file__).parent / "files"
 _STOCK_CLOSE = ("20:00", "America/New_York")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from numbers import Real
 
 from openfingym.errors import UsageError
 
@@ -65,8 +67,8 @@ def number_of(kind: str, value: Value, where: str) -> int | float:
         return _day(value, where) - EPOCH_DAY
     if kind == "BOOLEAN" and isinstance(value, bool):
         return int(value)
-    if not isinstance(value, (bool, str, date)) and value is not None:
-        if kind == "DOUBLE" and not math.isnan(value):
+    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+        if kind == "DOUBLE" and abs(value) <= sys.float_info.max:
             return float(value)
         if kind in _WHOLE and value == int(value) and -(2 ** _WHOLE[kind]) < value < 2 ** _WHOLE[kind]:
             return int(value)

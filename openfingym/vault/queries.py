@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openfingym.errors import DataError, UsageError
+from openfingym.errors import DataError, StoreError, UsageError
 from openfingym.vault.engine import engine_errors, quoted, reading_database
 from openfingym.vault.spec import KNOWN_AT
 
@@ -90,10 +90,15 @@ class Queries:
             source = f"FROM read_parquet({quoted(self._folder / name)} || '.parquet')"
             if time is not None:
                 source += f" WHERE {KNOWN_AT} <= TIMESTAMP {quoted(time.replace(tzinfo=None).isoformat(sep=' '))}"
-            with engine_errors(name):
-                if form == "TABLE":
-                    database.execute(f"DROP VIEW temp.{name}")
-                database.execute(f"CREATE TEMP {form} {name} AS {source}")
+            try:
+                with engine_errors(name):
+                    if form == "TABLE":
+                        database.execute(f"DROP VIEW temp.{name}")
+                    database.execute(f"CREATE TEMP {form} {name} AS {source}")
+            except DataError as error:
+                raise StoreError(
+                    f"{self._folder}: damaged or not readable; get the snapshot again ({error})"
+                ) from error
 
 
 def _rows(database: duckdb.DuckDBPyConnection, query: str, parameters: Parameters) -> list[dict[str, Any]]:

@@ -155,7 +155,8 @@ class VaultWriter:
             options = "" if reader == "read_parquet" else ", header = true, all_varchar = true"
             self._database.execute(f"CREATE OR REPLACE TEMP VIEW part AS FROM {reader}({quoted(rows)}{options})")
         else:
-            self._database.register("part", rows)
+            # A copy, since DuckDB cannot read a frame that is another one backwards.
+            self._database.register("part", rows.copy())
         found = [name for name, *_ in self._database.execute("DESCRIBE part").fetchall()]
         if set(found) != set(spec.types):
             missing, unknown = set(spec.types) - set(found), set(found) - set(spec.types)
@@ -222,6 +223,9 @@ def _staged(name: str, kind: str) -> str:
     # What is not a number is missing; an empty list too has no elements.
     if kind == "DOUBLE":
         return f"nullif(\"{name}\"::DOUBLE, 'nan'::DOUBLE)"
+    # Without the first cast, a text would lose its zone; one without a zone is in UTC.
+    if kind == "TIMESTAMP":
+        return f'"{name}"::TIMESTAMPTZ::TIMESTAMP'
     return f'coalesce("{name}"::VARCHAR[], [])' if kind.endswith("[]") else f'"{name}"::{kind}'
 
 

@@ -14,7 +14,7 @@ while env.episodes_left:
     pair = {"head_entities": [query["head"]], "tail_entities": [query["tail"]]}
     seen, *_ = env.step({"tool": "get_relation_distribution", "arguments": pair})
     found = {}
-    for code, count in seen["value"] or []:
+    for code, _ in seen["value"] or []:
         found.setdefault(code[:2], []).append(code)
     env.step({"answer": found or interface.contract["prior"]})
     answered += bool(found)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Codes = Sequence[CAMEOCode] | None
 Entities = Sequence[ISOCode] | None
+_LAST_DAYS = (2, 30)
+"""Days before the last one that are looked at first for the latest rows."""
 _SEARCHED = 400
 """Articles that a search looks at first; four times as many if they hold too few events."""
 
@@ -101,9 +103,7 @@ class EventApi:
         """Events, the latest first, or by how well their articles match a text."""
         where = _where(date_range, head_entities, tail_entities, relations)
         if text_description is None:
-            rows: Sequence[Mapping[str, Any]] = self._view.rows(
-                "events", where, columns=_EVENT, order=["-date"], limit=MOST_EVENTS
-            )
+            rows: Sequence[Mapping[str, Any]] = self._latest("events", where, _EVENT, MOST_EVENTS)
         else:
             rows = self._events_about(text_description, where)
         return [
@@ -159,9 +159,7 @@ class EventApi:
         if where is None:
             return []
         if text_description is None:
-            rows: Sequence[Mapping[str, Any]] = self._view.rows(
-                "articles", where, columns=["date", "title"], order=["-date"], limit=MOST_ARTICLES
-            )
+            rows: Sequence[Mapping[str, Any]] = self._latest("articles", where, ("date", "title"), MOST_ARTICLES)
         else:
             hits = self._view.search(
                 "articles", text_description, where=where, columns=["date", "title"], limit=MOST_ARTICLES
@@ -182,6 +180,20 @@ class EventApi:
             )
         (row,) = self._view.rows("articles", {"id": ids[found]}, columns=["title", "text"])
         return f"Date: {date.date}\nTitle: {row['title']}\n\n{row['text']}"
+
+    def _latest(
+        self, table: str, where: Mapping[str, Any], columns: Sequence[str], limit: int
+    ) -> list[dict[str, object]]:
+        """The rows of the latest days."""
+        given = where.get("date", Between())
+        end = given.high or self._view.time.date()
+        # If the last days have enough, no earlier one is needed, and nearly all rows need no sorting.
+        for days in _LAST_DAYS:
+            start = max(given.low or date.min, date.fromordinal(max(end.toordinal() - days, 1)))
+            recent = {**where, "date": Between(start, given.high)}
+            if self._view.count(table, recent) >= limit:
+                return self._view.rows(table, recent, columns=columns, order=["-date"], limit=limit)
+        return self._view.rows(table, where, columns=columns, order=["-date"], limit=limit)
 
     def _articles(
         self,
@@ -219,9 +231,13 @@ class EventApi:
 
     def _events_about(self, text: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Events by the best match of their articles; equally good ones the latest first."""
-        limit = _SEARCHED
+        limit, among = _SEARCHED, None
+        if where:
+            among = {"id": [str(article) for article in self._view.counts("event_articles", "article", where)]}
+            if not among["id"]:
+                return []
         while True:
-            hits = self._view.search("articles", text, columns=["id"], limit=limit)
+            hits = self._view.search("articles", text, where=among, columns=["id"], limit=limit)
             place = {str(hit.row["id"]): number for number, hit in enumerate(hits)}
             if not place:
                 return []

@@ -127,8 +127,10 @@ def _corpus() -> tuple[Counter[str], tuple[tuple[taxonomy.Relation, Counter[str]
 
 def words_of(text: str) -> list[str]:
     """The words of a text without accents and case."""
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    return re.findall(r"\w+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
+    plain = text.casefold()
+    if not plain.isascii():
+        plain = "".join(letter for letter in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(letter))
+    return re.findall(r"\w+", plain)
 
 
 def _folded(text: str) -> str:

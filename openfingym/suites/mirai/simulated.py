@@ -29,7 +29,7 @@ def simulated_vault(size: WorldSize | None = None, *, seed: int = 0) -> Vault:
         seed: the world; the same seed, size and version give the same digest.
     """
     size = size or WorldSize()
-    recipe = _recipe(size, seed)
+    recipe = recipe_of(size, seed)
     kept = store.home() / "vaults" / NAME
     if found := _made(kept, recipe):
         return Vault.open(found)
@@ -55,11 +55,11 @@ def write_simulated(folder: str | Path | None, size: WorldSize | None = None, *,
         title=f"A simulated world of countries, {size.days} days from {size.first_day}, seed {seed}; no event is real",
         sources=[SOURCE],
         simulated=True,
-        notes={"seed": str(seed), "recipe": _recipe(size, seed)},
+        notes={"seed": str(seed), "recipe": recipe_of(size, seed)},
     )
 
 
-def _recipe(size: WorldSize, seed: int) -> str:
+def recipe_of(size: WorldSize, seed: int) -> str:
     """What decides the bytes of a world: its seed, its size, and the program."""
     package = resources.files("openfingym.suites.mirai")
     parts = [*(package / "world").iterdir(), package / "tables.py", *(package / "data").iterdir()]

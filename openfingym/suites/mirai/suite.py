@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.dataset import DatasetInfo
-from openfingym.errors import DataError
+from openfingym.errors import DataError, OpenFinGymError
 from openfingym.suites.mirai import answers, splits, taxonomy
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
-from openfingym.suites.mirai.simulated import NAME, simulated_vault
+from openfingym.suites.mirai.simulated import NAME, recipe_of, simulated_vault
 from openfingym.suites.mirai.tools import Tools
+from openfingym.suites.mirai.world import WorldSize
 from openfingym.suites.suite import (
     AnswerForm,
     Lookup,
@@ -39,8 +40,8 @@ PRACTICE = 20
 FIRST_LEVEL = len(taxonomy.relations(1))
 TEXT = (
     "Please forecast the relations that {head} will take towards {tail} on {day} based on historical information up to "
-    "{known}. I.e. forecast the relation CAMEO codes in query event Event(date={date}, head_entity=ISOCode({head_iso}), "
-    "relation=CAMEOCode(?), tail_entity=ISOCode({tail_iso}))."
+    "{known}. I.e. forecast the relation CAMEO codes in query event Event(date={date}, "
+    "head_entity=ISOCode({head_iso}), relation=CAMEOCode(?), tail_entity=ISOCode({tail_iso}))."
 )
 """The paper's question (appendix F.1.2)."""
 
@@ -73,9 +74,9 @@ class MiraiSuite(Suite):
         _month_number(chosen["month"])
         return chosen
 
-    def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:
-        """The digest of the vault."""
-        return _vault(dataset).digest
+    def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:  # noqa: ARG002 - one world for all
+        """What decides the vault: of the simulated world its recipe, so that it need not be made."""
+        return recipe_of(WorldSize(), 0) if dataset == NAME else _vault(dataset).digest
 
     def simulated(self, dataset: str) -> bool:
         """Whether it is the simulated world."""
@@ -101,14 +102,15 @@ class MiraiSuite(Suite):
             truths=np.stack([_numbers(query) for query in every]),
         )
 
-    def form(self, options: Mapping[str, Scalar]) -> AnswerForm:
+    def form(self, options: Mapping[str, Scalar]) -> AnswerForm:  # noqa: ARG002 - one form for all
         """A set of codes of both levels."""
         return AnswerForm(answers.labels(), answers.SET_FORM, _read, _write)
 
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
         """The functions of the subset."""
         return tuple(
-            SuiteTool(one.name, f"{one.about} Answers {one.answer}.", one.schema) for one in functions_of(_options(options).subset)
+            SuiteTool(one.name, f"{one.about} Answers {one.answer}.", one.schema)
+            for one in functions_of(_options(options).subset)
         )
 
     def vault(self, snapshot: str) -> Vault:
@@ -187,7 +189,10 @@ def _vault(dataset: str) -> Vault:
     if dataset == NAME:
         return _simulated()
     if dataset == PULLED:
-        return Vault.open(PULLED)
+        try:
+            return Vault.open(PULLED)
+        except OpenFinGymError as error:
+            raise DataError(f"{error}; `openfingym vault pull mirai` makes it") from error
     raise DataError(f"no world is named {dataset!r}; there are {NAME} and, once it is pulled, {PULLED}")
 
 
@@ -226,7 +231,7 @@ def _most_frequent(truths: NDArray[np.float64], most: int) -> NDArray[np.float64
     found = np.zeros(truths.shape[1])
     order = np.argsort(-truths[:, FIRST_LEVEL:].mean(axis=0), kind="stable")
     found[FIRST_LEVEL + order[:most]] = 1.0
-    return _with_roots(found[None])[0]
+    return np.asarray(_with_roots(found[None])[0])
 
 
 def _mean_f1(truths: NDArray[np.float64], answer: NDArray[np.float64]) -> float:
@@ -239,7 +244,7 @@ def _with_roots(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Answers with the first-level code of every second-level one."""
     labels = answers.labels()
     roots = np.array([labels.index(code[:2]) for code in labels[FIRST_LEVEL:]])
-    found = rows.copy()
+    found: NDArray[np.float64] = rows.copy()
     for root in range(FIRST_LEVEL):
         found[:, root] = np.maximum(found[:, root], rows[:, FIRST_LEVEL:][:, roots == root].max(axis=1))
     return found

@@ -173,13 +173,13 @@ def final_tables(
         return paths
 
 
-def connection(scratch: Path) -> duckdb.DuckDBPyConnection:
-    """A database in memory that spills to ``scratch``, with as many threads as this process may use."""
+def connection(scratch: Path, *, threads: int | None = None) -> duckdb.DuckDBPyConnection:
+    """A database in memory that spills to ``scratch``, by default with as many threads as this process may use."""
     import duckdb
 
     settings: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": str(scratch / "spill"),
-        "threads": machine.cores(),
+        "threads": threads or machine.cores(),
     }
     database = duckdb.connect(config=settings)
     # It would be drawn over what a command prints.

@@ -87,7 +87,7 @@ class Tools:
     def reply(self, name: str, arguments: str | Mapping[str, object]) -> Reply:
         """The reply to a call; the arguments are those of :meth:`call`."""
         try:
-            function = self._functions.get(name)
+            function = self._functions.get(name) if isinstance(name, str) else None
             if function is None:
                 known = ", ".join(self._functions) or "none"
                 raise IllegalCallError(f"There is no function {shown(name)}; there are: {known}.", "unknown_function")

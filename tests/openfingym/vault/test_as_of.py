@@ -40,9 +40,7 @@ class Call:
 
 
 days = st.integers(-2, 30).map(lambda day: (START + timedelta(days=day)).date())
-odd = st.sampled_from(
-    [None, "", "zz", 3, -1, 2.5, True, 10**30, "2024-13-01", "%", "' OR 1=1 --", f"{CANARY}1", "USA\0"]
-)
+odd = st.sampled_from([None, "", "zz", 3, -1, 2.5, True, 10**30, "2024-13-01", "' OR 1=1 --", f"{CANARY}1", "USA\0"])
 texts = st.sampled_from([*filter(None, HEADS), *WORDS, "gdp", "cpi", "first", "wire", "post", "005", "017"])
 values = st.one_of(texts, odd, days, days.map(str), st.integers(-6, 6), st.sampled_from([0.1, -1.5]), st.booleans())
 conditions = st.one_of(values, st.lists(values, max_size=4), st.builds(Between, values, values))
@@ -80,7 +78,7 @@ QUERIES = [
     "SELECT d.title FROM documents d JOIN events e ON d.outlet = e.head OR contains(d.body, e.head) ORDER BY 1 LIMIT 9",
     "SELECT * FROM documents WHERE 1 / (number - 7) >= 0 ORDER BY number",
     "SELECT error(title) FROM documents",
-    "SELECT sum(CAST(split_part(outlet, ' ', 2) AS INTEGER)) FROM documents WHERE length(split_part(outlet, ' ', 2)) > 0",
+    "SELECT sum(CAST(split_part(outlet, ' ', 2) AS INTEGER)) AS n FROM documents WHERE contains(outlet, ' ')",
 ]
 
 
@@ -100,10 +98,9 @@ def calls(draw: st.DrawFn) -> Call:
         return Call("counts", (table, draw(named(table)), where))
     options: dict[str, Any] = {"limit": draw(st.sampled_from([1, 2, 10, 10**9, 0, -1]))}
     if kind == "search":
-        query = " ".join(draw(st.lists(st.one_of(texts, odd.map(str)), max_size=4)))
-        return Call(
-            "search", (draw(st.sampled_from(["documents", "documents", table])), query), {"where": where, **options}
-        )
+        query = " ".join(draw(st.lists(st.sampled_from([*WORDS, f"{CANARY}1", "", "% -"]), min_size=1, max_size=4)))
+        where = draw(st.just({}) | wheres("documents"))
+        return Call("search", ("documents", query), {"where": where, **options})
     signs = draw(st.lists(st.tuples(st.sampled_from(["", "-"]), named(table)), max_size=2))
     options["order"] = [sign + name for sign, name in signs]
     return Call(kind, ("facts" if kind == "current" and draw(st.booleans()) else table, where), options)
@@ -120,11 +117,11 @@ def cut(whole: Vault, tmp_path_factory: pytest.TempPathFactory) -> Callable[[dat
     return cache(lambda time: whole.truncated(time, tmp_path_factory.mktemp("cut") / "vault"))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    hour=st.sampled_from([-1, 0, 1, 30, 100, 299, 300, 420, 599, 700]),
+    hour=st.sampled_from([-1, 1, 100, 250, 299, 420, 700]),
     later=st.integers(0, 3_599_999_999),
-    asked=st.lists(calls(), min_size=5, max_size=40),
+    asked=st.lists(calls(), min_size=15, max_size=30),
 )
 def test_answers_are_those_of_a_vault_without_what_came_later(
     whole: Vault, cut: Callable[[datetime], Vault], hour: int, later: int, asked: list[Call]
@@ -136,7 +133,7 @@ def test_answers_are_those_of_a_vault_without_what_came_later(
         assert call.of(view) == call.of(alone), call
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(asked=st.lists(calls(), min_size=20, max_size=40))
 def test_a_word_of_later_rows_is_in_no_answer_error_or_log(whole: Vault, asked: list[Call]) -> None:
     view = whole.as_of(SECRET_FROM - timedelta(microseconds=1))

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from openfingym.data.sources.wire import OfflineError
 from openfingym.errors import DataError
 from openfingym.files.whole import owned_folder, whole_file
-from openfingym.suites.mirai.gdelt.export import reduce_day, unpack
+from openfingym.suites.mirai.gdelt.export import DayReader
 from openfingym.suites.mirai.gdelt.listing import ExportFile, unlisted
 
 if TYPE_CHECKING:
@@ -98,30 +98,28 @@ class Days:
         with ThreadPoolExecutor(self._connections) as pool:
             reasons = list(pool.map(lambda file: self._download(folder, file), listed))
         gaps |= {file.name: reason for file, reason in zip(listed, reasons, strict=True) if reason}
-        with owned_folder(self._work / f".unpacked-{day:%Y%m%d}") as scratch:
-            unpacked = self._unpacked(folder, [file.name for file in listed if file.name not in gaps], scratch, gaps)
+        with owned_folder(self._work / f".reduced-{day:%Y%m%d}") as scratch:
+            reader, damaged = DayReader(), {}
+            archives = [folder / file.name for file in listed if file.name not in gaps]
+            for archive in archives:
+                try:
+                    reader.read(archive)
+                except DataError as error:
+                    damaged[archive] = str(error)
             parts = [scratch / "records.parquet", scratch / "urls.parquet"]
-            counts = reduce_day(unpacked, parts[0], parts[1], scratch)
+            counts = reader.write(parts[0], parts[1], scratch)
             for part, target in zip(parts, (self.records(day), self.urls(day)), strict=True):
                 _settle(part, target)
-        gaps = dict(sorted(gaps.items()))
-        found = Day(f"{day}", counts.rows, counts.malformed, counts.kept, len(unpacked), gaps, _digest(listed))
+        for archive, reason in damaged.items():
+            gaps[archive.name] = reason
+            archive.unlink()
+        files, gaps = len(archives) - len(damaged), dict(sorted(gaps.items()))
+        found = Day(f"{day}", counts.rows, counts.malformed, counts.kept, files, gaps, _digest(listed))
         with whole_file(self._note(day)) as stream:
             json.dump(asdict(found), stream, indent=1)
         # Archives of a day with gaps are kept, for when the rest can be had.
         if not self._fillable(found):
             shutil.rmtree(folder)
-        return found
-
-    def _unpacked(self, folder: Path, names: Sequence[str], scratch: Path, gaps: dict[str, str]) -> list[Path]:
-        """The files in archives; those that are damaged are added to the gaps."""
-        found = []
-        for name in names:
-            try:
-                found.append(unpack(folder / name, scratch))
-            except DataError as error:
-                gaps[name] = str(error)
-                (folder / name).unlink()
         return found
 
     def _fillable(self, day: Day) -> bool:

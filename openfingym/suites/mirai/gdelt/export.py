@@ -12,13 +12,21 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from hashlib import md5
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from openfingym.errors import DataError
 from openfingym.suites.mirai.tables import connection, quoted
-from openfingym.suites.mirai.taxonomy import actor_codes, relations
+from openfingym.suites.mirai.taxonomy import actor_codes, second_level
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _PLACE = ("Type", "FullName", "CountryCode", "ADM1Code", "ADM2Code", "Lat", "Long", "FeatureID")
 _ACTOR = (
@@ -38,32 +46,14 @@ COLUMNS = (
 MOST_BYTES = 1 << 30
 """Largest file in an archive; a real one has about a megabyte."""
 URL_CHARACTERS = 2000
-
-_RAW = """
-CREATE TABLE raw AS
-SELECT GLOBALEVENTID AS id, SQLDATE, EventCode, EventBaseCode, NumMentions, DATEADDED, SOURCEURL AS url,
-       Actor1CountryCode AS one, Actor2CountryCode AS two, filename
-FROM read_csv($files, delim = '\t', header = false, quote = '', escape = '', auto_detect = false, columns = $columns,
-              ignore_errors = true, store_rejects = true, rejects_limit = 0, filename = true, parallel = true)
-"""
-# The same event in a file again is the same row; the first file counts.
-_KEPT = f"""
-CREATE TABLE kept AS
-SELECT DISTINCT ON (id) day, head, relation, tail, mentions, url, added
-FROM (
-    SELECT id, try_strptime(SQLDATE, '%Y%m%d')::DATE AS day, a.iso AS head, b.iso AS tail,
-           coalesce(base.code, longer.code) AS relation, try_cast(NumMentions AS INTEGER) AS mentions, trim(url) AS url,
-           greatest(try_strptime(DATEADDED, '%Y%m%d%H%M%S'),
-                    strptime(regexp_extract(filename, '(\\d{{14}})[^/]*$', 1), '%Y%m%d%H%M%S')) AS added,
-           try_strptime(DATEADDED, '%Y%m%d%H%M%S') AS stated
-    FROM raw JOIN actors AS a ON a.code = one JOIN actors AS b ON b.code = two
-    LEFT JOIN relations AS base ON base.code = EventBaseCode
-    LEFT JOIN relations AS longer ON longer.code = left(EventCode, 3)
-)
-WHERE day = stated::DATE AND day = added::DATE AND head <> tail AND relation IS NOT NULL AND mentions > 0
-      AND starts_with(url, 'http') AND length(url) <= {URL_CHARACTERS}
-ORDER BY id, added
-"""
+_TAB, _LINE_END = 9, 10
+_ID, _DATE, _ONE, _TWO, _CODE, _BASE, _MENTIONS, _ADDED, _URL = (
+    COLUMNS.index(name)
+    for name in (
+        "GLOBALEVENTID", "SQLDATE", "Actor1CountryCode", "Actor2CountryCode", "EventCode", "EventBaseCode",
+        "NumMentions", "DATEADDED", "SOURCEURL",
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,8 +67,173 @@ class DayCounts:
     kept: int
 
 
-def unpack(archive: Path, folder: Path) -> Path:
-    """The file in an archive, unpacked into ``folder`` as valid UTF-8.
+class DayReader:
+    """Reads the export files of a day, one after another, and keeps what the paper keeps."""
+
+    def __init__(self) -> None:
+        self._ids: set[bytes] = set()
+        self._kept: list[_Kept] = []
+        self._numbers: set[int] = set()
+        self._rows = 0
+        self._malformed = 0
+
+    def read(self, archive: Path) -> None:
+        """Read an archive, named as GDELT names it; archives come in the order of their times.
+
+        Raises:
+            DataError: it is no archive with one export file, is damaged, or is too large; nothing of it was taken.
+        """
+        table = _Table(_content(archive))
+        self._rows += table.rows
+        self._malformed += table.malformed
+        numbers = {url: number_of(url) for url in set(table.texts(_URL, np.arange(table.rows)))}
+        self._numbers.update(numbers.values())
+        chosen = np.flatnonzero(table.international())
+        columns = (_ID, _DATE, _ONE, _TWO, _CODE, _BASE, _MENTIONS, _ADDED, _URL)
+        stamp = archive.name[:14].encode()
+        for row in zip(*(table.texts(column, chosen) for column in columns), strict=True):
+            event, day, one, two, code, base, count, added, url = row
+            relation = _relation(base, code)
+            # The same event in a file again is the same row; the first file counts.
+            if relation is None or event in self._ids or not count.isdigit() or len(url) > URL_CHARACTERS:
+                continue
+            known = stamp if added == stamp else max(added, stamp)
+            mentions = int(count)
+            if known[:8] != day or not 0 < mentions < 1 << 31 or not _is_time(known):
+                continue
+            self._ids.add(event)
+            self._kept.append((known, _iso(one), relation, _iso(two), mentions, url.strip(), numbers[url]))
+
+    def write(self, records: Path, urls: Path, scratch: Path) -> DayCounts:
+        """Write what was read.
+
+        Args:
+            records: Parquet file to write: day, head, relation, tail, mentions, url, number, added (UTC).
+            urls: Parquet file to write: the number of each address in any row, kept or not.
+            scratch: folder to spill to.
+        """
+        import pandas as pd
+
+        columns = list(zip(*self._kept, strict=True)) or [()] * 7
+        added, heads, found, tails, mentions, addresses, numbers = columns
+        kept = pd.DataFrame(
+            {
+                "added": np.array(added, object),
+                "head": np.array(heads, object),
+                "relation": np.array(found, object),
+                "tail": np.array(tails, object),
+                "mentions": np.array(mentions, np.int32),
+                "url": np.array([url.decode("utf-8", "replace") for url in addresses], object),
+                "number": np.array(numbers, np.uint64),
+            }
+        )
+        kept["added"] = pd.to_datetime([time.decode() for time in added], format="%Y%m%d%H%M%S")
+        seen = pd.DataFrame({"url": np.sort(np.fromiter(self._numbers, np.uint64, len(self._numbers)))})
+        with connection(scratch, threads=1) as database:
+            database.register("kept", kept)
+            database.register("seen", seen)
+            database.execute(
+                "COPY (SELECT added::DATE AS day, head::VARCHAR AS head, relation::VARCHAR AS relation, "
+                "tail::VARCHAR AS tail, mentions, url::VARCHAR AS url, number, added::TIMESTAMP AS added FROM kept) "
+                f"TO {quoted(records)} (FORMAT parquet)"
+            )
+            database.execute(f"COPY (FROM seen) TO {quoted(urls)} (FORMAT parquet)")
+        return DayCounts(self._rows, self._malformed, len(self._kept))
+
+
+_Kept = tuple[bytes, str, str, str, int, bytes, int]
+"""A row that is kept: time added, head, relation, tail, mentions, address and its number."""
+
+
+def number_of(url: bytes) -> int:
+    """A 64-bit number that stands for an address."""
+    return int.from_bytes(md5(url.strip(), usedforsecurity=False).digest()[:8], "little")
+
+
+class _Table:
+    """The lines of a file that have 61 columns, as places in its bytes: no text is made before it is asked for."""
+
+    def __init__(self, content: bytes) -> None:
+        # A line that was cut off ends where the file does.
+        self._content = content if content.endswith(b"\n") or not content else content + b"\n"
+        self._bytes = np.frombuffer(self._content, np.uint8)
+        # One pass for both: hardly any other byte is as low.
+        cuts = np.flatnonzero(self._bytes <= _LINE_END)
+        kinds = self._bytes[cuts]
+        cuts = cuts[kinds >= _TAB]
+        last = np.flatnonzero(self._bytes[cuts] == _LINE_END)
+        first = np.concatenate([[0], last[:-1] + 1])[: len(last)]
+        whole = last - first == len(COLUMNS) - 1
+        starts = np.concatenate([[0], cuts[last[:-1]] + 1])[: len(last)]
+        self.malformed = int(np.count_nonzero(~whole & (cuts[last] > starts)))
+        self.rows = int(np.count_nonzero(whole))
+        self._starts = starts[whole]
+        self._cuts = cuts[first[whole][:, None] + np.arange(len(COLUMNS))]
+
+    def span(self, column: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where a column begins and ends in each row."""
+        return self._starts if column == 0 else self._cuts[:, column - 1] + 1, self._cuts[:, column]
+
+    def texts(self, column: int, rows: NDArray[np.intp]) -> list[bytes]:
+        """A column of some rows."""
+        begin, end = self.span(column)
+        content = self._content
+        return [content[one:two] for one, two in zip(begin[rows].tolist(), end[rows].tolist(), strict=True)]
+
+    def international(self) -> NDArray[np.bool_]:
+        """bool[rows], whether a row is of the day on which it was added, between two countries, and from the web."""
+        date, added, url = (self.span(column) for column in (_DATE, _ADDED, _URL))
+        long = (date[1] - date[0] == 8) & (added[1] - added[0] == 14) & (url[1] - url[0] >= 4)
+        today = (self._head(date[0], 8) == self._head(added[0], 8)).all(axis=1)
+        web = (self._head(url[0], 4) == np.frombuffer(b"http", np.uint8)).all(axis=1)
+        one, two = self._country(_ONE), self._country(_TWO)
+        kept: NDArray[np.bool_] = long & today & web & (one >= 0) & (two >= 0) & (one != two)
+        return kept
+
+    def _country(self, column: int) -> NDArray[np.intp]:
+        """int[rows], the number of the country of an actor; -1 where it has none."""
+        begin, end = self.span(column)
+        keys, numbers = _actors()
+        found = self._head(begin, 3).astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
+        place = np.minimum(np.searchsorted(keys, found), len(keys) - 1)
+        return np.where((end - begin == 3) & (keys[place] == found), numbers[place], -1)
+
+    def _head(self, begin: NDArray[np.intp], length: int) -> NDArray[np.uint8]:
+        """uint8[rows, length], the bytes from some places on; what is behind the end is its last byte."""
+        places = np.minimum(begin[:, None] + np.arange(length), len(self._bytes) - 1)
+        found: NDArray[np.uint8] = self._bytes[places]
+        return found
+
+
+@cache
+def _actors() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Codes of actors' countries as numbers, sorted, and the number of the country of each."""
+    countries = sorted(set(actor_codes().values()))
+    keys = {int.from_bytes(code.encode(), "big"): countries.index(iso) for code, iso in actor_codes().items()}
+    return np.array(sorted(keys)), np.array([keys[key] for key in sorted(keys)])
+
+
+@cache
+def _iso(code: bytes) -> str:
+    return actor_codes()[code.decode()]
+
+
+@cache
+def _relation(base: bytes, code: bytes) -> str | None:
+    return second_level(base.decode("utf-8", "replace")) or second_level(code.decode("utf-8", "replace"))
+
+
+@cache
+def _is_time(stamp: bytes) -> bool:
+    try:
+        datetime.strptime(stamp.decode("ascii"), "%Y%m%d%H%M%S")  # noqa: DTZ007 (GDELT's times are in UTC)
+    except ValueError:
+        return False
+    return True
+
+
+def _content(archive: Path) -> bytes:
+    """The one file in an archive.
 
     Raises:
         DataError: it is no archive with one export file, is damaged, or is too large.
@@ -87,55 +242,8 @@ def unpack(archive: Path, folder: Path) -> Path:
         with zipfile.ZipFile(archive) as opened:
             inside = opened.infolist()
             if len(inside) != 1 or inside[0].file_size > MOST_BYTES:
-                raise DataError(f"{archive}: expected one export file in it, of less than {MOST_BYTES >> 20} MiB")
+                raise DataError(f"{archive.name}: expected one export file in it, of less than {MOST_BYTES >> 20} MiB")
             content = opened.read(inside[0])
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"{archive}: the archive is damaged ({error})") from None
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        content = content.decode("utf-8", "replace").encode()
-    # A name of our own: what an archive says of itself decides no path.
-    path = folder / archive.name.removesuffix(".zip")
-    path.write_bytes(content.replace(b"\0", b"").replace(b"\r", b""))
-    return path
-
-
-def reduce_day(files: Sequence[Path], records: Path, urls: Path, scratch: Path) -> DayCounts:
-    """Write what is kept of unpacked export files.
-
-    Args:
-        files: unpacked files; their names begin with their times, as ``20230101001500.export.CSV``.
-        records: Parquet file to write: day, head, relation, tail, mentions, url, added (UTC).
-        urls: Parquet file to write: a 64-bit number for each address in any row, kept or not.
-        scratch: folder to spill to.
-    """
-    with connection(scratch) as database:
-        database.execute("CREATE TABLE actors (code VARCHAR, iso VARCHAR)")
-        database.executemany("INSERT INTO actors VALUES (?, ?)", [list(pair) for pair in actor_codes().items()])
-        database.execute("CREATE TABLE relations (code VARCHAR)")
-        database.executemany("INSERT INTO relations VALUES (?)", [[found.code] for found in relations(2)])
-        filled = [str(path) for path in files if path.stat().st_size]
-        if filled:
-            database.execute(_RAW, {"files": filled, "columns": dict.fromkeys(COLUMNS, "VARCHAR")})
-            malformed = _count(database.execute("SELECT count(DISTINCT (file_id, line)) FROM reject_errors"))
-        else:
-            names = ("id", "SQLDATE", "EventCode", "EventBaseCode", "NumMentions", "DATEADDED", "url", "one", "two")
-            database.execute(f"CREATE TABLE raw ({', '.join(f'{name} VARCHAR' for name in (*names, 'filename'))})")
-            malformed = 0
-        database.execute(_KEPT)
-        database.execute(
-            f"COPY (FROM kept ORDER BY added, day, head, tail, relation, url, mentions) TO {quoted(records)} "
-            "(FORMAT parquet, COMPRESSION zstd)"
-        )
-        database.execute(
-            f"COPY (SELECT DISTINCT md5_number_lower(trim(url)) AS url FROM raw ORDER BY ALL) TO {quoted(urls)} "
-            "(FORMAT parquet, COMPRESSION zstd)"
-        )
-        rows = _count(database.execute("SELECT count(*) FROM raw"))
-        kept = _count(database.execute("SELECT count(*) FROM kept"))
-    return DayCounts(rows, malformed, kept)
-
-
-def _count(relation: object) -> int:
-    return int(relation.fetchall()[0][0])  # type: ignore[attr-defined]
+        raise DataError(f"{archive.name}: the archive is damaged ({error})") from None
+    return content.replace(b"\r", b"") if b"\r" in content else content

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from openfingym import store
+from openfingym import machine, store
 from openfingym.data.sources.transport import Client, ClientPolicy
 from openfingym.digests import sha256_of_json
 from openfingym.errors import DataError, UsageError
@@ -143,16 +144,23 @@ def _pull_days(
     listing = read_listing(work / MASTER_LIST, first, last)
     if not listing:
         raise DataError(f"the list at {options.base_url} has no export file from {first} to {last}")
-    days, made = Days(work, client, options.base_url, connections=options.connections), []
-    for day in _days(first, last):
+    days = Days(work, client, options.base_url, connections=options.connections)
+
+    def have(day: date) -> Day:
         listed = listing.get(day, [])
         found = days.done(day, listed)
         if found is None:
             found = days.pull(day, listed)
             without = f", {len(found.gaps)} files missing" if found.gaps else ""
             told(f"{day}: {found.rows} rows in {found.files} files, {found.kept} kept{without}")
-        made.append(found)
-    return days, made
+        return found
+
+    pool = ThreadPoolExecutor(machine.cores())
+    try:
+        return days, list(pool.map(have, _days(first, last)))
+    finally:
+        # After an error, days that have not begun need not.
+        pool.shutdown(cancel_futures=True)
 
 
 def _finish(
@@ -196,9 +204,7 @@ def _first_dates(days: Days, made: list[Day], records: Path, wanted: Path, thres
     rows = ", ".join(quoted(days.records(day)) for day in dates)
     with connection(scratch) as database:
         database.execute("CREATE TABLE seen (url UBIGINT, day DATE)")
-        database.execute(
-            f"CREATE TABLE candidates AS SELECT *, md5_number_lower(url) AS number FROM read_parquet([{rows}])"
-        )
+        database.execute(f"CREATE TABLE candidates AS FROM read_parquet([{rows}])")
         for day in dates:
             # A day at a time, so that what is held is no more than the addresses that are asked for.
             database.execute(

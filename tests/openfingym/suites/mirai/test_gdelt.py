@@ -15,7 +15,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from click.testing import CliRunner
 
+from openfingym.cli import cli
 from openfingym.data.sources.transport import ClientPolicy
 from openfingym.errors import DataError, UsageError
 from openfingym.suites.mirai.gdelt import PullOptions, PullReport, pull
@@ -166,7 +168,7 @@ def test_a_pull_that_is_killed_goes_on_where_it_was(tmp_path: Path, whole: PullR
     fresh = {name: count - before.get(name, 0) for name, count in gdelt.asked.items() if name.endswith(".zip")}
     assert sum(fresh.values()) == 1, "only the file at which it was killed last is asked for"
     assert report.vault.digest == whole.vault.digest
-    assert not list((tmp_path / "work").glob(".unpacked*"))
+    assert not list((tmp_path / "work").glob(".reduced*"))
 
 
 def test_half_written_days_are_made_again(tmp_path: Path, whole: PullReport) -> None:
@@ -245,3 +247,20 @@ def test_what_cannot_be_pulled_is_refused_in_words(tmp_path: Path) -> None:
     gdelt.publish({"20230501000000": []})
     with serving(gdelt), pytest.raises(DataError, match="has no export file from 2023-03-01 to 2023-03-31"):
         pull(options(gdelt, tmp_path))
+
+
+def test_the_command_pulls_and_says_what_is_missing(tmp_path: Path) -> None:
+    gdelt = Gdelt()
+    gdelt.publish(ROWS)
+    gone = f"{min(ROWS)}.export.CSV.zip"
+    del gdelt.files[gone]
+    words = ["vault", "pull", "mirai", "--from", "2023-03", "--to", "2023-03", "--work", str(tmp_path / "work")]
+    with serving(gdelt):
+        words += ["--base-url", gdelt.url, "--out", str(tmp_path / "vault"), "--json"]
+        found = CliRunner().invoke(cli, words)
+    assert found.exit_code == 0, found.output
+    told = json.loads(found.stdout)
+    assert told["digest"] == Vault.open(tmp_path / "vault").digest
+    assert "not published" in told["missing"][gone]
+    assert told["rows"] == sum(len(rows) for rows in ROWS.values()) - len(ROWS[min(ROWS)])
+    assert "2023-03-31: " in found.stderr

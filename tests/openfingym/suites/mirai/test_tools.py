@@ -204,6 +204,8 @@ def test_the_words_after_the_current_date_are_the_papers(world):
         ("map_cameo_to_relation", {}, "invalid_argument", "needs the argument cameo_code"),
         ("browse_news_article", {"date": "2023-02-03", "title": "None such"}, "no_such_article", "articles."),
         ("get_news", {}, "unknown_function", "count_events"),
+        (["count_events"], {}, "unknown_function", "count_events"),
+        ("count_events", None, "invalid_argument", "must be a JSON object"),
     ],
 )
 def test_a_bad_call_is_told_what_is_expected(tools, name, arguments, fault, words):
@@ -214,6 +216,13 @@ def test_a_bad_call_is_told_what_is_expected(tools, name, arguments, fault, word
     assert reply.text == ILLEGAL.format(reply.error)
     assert reply.value is None
     assert len(reply.text) < 1500
+
+
+@pytest.mark.parametrize("side", ["start_date", "end_date"])
+@pytest.mark.parametrize("day", ["0001-01-01", "1970-01-01", "2023-03-15"])
+def test_days_at_the_ends_of_time_are_days(tools, day, side):
+    for name in ("get_events", "get_news_articles", "count_events", "get_entity_distribution"):
+        assert tools.reply(name, {"date_range": {side: day}}).valid
 
 
 def test_nothing_found_says_so(tools):

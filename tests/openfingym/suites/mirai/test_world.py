@@ -38,10 +38,10 @@ def test_a_longer_world_begins_as_a_shorter_one() -> None:
     assert long.texts.head(len(short.texts)).equals(short.texts)
 
 
-def test_it_says_that_it_is_simulated(world: Vault) -> None:
-    assert world.manifest.simulated
-    assert "no event is real" in world.manifest.title
-    urls = [row["url"] for row in world.as_of(EVER).rows("articles", columns=("url",))]
+def test_it_says_that_it_is_simulated(simulated_world: Vault) -> None:
+    assert simulated_world.manifest.simulated
+    assert "no event is real" in simulated_world.manifest.title
+    urls = [row["url"] for row in simulated_world.as_of(EVER).rows("articles", columns=("url",))]
     assert all(".simulated.example/" in url for url in urls)
 
 
@@ -59,8 +59,8 @@ def test_sizes_out_of_range_are_refused() -> None:
         WorldSize(days=0)
 
 
-def test_events_are_of_known_codes_and_international(world: Vault) -> None:
-    rows = world.as_of(EVER).rows("events")
+def test_events_are_of_known_codes_and_international(simulated_world: Vault) -> None:
+    rows = simulated_world.as_of(EVER).rows("events")
     assert {row["relation"] for row in rows} <= {relation.code for relation in taxonomy.relations(2)} & all_codes()
     assert {row[end] for row in rows for end in ("head", "tail")} <= {country.iso3 for country in taxonomy.countries()}
     assert all(row["head"] != row["tail"] and row["mentions"] > 50 and row["articles"] >= 1 for row in rows)
@@ -73,9 +73,9 @@ def test_every_relation_has_several_phrasings() -> None:
     assert all(taxonomy.is_relation(code, level=2) and len(found) >= 3 for code, found in phrases().items())
 
 
-def test_articles_hardly_share_a_wording(world: Vault) -> None:
+def test_articles_hardly_share_a_wording(simulated_world: Vault) -> None:
     """No title of one relation is that of most: a keyword does not give the relation away."""
-    view = world.as_of(EVER)
+    view = simulated_world.as_of(EVER)
     verbs: dict[str, set[str]] = defaultdict(set)
     for code, found in phrases().items():
         for phrase in found:
@@ -87,14 +87,14 @@ def test_articles_hardly_share_a_wording(world: Vault) -> None:
     assert Counter(titles).most_common(1)[0][1] < len(titles) / 100
 
 
-def test_articles_pass_the_cleaning_of_real_ones(world: Vault) -> None:
-    texts = [row["text"] for row in world.as_of(EVER).rows("articles", columns=("text",))][::40]
+def test_articles_pass_the_cleaning_of_real_ones(simulated_world: Vault) -> None:
+    texts = [row["text"] for row in simulated_world.as_of(EVER).rows("articles", columns=("text",))][::40]
     assert sum(clean_text(text) is None for text in texts) < len(texts) / 20
 
 
-def test_days_are_announced_in_articles_before_they_come(world: Vault) -> None:
+def test_days_are_announced_in_articles_before_they_come(simulated_world: Vault) -> None:
     """Of visits that many wrote of, a good part was told beforehand, with the day."""
-    view = world.as_of(EVER)
+    view = simulated_world.as_of(EVER)
     assert set(NOTICES) > {"summit", "ultimatum"}
     texts = view.rows("articles", columns=("text", "date"))
     dated = [
@@ -117,11 +117,11 @@ def _scores(queries: tuple[Query, ...], pasts: Pasts, horizon: int) -> tuple[flo
     return sums[0] / len(queries), sums[1] / len(queries)
 
 
-def test_what_happened_lately_tells_more_the_nearer_the_day(world: Vault) -> None:
+def test_what_happened_lately_tells_more_the_nearer_the_day(simulated_world: Vault) -> None:
     pasts: Pasts = defaultdict(list)
-    for row in world.as_of(EVER).rows("events"):
+    for row in simulated_world.as_of(EVER).rows("events"):
         pasts[row["head"], row["tail"]].append((row["date"], row["relation"]))
-    queries = relation_queries(world, "2023-06") + relation_queries(world, "2023-07")
+    queries = relation_queries(simulated_world, "2023-06") + relation_queries(simulated_world, "2023-07")
     found = [_scores(queries, pasts, horizon) for horizon in HORIZONS]
     assert found[0][1] > found[0][0] + 0.03
     assert found[0][1] > found[1][1] > found[3][1]
