@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openfingym.files.whole import store_errors, whole_file, whole_folder
 from openfingym.suites.mirai.splits import PAPER_MONTHS, relation_queries
@@ -48,10 +48,11 @@ def write_paper_tables(vault: Vault, folder: Path, *, months: Sequence[str] = PA
     """
     queries = {month: relation_queries(vault, month) for month in months}
     view = vault.as_of(_EVER)
-    articles = view.rows("articles")
+    articles: list[dict[str, Any]] = view.rows("articles")
+    links: list[dict[str, Any]] = view.rows("event_articles")
     numbers = {row["id"]: number for number, row in enumerate(articles)}
     told: dict[tuple[date, str, str, str], list[int]] = defaultdict(list)
-    for row in view.rows("event_articles"):
+    for row in links:
         told[row["date"], row["head"], row["relation"], row["tail"]].append(numbers[row["article"]])
     with store_errors(folder), whole_folder(folder) as partial:
         _write(partial / "data_kg.csv", KG, _kg(told))
