@@ -10,6 +10,7 @@ import click
 
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
+from openfingym.cli.vault_certify import certify_command
 from openfingym.cli.vault_pull import pull_command, simulate_command
 from openfingym.errors import StoreError
 
@@ -180,3 +181,8 @@ def _print_one(one: Vault) -> None:
 
 def _day(time: object) -> str:
     return str(time)[:10] if time else "-"
+
+
+vault.add_command(pull_command)
+vault.add_command(certify_command)
+vault.add_command(simulate_command)

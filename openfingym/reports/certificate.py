@@ -19,7 +19,7 @@ from openfingym.errors import OpenFinGymError, UsageError
 from openfingym.kinds.qa import QaContract
 from openfingym.packages.build import build
 from openfingym.reports.trading.replay import read_actions
-from openfingym.results.run_folder import read_run
+from openfingym.results.run_folder import RESULT, read_run
 from openfingym.suites.suite import SuiteQuestion
 
 if TYPE_CHECKING:
@@ -108,6 +108,20 @@ def certify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> C
                         differences.append(Difference(question.id, name, str(arguments)[:500]))
     questions_with_calls = sum(map(len, asked.values()))
     return Certificate(result.rollout_id, result.task, snapshot, questions_with_calls, count, tuple(differences))
+
+
+def rollouts_in(run: Path) -> list[Path]:
+    """Folders of rollouts: the folder itself if it is one, else those in it.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if (run / RESULT).is_file():
+        return [run]
+    found = sorted(path.parent for path in run.glob(f"*/{RESULT}"))
+    if not found:
+        raise UsageError(f"{run}: no rollout is in this folder; name one of a run, or that of a whole run")
+    return found
 
 
 def _package_of(result: RolloutResult) -> BuiltPackage:

@@ -231,7 +231,7 @@ def _most_frequent(truths: NDArray[np.float64], most: int) -> NDArray[np.float64
     found = np.zeros(truths.shape[1])
     order = np.argsort(-truths[:, FIRST_LEVEL:].mean(axis=0), kind="stable")
     found[FIRST_LEVEL + order[:most]] = 1.0
-    return _with_roots(found[None])[0]
+    return np.asarray(_with_roots(found[None])[0])
 
 
 def _mean_f1(truths: NDArray[np.float64], answer: NDArray[np.float64]) -> float:

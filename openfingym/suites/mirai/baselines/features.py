@@ -40,29 +40,35 @@ def fit_features(view: View, horizon: int = 1, *, seed: int = 0, questions: int 
         questions: how many are trained on; half as many choose the threshold.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
 
     history, rng = history_of(view), np.random.default_rng(seed)
     turn = history.last + 1 - VALIDATION_DAYS
     training = history.questions(max(turn - TRAINING_DAYS, 30), turn, questions, rng)
     validation = history.questions(turn, history.last + 1, questions // 2, rng)
-    x = np.concatenate([_features(history, day, head, tail, horizon) for day, head, tail in training.tolist()])
     model = HistGradientBoostingClassifier(max_iter=120, learning_rate=0.1, random_state=seed)
-    model.fit(x, history.answers(training).ravel())
+    model.fit(_stacked(history, training, horizon), history.answers(training).ravel())
 
-    def chances(of: History, day: int, head: int, tail: int, ahead: int) -> dict[str, float]:
-        scores = model.predict_proba(_features(of, day, head, tail, ahead))[:, 1]
-        return dict(zip(RELATIONS, scores.tolist(), strict=True))
+    def chances(x: NDArray[np.float64]) -> list[dict[str, float]]:
+        # With more threads, these few rows mostly wait for them.
+        with threadpool_limits(1):
+            scores = model.predict_proba(x)[:, 1].reshape(-1, len(RELATIONS))
+        return [dict(zip(RELATIONS, row, strict=True)) for row in scores.tolist()]
 
     answers = [{RELATIONS[place] for place in np.flatnonzero(row)} for row in history.answers(validation)]
-    known = [chances(history, day, head, tail, horizon) for day, head, tail in validation.tolist()]
-    threshold = best_threshold(known, answers)
+    threshold = best_threshold(chances(_stacked(history, validation, horizon)), answers)
 
     def forecast(view: View, question: RelationQuestion) -> CodeAnswer:
         of = history_of(view)
         head, tail = COUNTRY_NUMBER[question.head], COUNTRY_NUMBER[question.tail]
-        return named(chances(of, of.number(question.day), head, tail, question.horizon), threshold)
+        return named(chances(_features(of, of.number(question.day), head, tail, question.horizon))[0], threshold)
 
     return forecast
+
+
+def _stacked(history: History, questions: Codes, horizon: int) -> NDArray[np.float64]:
+    """The features of questions, one below the other."""
+    return np.concatenate([_features(history, day, head, tail, horizon) for day, head, tail in questions.tolist()])
 
 
 def _features(history: History, day: int, head: int, tail: int, horizon: int) -> NDArray[np.float64]:

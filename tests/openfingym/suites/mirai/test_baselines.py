@@ -80,11 +80,12 @@ def test_every_baseline_beats_the_most_frequent_relations_of_all(world):
         assert f1(world, forecast) > blind + 0.02
 
 
-def test_regcn_learns_the_habits_of_pairs(world):
+def test_regcn_gives_chances_that_are_the_same_again(world):
     pytest.importorskip("torch")
-    forecast = fit_regcn(world.vault.as_of(end(CUT)), epochs=2)
-    question = RelationQuestion(CUT + timedelta(days=1), "USA", "CHN", CUT)
-    view = world.vault.as_of(end(CUT))
+    today = FIRST_DAY + timedelta(days=47)
+    view = world.vault.as_of(end(today))
+    forecast = fit_regcn(view, epochs=1)
+    question = RelationQuestion(today + timedelta(days=1), "USA", "CHN", today)
     answer = forecast(view, question)
     assert answer.scores
     assert forecast(view, question) == answer

@@ -1,0 +1,43 @@
+"""``openfingym vault certify``: that tools showed nothing from behind the times of their questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from openfingym.cli.render import print_json
+from openfingym.cli.task import json_option
+
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command("certify")
+@click.argument("run", type=_FOLDER)
+@json_option("a list, an object a rollout")
+@click.pass_context
+def certify_command(ctx: click.Context, run: Path, as_json: bool) -> None:
+    """Repeat the lookups of RUN on vaults from which everything later was deleted.
+
+    RUN is the folder of a rollout, or one with folders of rollouts. For each time that was asked about, a copy of the
+    vault is written without what became known later, which takes seconds each. The exit status is 1 where an answer
+    differs.
+    """
+    from openfingym.reports.certificate import certify, rollouts_in
+
+    found = []
+    for folder in rollouts_in(run):
+        certificate = certify(folder, lambda text: click.echo(f"  {text}", err=True))
+        found.append(certificate)
+        if not as_json:
+            said = "every answer was the same" if certificate.holds else f"{len(certificate.differences)} differ"
+            click.echo(
+                f"{certificate.rollout} ({certificate.task}): {certificate.calls} calls in {certificate.questions} "
+                f"questions on the vault {certificate.snapshot[:12]}, and without what came later: {said}"
+            )
+            for one in certificate.differences:
+                click.echo(f"  {one.question}: {one.tool} {one.arguments}")
+    if as_json:
+        print_json([certificate.to_dict() for certificate in found])
+    if not all(certificate.holds for certificate in found):
+        ctx.exit(1)
