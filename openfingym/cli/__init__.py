@@ -19,7 +19,7 @@ COMMANDS = {
     "tasks": ("openfingym.cli.task:list_tasks", "List the known tasks."),
     "task": ("openfingym.cli.task:task", "Show, build, check or scaffold a task package."),
     "data": ("openfingym.cli.data:data", "List, pull and verify datasets."),
-    "vault": ("openfingym.cli.vault:vault", "What became known, and when: build, describe and verify vaults."),
+    "vault": ("openfingym.cli.vault:vault", "Build, describe and verify vaults: what became known, and when."),
     "agents": ("openfingym.cli.agents:agents", "List the agents, built-in ones and those of installed packages."),
     "run": ("openfingym.cli.run:run", "Run one agent on one or more tasks and print verified scores."),
     "rollout": ("openfingym.cli.rollout:rollout", "Run many rollouts: tasks x agents x models x seeds."),

@@ -103,10 +103,6 @@ def build(statement: Path, out: Path | None, as_json: bool) -> None:
         _print_one(built)
 
 
-vault.add_command(pull_command)
-vault.add_command(simulate_command)
-
-
 def _described(one: Vault) -> dict[str, object]:
     about = one.manifest
     return {

@@ -49,9 +49,9 @@ def write_paper_tables(vault: Vault, folder: Path, *, months: Sequence[str] = PA
     queries = {month: relation_queries(vault, month) for month in months}
     view = vault.as_of(_EVER)
     articles: list[dict[str, Any]] = view.rows("articles")
+    links: list[dict[str, Any]] = view.rows("event_articles")
     numbers = {row["id"]: number for number, row in enumerate(articles)}
     told: dict[tuple[date, str, str, str], list[int]] = defaultdict(list)
-    links: list[dict[str, Any]] = view.rows("event_articles")
     for row in links:
         told[row["date"], row["head"], row["relation"], row["tail"]].append(numbers[row["article"]])
     with store_errors(folder), whole_folder(folder) as partial:

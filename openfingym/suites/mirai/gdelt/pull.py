@@ -118,12 +118,14 @@ def pull(options: PullOptions, told: Callable[[str], None] = _untold) -> PullRep
         told: called with a line for people about each day and step.
 
     Raises:
-        UsageError: the months are none.
+        UsageError: the folder of the vault exists.
         OfflineError: the service cannot be reached.
         DataError: the list cannot be read, or no event is left.
         StoreError: the disk is full, or a folder cannot be written.
     """
     first, last = _span(options.first)[0], _span(options.last)[1]
+    if options.folder is not None and options.folder.exists():
+        raise UsageError(f"{options.folder} exists already; a snapshot never changes, so choose another folder")
     work = options.work or store.home() / "pulls" / NAME
     with store_errors(work, "choose another folder with --work"):
         work.mkdir(parents=True, exist_ok=True)

@@ -245,6 +245,10 @@ def test_what_cannot_be_pulled_is_refused_in_words(tmp_path: Path) -> None:
         PullOptions("2014-01", "2023-12")
     gdelt = Gdelt()
     gdelt.publish({"20230501000000": []})
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(UsageError, match="taken exists already"):
+        pull(replace(options(gdelt, tmp_path), folder=tmp_path / "taken"))
+    assert not gdelt.asked
     with serving(gdelt), pytest.raises(DataError, match="has no export file from 2023-03-01 to 2023-03-31"):
         pull(options(gdelt, tmp_path))
 
