@@ -7,7 +7,7 @@ from __future__ import annotations
 
 FAMILIES = ("forecasting", "generation", "trading", "fraud")
 """Those of :data:`openfingym.task.contracts.Family`."""
-KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading", "live", "questions")
+KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading", "live", "questions", "qa")
 """Those of :data:`openfingym.task.known_kinds.OWN`."""
 AGENTS = (
     "naive",
