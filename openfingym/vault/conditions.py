@@ -68,13 +68,18 @@ def number_of(kind: str, value: Value, where: str) -> int | float:
         return _day(value, where) - EPOCH_DAY
     if kind == "BOOLEAN" and isinstance(value, bool):
         return int(value)
-    number: Any = value  # NumPy's numbers are real ones too, which types do not say
-    if isinstance(number, Real) and not isinstance(number, bool) and math.isfinite(number):
+    # NumPy's numbers are real ones too, which types do not say.
+    number: Any = value if _is_real(value) else math.nan
+    if math.isfinite(number):
         if kind == "DOUBLE" and abs(number) <= sys.float_info.max:
             return float(number)
         if kind in _WHOLE and number == int(number) and -(2 ** _WHOLE[kind]) < number < 2 ** _WHOLE[kind]:
             return int(number)
     raise UsageError(f"{where} is {kind}; {value!r} is no such value")
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def text_of(value: Value, where: str) -> str:
