@@ -7,7 +7,7 @@ canonical JSON; then eight bytes with its length. Equal arrays make equal files,
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -60,7 +60,7 @@ class ArrayWriter:
         return place + gap
 
 
-class Arrays(Mapping[str, Array]):
+class Arrays:
     """The arrays of a file, read-only.
 
     Args:
@@ -71,6 +71,7 @@ class Arrays(Mapping[str, Array]):
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         try:
             with path.open("rb") as stream:
                 self._bytes = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -90,14 +91,17 @@ class Arrays(Mapping[str, Array]):
         return directory
 
     def __getitem__(self, name: str) -> Array:
+        array = self.get(name)
+        if array is None:
+            raise StoreError(f"{self._path}: damaged or not of this version: it has no {name}; get the snapshot again")
+        return array
+
+    def get(self, name: str) -> Array | None:
+        """An array by its name; None if the file has none."""
+        if name not in self._directory:
+            return None
         dtype, start, count = self._directory[name]
         return np.frombuffer(self._bytes, dtype=dtype, count=count, offset=start)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._directory)
-
-    def __len__(self) -> int:
-        return len(self._directory)
 
 
 def narrowest(size: int) -> np.dtype[Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from openfingym.vault.arrays import Array, ArrayWriter, narrowest
-from openfingym.vault.columns import NULL
+from openfingym.vault.columns import BLOCK, NULL
 from openfingym.vault.spec import TableSpec
 from openfingym.vault.strings import write_strings
 
@@ -68,6 +68,9 @@ def _write_numbers(writer: ArrayWriter, name: str, kind: str, rows: duckdb.DuckD
     numbers = values.filled(0).astype(dtype)
     numbers[missing] = 0
     writer.add(f"{name}.numbers", numbers)
+    starts = np.arange(0, len(numbers), BLOCK)
+    writer.add(f"{name}.lows", np.minimum.reduceat(numbers, starts) if len(numbers) else numbers)
+    writer.add(f"{name}.highs", np.maximum.reduceat(numbers, starts) if len(numbers) else numbers)
     if missing.any():
         writer.add(f"{name}.missing", missing.astype(np.uint8))
     return np.where(missing, NULL, numbers.astype(np.int64)) if kind != "DOUBLE" else numbers

@@ -20,6 +20,9 @@ from openfingym.vault.strings import Strings
 NULL = np.iinfo(np.int64).min
 """Stands for a missing value where numbers are compared; no value of a column is so low."""
 
+BLOCK = 8192
+"""Rows of which the lowest and the highest number are kept."""
+
 
 class Postings:
     """For each of some numbers (a value of a column, a key), the rows that have it, in order.
@@ -70,6 +73,10 @@ class Column(ABC):
     def fulfilling(self, condition: Condition, rows: Array | slice) -> Array:
         """Which of some rows fulfil a condition: a boolean for each."""
 
+    def found(self, condition: Condition, known: int) -> Array:
+        """The rows below ``known`` that fulfil a condition, in order."""
+        return np.flatnonzero(self.fulfilling(condition, slice(known)))
+
     def listed(self, condition: Condition, known: int) -> list[Array] | None:  # noqa: ARG002  # of those that have lists
         """The rows below ``known`` that fulfil a condition, as lists without a row in common; None if none are kept."""
         return None
@@ -82,6 +89,8 @@ class NumberColumn(Column):
         super().__init__(kind, where)
         self._numbers: Array = arrays[f"{name}.numbers"]
         self._missing: Array | None = arrays.get(f"{name}.missing")
+        self._lows: Array = arrays[f"{name}.lows"]
+        self._highs: Array = arrays[f"{name}.highs"]
 
     def values(self, rows: Array) -> list[object]:
         """The values of rows."""
@@ -123,6 +132,23 @@ class NumberColumn(Column):
             return found
         return np.where(self._missing[rows] != 0, None in wanted, found)
 
+    def found(self, condition: Condition, known: int) -> Array:
+        """The rows below ``known`` that fulfil a condition, in order."""
+        if not isinstance(condition, Between):
+            return super().found(condition, known)
+        # What rows are about mostly comes in order too, so that few blocks of rows have any of a range.
+        within = np.ones(len(self._lows), bool)
+        if condition.low is not None:
+            within &= self._highs >= self.number(condition.low)
+        if condition.high is not None:
+            within &= self._lows <= self.number(condition.high)
+        blocks = np.flatnonzero(within)
+        if not len(blocks):
+            return blocks
+        start = int(blocks[0]) * BLOCK
+        rows = slice(start, min((int(blocks[-1]) + 1) * BLOCK, known))
+        return start + np.flatnonzero(self.fulfilling(condition, rows))
+
     def number(self, value: Value) -> int | float:
         """The number that stands for a value, or a :class:`~openfingym.errors.UsageError`."""
         return number_of(self.kind, value, self.where)
@@ -145,10 +171,27 @@ class CodedColumn(Column):
                 [self.strings.text(code) for code in self._codes[int(start) : int(end)].tolist()]
                 for start, end in zip(self._starts[rows], self._starts[rows + 1], strict=True)
             ]
+        codes, places = np.unique(self._codes[rows], return_inverse=True)
+        texts = self.texts(codes)
+        return [texts[place] for place in places.tolist()]
+
+    def counts(self, rows: Array) -> Array:
+        """How many of some rows have each code."""
+        codes: Array = self._codes
+        if self._starts is None:
+            return np.bincount(codes[rows])
+        starts = self._starts[rows].astype(np.int64)
+        lengths = self._starts[rows + 1].astype(np.int64) - starts
+        owners = np.repeat(np.arange(len(rows)), lengths)
+        places = np.arange(len(owners)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(starts, lengths)
+        # A row that has a code twice counts once.
+        pairs = np.unique(owners * (len(self.strings) + 1) + codes[places])
+        return np.bincount(pairs % (len(self.strings) + 1))
+
+    def texts(self, codes: Array) -> list[object]:
+        """The texts that codes stand for."""
         none = len(self.strings)
-        codes = self._codes[rows].tolist()
-        texts = {code: None if code == none else self.strings.text(code) for code in set(codes)}
-        return [texts[code] for code in codes]
+        return [None if code == none else self.strings.text(code) for code in codes.tolist()]
 
     def order(self, rows: Array | slice) -> Array:
         """Numbers that sort as the values of rows do."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from numbers import Real
-from typing import Any
+
+import numpy as np
 
 from openfingym.errors import UsageError
 
@@ -68,18 +67,12 @@ def number_of(kind: str, value: Value, where: str) -> int | float:
         return _day(value, where) - EPOCH_DAY
     if kind == "BOOLEAN" and isinstance(value, bool):
         return int(value)
-    # NumPy's numbers are real ones too, which types do not say.
-    number: Any = value if _is_real(value) else math.nan
-    if math.isfinite(number):
-        if kind == "DOUBLE" and abs(number) <= sys.float_info.max:
-            return float(number)
-        if kind in _WHOLE and number == int(number) and -(2 ** _WHOLE[kind]) < number < 2 ** _WHOLE[kind]:
-            return int(number)
+    if isinstance(value, (int, float, np.integer)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
+        if kind == "DOUBLE":
+            return float(value)
+        if kind in _WHOLE and value == int(value) and -(2 ** _WHOLE[kind]) < value < 2 ** _WHOLE[kind]:
+            return int(value)
     raise UsageError(f"{where} is {kind}; {value!r} is no such value")
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def text_of(value: Value, where: str) -> str:

@@ -25,13 +25,14 @@ from openfingym.vault.strings import Strings, write_strings
 K1, B = 1.5, 0.75
 """Constants of BM25: how soon a word's repetitions stop to count, and how much long documents are held back."""
 _WORD = re.compile(r"[^\W_]+")
+_ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
 _MOST_TIMES = 2**16 - 1
 
 
 def words(text: str) -> list[str]:
     """The words of a text: runs of letters and digits, without case and accents. No stemming, no stop words."""
     if not text.isascii():
-        text = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
+        text = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
     return _WORD.findall(text.casefold())
 
 

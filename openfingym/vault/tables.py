@@ -87,7 +87,7 @@ class Table:
             if name == first:
                 continue
             if rows is None:
-                rows = np.flatnonzero(self.column(name).fulfilling(condition, slice(known)))
+                rows = self.column(name).found(condition, known)
             else:
                 rows = rows[self.column(name).fulfilling(condition, rows)]
         return np.arange(known) if rows is None else rows
@@ -102,6 +102,22 @@ class Table:
             if lists is not None:
                 return sum(map(len, lists))
         return len(self.rows(where, known))
+
+    def counts(self, by: str, where: Where, known: int) -> tuple[list[object], Array]:
+        """The values of a column in order, of the rows below ``known`` that fulfil all conditions; and how many rows
+        have each.
+        """
+        column = self.column(by)
+        if not isinstance(column, CodedColumn):
+            rows = self.rows(where, known)
+            _, firsts, numbers = np.unique(column.order(rows), return_index=True, return_counts=True)
+            return column.values(rows[firsts]), numbers
+        if not where and len(column.postings) < known:
+            numbers = np.asarray(column.postings.counts(known))
+        else:
+            numbers = column.counts(self.rows(where, known))
+        codes = np.flatnonzero(numbers)
+        return column.texts(codes), numbers[codes]
 
     def newest_of_keys(self, rows: Array) -> Array:
         """Of rows in order, the last of each key."""

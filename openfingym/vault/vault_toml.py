@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
@@ -69,11 +70,21 @@ def read_statement(path: Path) -> StatedVault:
         UsageError: it cannot be read, or does not state a vault; the message says where.
     """
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), StatedVault)
+        stated = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), StatedVault)
+        for table in stated.tables:
+            _check_zone(table.zone)
+        return stated
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except ValueError as error:  # of TOML, of its form, and of a path that is no zone's
         raise UsageError(f"{path}: {error}") from error
+
+
+def _check_zone(zone: str) -> None:
+    try:
+        ZoneInfo(zone)
+    except ZoneInfoNotFoundError:
+        raise ValueError(f"zone {zone!r} is unknown; give one such as America/New_York") from None
 
 
 def build(path: Path, folder: Path | None = None) -> Vault:
@@ -131,7 +142,7 @@ def _prepared(table: StatedTable, path: Path) -> pd.DataFrame:
             rows = pd.read_csv(path, dtype=object, keep_default_na=False)
             rows = rows.where(rows != "", None)
         if table.known_day is not None:
-            following = pd.to_datetime(rows[table.known_day]) + pd.Timedelta(days=1)
+            following = pd.to_datetime(rows[table.known_day], format="ISO8601") + pd.Timedelta(days=1)
             rows[KNOWN_AT] = following.dt.tz_localize(table.zone).dt.tz_convert("UTC")
         kept: pd.DataFrame = rows.drop(columns=table.ignored)
         return kept

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from openfingym.errors import UsageError
-from openfingym.vault.columns import CodedColumn
 from openfingym.vault.conditions import Value, Where
 from openfingym.vault.search import best
 from openfingym.vault.spec import KNOWN_AT
@@ -60,20 +59,11 @@ class View:
         return opened.count(where or {}, known)
 
     def counts(self, table: str, by: str, where: Where | None = None) -> dict[object, int]:
-        """How many rows have each value of a column, the most frequent first, and equally frequent ones in order."""
+        """How many rows have each value of a column, or each element of a column of lists; the most frequent first, and
+        equally frequent ones in order.
+        """
         opened, known = self._opened(table)
-        column = opened.column(by)
-        if isinstance(column, CodedColumn) and not where and len(column.postings) < known:
-            numbers = np.asarray(column.postings.counts(known))
-            found = np.flatnonzero(numbers)
-            numbers = numbers[found]
-            values: list[object] = [
-                None if code == len(column.strings) else column.strings.text(code) for code in found.tolist()
-            ]
-        else:
-            rows = opened.rows(where or {}, known)
-            _, firsts, numbers = np.unique(column.order(rows), return_index=True, return_counts=True)
-            values = column.values(rows[firsts])
+        values, numbers = opened.counts(by, where or {}, known)
         by_count = np.argsort(-numbers, kind="stable")
         return {values[place]: int(numbers[place]) for place in by_count.tolist()}
 

@@ -117,7 +117,7 @@ def cut(whole: Vault, tmp_path_factory: pytest.TempPathFactory) -> Callable[[dat
     return cache(lambda time: whole.truncated(time, tmp_path_factory.mktemp("cut") / "vault"))
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     hour=st.sampled_from([-1, 1, 100, 250, 299, 420, 700]),
     later=st.integers(0, 3_599_999_999),
@@ -133,7 +133,7 @@ def test_answers_are_those_of_a_vault_without_what_came_later(
         assert call.of(view) == call.of(alone), call
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(asked=st.lists(calls(), min_size=20, max_size=40))
 def test_a_word_of_later_rows_is_in_no_answer_error_or_log(whole: Vault, asked: list[Call]) -> None:
     view = whole.as_of(SECRET_FROM - timedelta(microseconds=1))

@@ -97,6 +97,9 @@ def test_counts_are_value_counts(vault: Vault, time: datetime) -> None:
             wanted = {None if pd.isna(key) else key: n for key, n in some[by].value_counts(dropna=False).items()}
             assert found == wanted
             assert list(found.values()) == sorted(found.values(), reverse=True)
+    for where, some in (({}, rows), ({"head": ["USA", "CHN"]}, rows[rows["head"].isin(["USA", "CHN"])])):
+        tags = some.tags.map(set).explode().dropna().value_counts().to_dict()
+        assert view.counts("events", "tags", where) == tags
 
 
 @pytest.mark.parametrize("time", TIMES)
@@ -192,6 +195,9 @@ WRONG: list[tuple[Any, str]] = [
     (lambda view: view.rows("events", {"head": 5}), "events.head is VARCHAR; 5 is no text"),
     (lambda view: view.rows("events", {"mentions": "5"}), "events.mentions is INTEGER; '5' is no such value"),
     (lambda view: view.rows("events", {"mentions": 2**31}), "is no such value"),
+    (lambda view: view.rows("events", {"mentions": 10**400}), "is no such value"),
+    (lambda view: view.rows("events", {"tone": 10**400}), "is no such value"),
+    (lambda view: view.rows("events", {"tone": {}}), "is no such value"),
     (lambda view: view.rows("events", {"mentions": float("nan")}), "is no such value"),
     (lambda view: view.rows("events", {"mentions": float("inf")}), "is no such value"),
     (lambda view: view.rows("events", {"known_at": "2024-01-02"}), "no time with a zone"),
