@@ -47,6 +47,9 @@ def test_the_wheel_holds_the_packages_and_the_tasks(built: Path) -> None:
         "openfingym/_rounds/weekly-real.toml",
         "openfingym/packages/templates/test.sh",
         "openfingym/data/series/ust-par-yields.csv.gz",
+        "openfingym/vault/files/vault.toml",
+        "openfingym/vault/files/company_facts.csv.xz",
+        "openfingym/vault/files/gdp_vintages.LICENSE-MIT.txt",
         "openfingym_runtime/_image/Dockerfile.agent",
         "openfingym_runtime/_image/runtime/agent/openfingym_agent/__init__.py",
     ):
