@@ -5,7 +5,7 @@ A test compares each with what it repeats.
 
 from __future__ import annotations
 
-FAMILIES = ("forecasting", "generation", "trading", "fraud")
+FAMILIES = ("forecasting", "generation", "trading", "fraud", "questions")
 """Those of :data:`openfingym.task.contracts.Family`."""
 KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading", "live", "questions", "qa")
 """Those of :data:`openfingym.task.known_kinds.OWN`."""

@@ -192,7 +192,7 @@ def _vault(dataset: str) -> Vault:
         try:
             return Vault.open(PULLED)
         except OpenFinGymError as error:
-            raise DataError(f"{error}; `openfingym vault pull mirai` makes it") from error
+            raise DataError(f"{error}; `openfingym vault pull mirai --from 2023-01 --to 2024-02` makes it") from error
     raise DataError(f"no world is named {dataset!r}; there are {NAME} and, once it is pulled, {PULLED}")
 
 
