@@ -129,7 +129,15 @@ class QaKind(SequentialKind):
         return contract.asked_by.source_key(_dataset(task), contract.chosen)
 
     def load(self, task: Task) -> QuestionSet:
-        """The questions with their answers."""
+        """The questions with their answers.
+
+        Raises:
+            TaskError: real data is asked for in place of the task's own.
+        """
+        if task.real:
+            from openfingym.kinds.real_forms import required_form
+
+            required_form(task)  # says where real data are, since there is none to put in the place of these
         contract = _contract(task.spec.contract)
         return contract.asked_by.questions(_dataset(task), contract.chosen)
 

@@ -104,7 +104,7 @@ FORMS: Mapping[str, RealForm] = {
 def real_form(task: Task) -> RealForm:
     """What takes the place of a task's own data with ``--real``, or why nothing does. Nothing is loaded."""
     from openfingym.data.loaded_graphs import PUBLISHED
-    from openfingym.kinds import is_deferred, is_live, kind_of
+    from openfingym.kinds import asks_questions, is_deferred, is_live, kind_of
 
     reference, kind = task.spec.dataset, kind_of(task)
     name = reference.name or ""
@@ -121,6 +121,10 @@ def real_form(task: Task) -> RealForm:
     if is_deferred(task.spec.contract):
         return RealForm(
             why="its real data are questions whose outcome is not known yet: `openfingym run` with --clock real"
+        )
+    if asks_questions(task.spec.contract):
+        return RealForm(
+            why="its real data are a vault that is pulled (`openfingym vault pull`), which a task names as its dataset"
         )
     own = kind.data_kind(replace(task, real=False))
     if own == "real":

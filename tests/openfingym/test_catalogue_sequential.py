@@ -11,7 +11,7 @@ from openfingym.catalog import describe, load_task, task_folders
 from openfingym.checks.check import check_task
 from openfingym.data.sources import PULLABLE, SOURCES
 from openfingym.errors import DataError, UsageError
-from openfingym.kinds import is_live, is_sequential, kind_of
+from openfingym.kinds import is_live, is_sequential, kind_of, sequential_kind
 from openfingym.kinds.bar_data import Source
 from openfingym.kinds.rolling import RollingContract
 from openfingym.kinds.trading import TradingContract
@@ -36,6 +36,7 @@ def tasks() -> dict[str, Task]:
         name: task
         for name, task in ((name, load_task(name)) for name in task_folders())
         if is_sequential(task.spec.contract) and not is_live(task.spec.contract)
+        if sequential_kind(task.spec.contract).symbols(task.spec.contract)
     }
 
 

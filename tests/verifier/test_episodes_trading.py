@@ -15,7 +15,7 @@ from openfingym.errors import SubmissionError
 from openfingym.kinds import score_fold, sequential_kind
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
-from openfingym.task.episodes import Episode, Step
+from openfingym.task.episodes import Step, SteppedEpisode
 from openfingym.verifiers.client import EpisodeStep, VerifierClient
 from openfingym_verifier.log import verify_chain
 from tests.marks import SOCKETS_DROPPED
@@ -36,7 +36,7 @@ def running(package: BuiltPackage, serve: Callable[..., Any]) -> Iterator[Any]:
         yield server
 
 
-def local(package: BuiltPackage, number: int) -> Episode:
+def local(package: BuiltPackage, number: int) -> SteppedEpisode:
     """A private episode, played here."""
     spec = package.task.spec
     return sequential_kind(spec.contract).episode(
@@ -80,7 +80,9 @@ def same(found: EpisodeStep, expected: Step) -> None:
     assert found.info == expected.info
 
 
-def play(client: VerifierClient, token: str, episode: Episode, random: np.random.Generator, steps: int) -> EpisodeStep:
+def play(
+    client: VerifierClient, token: str, episode: SteppedEpisode, random: np.random.Generator, steps: int
+) -> EpisodeStep:
     """An episode there and here, step by step, up to a step or the end."""
     at, here = client.start_episode(token), episode.start()
     same(at, here)

@@ -26,6 +26,8 @@ LONGEST_ANSWER = 50_000
 """Characters of an answer by itself, without the text around it."""
 MOST_PLACES = 50
 """Pairs of brackets in a text that are tried."""
+_ANSWER_KEYS = frozenset({"answer", "final_answer", "forecast", "prediction"})
+"""Keys under which a dictionary may hold the answer."""
 SET_FORM = (
     "Final Answer: and a JSON dictionary from two-digit first-level CAMEO codes to lists of three-digit second-level "
     'codes that are their children, such as Final Answer: {"01": ["010", "011"], "02": ["020"]}'
@@ -264,7 +266,7 @@ def _unwrapped(value: object) -> object:
     """What stands under a single key such as ``answer``."""
     if isinstance(value, dict) and len(value) == 1:
         key, inner = next(iter(value.items()))
-        if str(key).casefold().replace(" ", "_") in {"answer", "final_answer", "forecast", "prediction"}:
+        if str(key).casefold().replace(" ", "_") in _ANSWER_KEYS:
             return inner
     return value
 

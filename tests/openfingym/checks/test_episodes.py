@@ -76,7 +76,9 @@ def unspeakable(episode: RollingEpisode, step: Step) -> Step:
 
 
 def test_a_sound_task_passes(package: BuiltPackage) -> None:
-    assert check_episodes(package, package.read_truth()).startswith("6 episodes show 60 bars, one a step")
+    assert check_episodes(package, package.read_truth()).startswith(
+        "6 episodes, 60 steps in all, show what is hidden in the order of time"
+    )
 
 
 @pytest.mark.parametrize(

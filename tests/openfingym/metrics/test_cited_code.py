@@ -388,6 +388,9 @@ CITED: Mapping[str, Cited] = {
 UNCITED = "defined here"
 """How the note of a metric begins that a paper names without saying what it is: there is nothing to set beside it."""
 ELSEWHERE = {
+    "filtered_mrr": "test_codes.py has it beside a ranking that is filtered by hand",
+    "filtered_hits_at_10": "test_codes.py",
+    "second_level_f1_voted": "test_codes.py has votes counted by hand",
     "dynamic_tail_error_01": "test_threshold_strategies.py has the strategies written out, step by step",
     "dynamic_tail_error_05": "test_threshold_strategies.py",
     "dynamic_tail_error_10": "test_threshold_strategies.py",
