@@ -38,7 +38,7 @@ START = Start(
     asset_class="synthetic",
     frequency="daily",
     panel="questions about pairs of countries",
-    dataset="mirai-sim",
+    dataset="mirai-simulated",
     split=None,
     contract="""suite = "mirai"
 unit = "share of a set"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,10 +84,16 @@ class MiraiSuite(Suite):
         return dataset != PULLED
 
     def questions(self, dataset: str, options: Mapping[str, Scalar]) -> QuestionSet:
-        """The queries of the month; before it, some of the last month for practice, and three months with answers."""
+        """The queries of the month, some for practice, and three months with answers.
+
+        Practice is of the last month that was over as of the first query, answers are of the months before.
+        """
         vault, chosen = _vault(dataset), _options(options)
-        months = [_shifted(chosen.month, -back) for back in range(TRAIN_MONTHS + 1, -1, -1)]
-        *train, practice, private = months
+        private = chosen.month
+        # What is given with its answer must have been known when the first question is asked.
+        first_known = splits.as_of(date.fromisoformat(f"{private}-01"), chosen.horizon).date()
+        back = next(back for back in range(1, 24) if _last_day(_shifted(private, -back)) <= first_known)
+        *train, practice = [_shifted(private, -back - more) for more in range(TRAIN_MONTHS, -1, -1)]
         known = [query for month in train for query in _queries(vault, month, splits.QUERIES)]
         rehearsed = _queries(vault, practice, PRACTICE)
         asked = _queries(vault, private, splits.QUERIES)
@@ -267,6 +274,10 @@ def _month_number(month: Scalar) -> int:
 def _shifted(month: str, by: int) -> str:
     year, number = divmod(_month_number(month) + by, 12)
     return f"{year:04d}-{number + 1:02d}"
+
+
+def _last_day(month: str) -> date:
+    return date.fromisoformat(f"{_shifted(month, 1)}-01") - timedelta(days=1)
 
 
 def _info(vault: Vault, queries: list[splits.Query]) -> DatasetInfo:
