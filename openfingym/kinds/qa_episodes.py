@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from openfingym.suites.suite import AnswerForm, Lookup, SuiteQuestion, SuiteTool
 
 EXPECTED = '{"tool": name, "arguments": {...}}, {"answer": ...} or null'
+DEEPEST = 20
+"""Lists and objects within each other in an action."""
 MOST_TEXT = 20_000
 """Characters of an observation that are shown."""
 
@@ -109,6 +111,9 @@ class QuestionEpisode:
         """
         if action is None:
             return self._shown(Observation("Nothing was done."))
+        if _deeper(action, DEEPEST):
+            # What is taken is recorded, and every reader of a record descends into it.
+            raise SubmissionError(f"an action is nested at most {DEEPEST} deep", problem="malformed-action")
         if isinstance(action, dict) and action.keys() == {"answer"}:
             return self._answer(action["answer"])
         if (
@@ -170,3 +175,9 @@ class QuestionEpisode:
             truncated=not self._over and self._left == 0,
             info={"id": self._question.id, "steps_left": self._left},
         )
+
+
+def _deeper(value: object, most: int) -> bool:
+    """Whether lists and objects are nested deeper than this."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(most <= 0 or _deeper(one, most - 1) for one in inside)

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import openfingym
 from openfingym.agents import Agent
 from openfingym.cli import cli
+from openfingym.errors import UsageError
 from openfingym.models import from_function
 
 LAST = """
@@ -79,3 +80,12 @@ def test_it_passes_the_check_of_tasks(jar_task: Path) -> None:
     findings = json.loads(done.output)
     assert '"passed": false' not in json.dumps(findings), findings
     assert done.exit_code == 0
+
+
+def test_an_action_that_is_nested_deep_is_refused_and_never_recorded(jar_task: Path) -> None:
+    env = openfingym.make(jar_task, split="train")
+    env.reset(options={"number": 3})
+    deep = "[" * 300 + "]" * 300
+    with pytest.raises(UsageError, match="nested at most 20 deep"):
+        env.step('{"tool": "level", "arguments": {"day": ' + deep + "}}")
+    env.close()
