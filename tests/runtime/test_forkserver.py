@@ -373,18 +373,23 @@ def test_a_server_ends_with_its_launcher_however_that_ends(job: Job) -> None:
 def test_many_programs_leave_nothing(forking: forkserver.Forkserver, job: Job) -> None:
     assert run(job, "").exit_code == 0
 
-    def traces() -> tuple[int, int, list[str], list[Path]]:
+    def files() -> set[str]:
+        """What this process holds open; a pipe or socket is named by its own inode."""
+        links = Path("/proc/self/fd").iterdir()
+        return {f"{link.name} {os.readlink(link)}" for link in links if link.is_symlink()}
+
+    def traces() -> tuple[int, list[str], list[Path]]:
         mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if "openfingym" in line]
         groups = [path for path in Path("/sys/fs/cgroup").rglob("openfingym,*") if f",{os.getpid()}," in path.name]
         children = psutil.Process().children(recursive=True)
-        return len(list(Path("/proc/self/fd").iterdir())), len(children), mounts, groups
+        return len(children), mounts, groups
 
     def server_holds() -> int:
         (server,) = [child for child in psutil.Process().children(recursive=True) if child.pid == server_pid]
         return server.num_fds()
 
     server_pid = int(Path(f"/proc/self/fdinfo/{forking.handle}").read_text().partition("Pid:")[2].split()[0])
-    before = traces(), server_holds()
+    before, held = (traces(), server_holds()), files()
     with ThreadPoolExecutor(4) as pool:
         list(
             pool.map(
@@ -395,6 +400,8 @@ def test_many_programs_leave_nothing(forking: forkserver.Forkserver, job: Job) -
             )
         )
     assert (traces(), server_holds()) == before
+    # Files that another test left may be closed meanwhile: only what is new was left by these programs.
+    assert {file for file in files() - held if "/proc/" not in file} == set()
 
 
 def test_a_server_whose_programs_are_not_confined_is_not_used(
