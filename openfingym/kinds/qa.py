@@ -202,7 +202,7 @@ class QaKind(SequentialKind):
         suite, options = contract.asked_by, contract.chosen
         return QuestionEpisode(
             question,
-            contract.form,
+            suite.question_form(question, options),
             contract.tools,
             lambda: suite.lookup(suite.vault(snapshot), question, options),
             steps=contract.steps,

@@ -151,6 +151,12 @@ class Suite(ABC):
     def form(self, options: Mapping[str, Scalar]) -> AnswerForm:
         """What an answer to a question of a task is."""
 
+    def question_form(self, question: SuiteQuestion, options: Mapping[str, Scalar]) -> AnswerForm:
+        """What an answer to one question is, with the same numbers as :meth:`form`; override where questions differ in
+        what they expect.
+        """
+        return self.form(options)
+
     @abstractmethod
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
         """The tools that agents of a task have; none where they are to answer from what they know."""
