@@ -151,7 +151,11 @@ class Suite(ABC):
     def form(self, options: Mapping[str, Scalar]) -> AnswerForm:
         """What an answer to a question of a task is."""
 
-    def question_form(self, question: SuiteQuestion, options: Mapping[str, Scalar]) -> AnswerForm:
+    def question_form(
+        self,
+        question: SuiteQuestion,  # noqa: ARG002 - the same for all questions, unless overridden
+        options: Mapping[str, Scalar],
+    ) -> AnswerForm:
         """What an answer to one question is, with the same numbers as :meth:`form`; override where questions differ in
         what they expect.
         """

@@ -376,7 +376,7 @@ def test_many_programs_leave_nothing(forking: forkserver.Forkserver, job: Job) -
     def files() -> set[str]:
         """What this process holds open; a pipe or socket is named by its own inode."""
         links = Path("/proc/self/fd").iterdir()
-        return {f"{link.name} {os.readlink(link)}" for link in links if link.is_symlink()}
+        return {f"{link.name} {link.readlink()}" for link in links if link.is_symlink()}
 
     def traces() -> tuple[int, list[str], list[Path]]:
         mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if "openfingym" in line]
