@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds.instances import InstanceSplit
-    from openfingym.packages.package import BuiltPackage, Manifest
+    from openfingym.packages.package import BuiltPackage, PackageManifest
     from openfingym.results import SplitName
 
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Seen:
     """What a caller sees of a package, in memory."""
 
-    manifest: Manifest
+    manifest: PackageManifest
     contract: Mapping[str, Any]
     instruction: str
     observation: Mapping[str, NDArray[np.generic]]

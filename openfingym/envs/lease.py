@@ -12,7 +12,7 @@ from openfingym.results import RolloutResult
 from openfingym.rollouts.verdict import Acted, judged
 
 if TYPE_CHECKING:
-    from openfingym.packages.package import BuiltPackage, Manifest
+    from openfingym.packages.package import BuiltPackage, PackageManifest
     from openfingym.rollouts.launcher import Launcher
     from openfingym.verifiers.client import VerifiedResult, VerifierClient
 
@@ -67,7 +67,7 @@ class Lease:
 
 
 def as_result(
-    verified: VerifiedResult, manifest: Manifest, agent: str, seed: int, refusal: str | None = None
+    verified: VerifiedResult, manifest: PackageManifest, agent: str, seed: int, refusal: str | None = None
 ) -> RolloutResult:
     """The result of an environment's rollout, as a user sees it.
 

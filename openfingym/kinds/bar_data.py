@@ -66,7 +66,7 @@ class BarsContract(Contract):
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class BarSource:
     """A task's bars, before anything is hidden."""
 
     bars: Bars
@@ -81,7 +81,7 @@ def contract_of(contract: Contract) -> BarsContract:
     return contract
 
 
-def bars_of(task: Task) -> Source:
+def bars_of(task: Task) -> BarSource:
     """The bars of the contract's symbols, restricted to the dataset's period.
 
     Raises:
@@ -91,7 +91,7 @@ def bars_of(task: Task) -> Source:
     contract, reference = contract_of(task.spec.contract), task.spec.dataset
     if not task.real:
         panel = panel_of(task)
-        return Source(Bars.from_panel(panel, contract.symbols), panel.info, panel.digest, panel_recipe(panel))
+        return BarSource(Bars.from_panel(panel, contract.symbols), panel.info, panel.digest, panel_recipe(panel))
     from openfingym.data.pulled_bars import pulled_bars
 
     _, pulled = required_form(task)
@@ -117,15 +117,15 @@ def bars_of(task: Task) -> Source:
         f"calendar: {info.calendar}",
         f"corporate actions: {info.corporate_actions}",
     )
-    return Source(bars, info, info.sha256, recipe)
+    return BarSource(bars, info, info.sha256, recipe)
 
 
-def renewed_bars(task: Task, seed: int) -> Source:
+def renewed_bars(task: Task, seed: int) -> BarSource:
     """The task's bars with every row behind the training block drawn anew; where the panel is simulated."""
     from openfingym.data.recipe import train_rows
 
     panel = renewed_panel(task, seed, lambda rows: train_rows(rows, task.spec.rows))
-    return Source(
+    return BarSource(
         Bars.from_panel(panel, contract_of(task.spec.contract).symbols), panel.info, panel.digest, panel_recipe(panel)
     )
 

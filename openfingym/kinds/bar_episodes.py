@@ -24,7 +24,7 @@ import numpy as np
 
 from openfingym.data.bars import FIELDS, Bars
 from openfingym.errors import TaskError, UsageError
-from openfingym.kinds.bar_data import FOLDS, BarsContract, Source, contract_of
+from openfingym.kinds.bar_data import FOLDS, BarsContract, BarSource, contract_of
 from openfingym.kinds.material import Material
 from openfingym.kinds.panels import (
     split_text,
@@ -131,7 +131,7 @@ HIDDEN = tuple(f"{fold}_{part}" for fold in FOLDS for part in ("bars", "actions"
 
 def material(
     task: Task,
-    source: Source,
+    source: BarSource,
     blocks: Cut,
     *,
     episode: tuple[int, int],
@@ -220,7 +220,7 @@ def row_of(step: Step) -> int:
     return found
 
 
-def scrambled(source: Source, blocks: Cut, generator: np.random.Generator) -> Source:
+def scrambled(source: BarSource, blocks: Cut, generator: np.random.Generator) -> BarSource:
     """The bars with everything from the first hidden row on replaced by noise, which still are bars; the embargo
     between as well.
     """
@@ -236,7 +236,7 @@ def scrambled(source: Source, blocks: Cut, generator: np.random.Generator) -> So
     )
 
 
-def recipe(task: Task, source: Source, blocks: Cut) -> tuple[str, ...]:
+def recipe(task: Task, source: BarSource, blocks: Cut) -> tuple[str, ...]:
     """Every step from the dataset to the episodes."""
     contract = contract_of(task.spec.contract)
     halts = int((~source.bars.tradable).sum())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.bars import Bars
-from openfingym.kinds.bar_data import BarsContract, Source, contract_of
+from openfingym.kinds.bar_data import BarsContract, BarSource, contract_of
 from openfingym.kinds.bar_episodes import Cut, rows_of
 from openfingym.kinds.instances import Instance, below, between, origin, some_of, too_little, with_contract
 from openfingym.kinds.stretches import placed, public_part, public_share, room
@@ -35,7 +35,7 @@ MOST_TRAIN = 2000
 def bars_instance(
     data: TrainingData,
     tail: int,
-    shaped: Callable[[Task, Source, Cut], Material],
+    shaped: Callable[[Task, BarSource, Cut], Material],
     split: InstanceSplit,
     generator: np.random.Generator,
     **keys: tuple[str, ...],
@@ -65,7 +65,7 @@ def bars_instance(
     first = stretch.train.start
     values = np.ascontiguousarray(bars[first : stretch.private.stop][:, places], dtype=np.float64)
     actions = np.broadcast_to(np.array([1.0, 0.0]), (*values.shape[:2], 2))
-    source = Source(
+    source = BarSource(
         Bars.restored(np.array(times[first : stretch.private.stop]), tuple(symbols), values, actions),
         data.info,
         data.digest,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from openfingym.errors import TaskError
-from openfingym.kinds.bar_data import Source, bars_of, contract_of, renewed_bars, twin_arrays
+from openfingym.kinds.bar_data import BarSource, bars_of, contract_of, renewed_bars, twin_arrays
 from openfingym.kinds.bar_episodes import Cut, cut, fold_of, row_of, scrambled
 from openfingym.kinds.kind import SequentialKind
 from openfingym.kinds.own_tables import start_from_bars
@@ -60,7 +60,7 @@ class BarsKind(SequentialKind):
         """A value that changes with the bars."""
         return bars_of(task).digest if task.real else panel_key(task)
 
-    def load(self, task: Task) -> Source:
+    def load(self, task: Task) -> BarSource:
         """The task's bars; see :func:`bars_of`."""
         return bars_of(task)
 
@@ -72,12 +72,12 @@ class BarsKind(SequentialKind):
         """Whether the bars come from a simulator of ours."""
         return panel_renewable(task)
 
-    def renewed(self, task: Task, seed: int) -> Source:
+    def renewed(self, task: Task, seed: int) -> BarSource:
         """The bars with every row behind the training block drawn anew."""
         return renewed_bars(task, seed)
 
     @abstractmethod
-    def shaped(self, task: Task, source: Source, cut: Cut) -> Material:
+    def shaped(self, task: Task, source: BarSource, cut: Cut) -> Material:
         """:meth:`shape` with given blocks of rows."""
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
@@ -91,7 +91,7 @@ class BarsKind(SequentialKind):
         """Hidden bars resampled from the training bars."""
         return twin_arrays(np.asarray(read("train_bars")), hidden, spec.rows.embargo, seed)
 
-    def scramble(self, task: Task, source: Source, generator: np.random.Generator) -> Source:
+    def scramble(self, task: Task, source: BarSource, generator: np.random.Generator) -> BarSource:
         """The same training bars; everything hidden replaced by noise."""
         return scrambled(source, cut(task, len(source.bars), contract_of(task.spec.contract).horizon), generator)
 

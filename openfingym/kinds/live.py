@@ -16,7 +16,7 @@ from pydantic import Field, field_validator, model_validator
 
 from openfingym.errors import UsageError
 from openfingym.kinds import bar_episodes
-from openfingym.kinds.bar_data import Source
+from openfingym.kinds.bar_data import BarSource
 from openfingym.kinds.material import Array, Brief, Material
 from openfingym.kinds.trading import TAIL, TradingContract, TradingKind, market_of
 from openfingym.market.session.terms import SessionTerms
@@ -178,7 +178,7 @@ class LiveKind(TradingKind):
     asked = "Trade, while the market goes on,"
     live = True
 
-    def shape(self, task: Task, source: Source) -> Material:
+    def shape(self, task: Task, source: BarSource) -> Material:
         """As of trading bars, with one private episode, in whose place the session comes."""
         contract = live_contract(task.spec.contract)
         cut = bar_episodes.cut(task, len(source.bars), TAIL)

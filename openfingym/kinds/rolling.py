@@ -15,7 +15,7 @@ import numpy as np
 from openfingym.data.bars import FIELDS
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import bar_episodes
-from openfingym.kinds.bar_data import BarsContract, Source
+from openfingym.kinds.bar_data import BarsContract, BarSource
 from openfingym.kinds.bars import BarsKind, bars_start
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.pictures import by_step, spread
@@ -161,7 +161,7 @@ class RollingKind(BarsKind):
     asked = "Forecast the next return"
     environment = "openfingym.envs.rolling:RollingEnv"
 
-    def shape(self, task: Task, source: Source) -> Material:
+    def shape(self, task: Task, source: BarSource) -> Material:
         """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.Kind`."""
         contract = _contract(task.spec.contract)
         if (source.bars.split != 1.0).any():
@@ -172,7 +172,7 @@ class RollingKind(BarsKind):
             )
         return self.shaped(task, source, bar_episodes.cut(task, len(source.bars), contract.horizon))
 
-    def shaped(self, task: Task, source: Source, cut: bar_episodes.Cut) -> Material:
+    def shaped(self, task: Task, source: BarSource, cut: bar_episodes.Cut) -> Material:
         """:meth:`shape` with given blocks of rows."""
         contract = _contract(task.spec.contract)
         return bar_episodes.material(

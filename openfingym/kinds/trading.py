@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from openfingym.data.bars import FIELDS, Bars
 from openfingym.kinds import bar_episodes
-from openfingym.kinds.bar_data import BarsContract, Source
+from openfingym.kinds.bar_data import BarsContract, BarSource
 from openfingym.kinds.bars import BarsKind, bars_start
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.pictures import by_step, decided, spread
@@ -226,11 +226,11 @@ class TradingKind(BarsKind):
     is_record = True
     bounded = "weight"
 
-    def shape(self, task: Task, source: Source) -> Material:
+    def shape(self, task: Task, source: BarSource) -> Material:
         """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.Kind`."""
         return self.shaped(task, source, bar_episodes.cut(task, len(source.bars), TAIL))
 
-    def shaped(self, task: Task, source: Source, cut: bar_episodes.Cut) -> Material:
+    def shaped(self, task: Task, source: BarSource, cut: bar_episodes.Cut) -> Material:
         """:meth:`shape` with given blocks of rows."""
         from openfingym.metrics.performance import RECORD
 

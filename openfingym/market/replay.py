@@ -56,7 +56,7 @@ class TradingMachine(Machine, Protocol):
 
 
 @dataclass(frozen=True)
-class Difference:
+class ReplayDifference:
     """A checkpoint at which a replay is in another state than the session was."""
 
     record: int
@@ -83,7 +83,7 @@ class TapeReplay:
     """Inputs that the machine was told."""
     checkpoints: int
     """Checkpoints at which it was in the state that the session was in."""
-    difference: Difference | None
+    difference: ReplayDifference | None
     """The first checkpoint at which it was not, where the replay stops."""
 
 
@@ -113,7 +113,9 @@ def replay(records: Iterable[Record], machine: Machine, digest: Callable[[], str
         elif record.kind is RecordKind.CHECKPOINT:
             replayed = digest()
             if replayed != record.payload:
-                return TapeReplay(inputs, checkpoints, Difference(record.number, agreed, str(record.payload), replayed))
+                return TapeReplay(
+                    inputs, checkpoints, ReplayDifference(record.number, agreed, str(record.payload), replayed)
+                )
             checkpoints, agreed = checkpoints + 1, record.number
     return TapeReplay(inputs, checkpoints, None)
 

@@ -82,7 +82,7 @@ class Nearest:
 
 
 @dataclass(frozen=True, eq=False)
-class Queries:
+class CopyQueries:
     """Generated windows in one direction of time, in every form."""
 
     rows: Floats
@@ -138,10 +138,10 @@ class CopySearch:
             self.nearest[f"mean of two{way}"] = self._pairs(query.vectors, partners[way].windows)
         return self._found()
 
-    def _forms(self, rows: Floats, whitening: Floats, size: Floats) -> Queries:
+    def _forms(self, rows: Floats, whitening: Floats, size: Floats) -> CopyQueries:
         norm, steps = self.norm, self.norm.steps_of(rows)
         stretches = [norm.stretch(steps, start) for start in range(norm.shift + 1)] if norm.shift else []
-        return Queries(
+        return CopyQueries(
             rows, steps, norm.pieces(steps), norm.grams(steps, whitening), stretches, norm.vectors(steps, size)
         )
 
@@ -173,7 +173,7 @@ class CopySearch:
             elif norm.steps < copy_forms.LONG:
                 self._compare_runs(query, steps, way, start)
 
-    def _compare_pieces(self, query: Queries, pieces: list[Floats], way: str, start: int) -> None:
+    def _compare_pieces(self, query: CopyQueries, pieces: list[Floats], way: str, start: int) -> None:
         """The whole window, and its two sides of every cut between pieces."""
         agreed = [copy_forms.agreement(here, there) for (here, _), there in zip(query.pieces, pieces, strict=True)]
         alive = np.stack([count for _, count in query.pieces])[:, :, None]
@@ -185,7 +185,7 @@ class CopySearch:
             self._take(f"{family} {cut}{way}|before", 1.0 - before / alive[:cut].sum(axis=0), start)
             self._take(f"{family} {cut}{way}|after", 1.0 - after / alive[cut:].sum(axis=0), start)
 
-    def _compare_parts(self, query: Queries, rows: Floats, way: str, start: int) -> None:
+    def _compare_parts(self, query: CopyQueries, rows: Floats, way: str, start: int) -> None:
         """The two sides of every cut of a short window that leaves a third, and two rows at least; as they are, and
         joined.
         """
@@ -201,7 +201,7 @@ class CopySearch:
                     found = 1.0 - copy_forms.part_agreement(form(query.rows[:, part]), form(rows[:, part]))
                     self._take(f"part {name} {cut}{way}|{side}", found, start)
 
-    def _compare_runs(self, query: Queries, steps: Floats, way: str, start: int) -> None:
+    def _compare_runs(self, query: CopyQueries, steps: Floats, way: str, start: int) -> None:
         """The two sides of every cut that leaves a third, where quarters are too coarse for cuts and eighths too short
         to tell apart.
         """

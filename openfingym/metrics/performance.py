@@ -1,7 +1,7 @@
 """What an account made of its episodes: profit, risk, and what trading cost.
 
 Everything is computed from an *account record*, float64[episodes, steps + 1, 7] with the columns
-of :class:`Column`; row 0 is the account at the start, row t the account at the close of bar t.
+of :class:`RecordColumn`; row 0 is the account at the start, row t the account at the close of bar t.
 An account that is ruined stays at equity 0.
 
 Conventions, the same for all: simple returns of equity from close to close; a step that follows
@@ -35,7 +35,7 @@ RATIO_LIMIT = 1000.0
 """Sortino and Calmar ratios are held within plus and minus this: without a loss there is nothing to divide by."""
 
 
-class Column(IntEnum):
+class RecordColumn(IntEnum):
     """Columns of an account record. Money is in the account's currency."""
 
     EQUITY = 0
@@ -54,7 +54,7 @@ class Column(IntEnum):
     """Those of them that made money after their fees."""
 
 
-RECORD = tuple(column.name.lower() for column in Column)
+RECORD = tuple(column.name.lower() for column in RecordColumn)
 """Names of the columns, in order."""
 
 
@@ -72,20 +72,20 @@ def account_record(record: Numbers) -> NDArray[np.float64]:
         )
     if (values < 0.0).any():
         raise UsageError(f"record{first(values < 0.0)} is negative; an account that is ruined stays at equity 0")
-    equity = values[:, :, Column.EQUITY]
+    equity = values[:, :, RecordColumn.EQUITY]
     if not equity[:, 0].all():
         raise UsageError(f"record[{int(np.argmin(equity[:, 0]))}] starts without equity")
     revived = (equity[:, :-1] == 0.0) & (equity[:, 1:] > 0.0)
     if revived.any():
         raise UsageError(f"the account of record{first(revived)} is ruined and yet has equity in the next row")
-    if (values[:, :, Column.WON] > values[:, :, Column.CLOSED]).any():
+    if (values[:, :, RecordColumn.WON] > values[:, :, RecordColumn.CLOSED]).any():
         raise UsageError("record has more fills that won than fills that closed")
     return values
 
 
 def step_returns(record: Numbers) -> NDArray[np.float64]:
     """Simple return of each step, float64[episodes, steps], as fractions; 0 after ruin."""
-    equity = account_record(record)[:, :, Column.EQUITY]
+    equity = account_record(record)[:, :, RecordColumn.EQUITY]
     before = equity[:, :-1]
     alive = before > 0.0
     with np.errstate(over="ignore"):
@@ -97,19 +97,19 @@ def step_returns(record: Numbers) -> NDArray[np.float64]:
 
 def drawdowns(record: Numbers) -> NDArray[np.float64]:
     """Fall from the highest equity so far in the episode, float64[episodes, steps + 1], fractions in [0, 1]."""
-    equity = account_record(record)[:, :, Column.EQUITY]
+    equity = account_record(record)[:, :, RecordColumn.EQUITY]
     return np.asarray(1.0 - equity / np.maximum.accumulate(equity, axis=1), dtype=np.float64)
 
 
 def pnl(record: Numbers) -> float:
     """Profit, mean over episodes, in cash. Higher is better."""
-    equity = account_record(record)[:, :, Column.EQUITY]
+    equity = account_record(record)[:, :, RecordColumn.EQUITY]
     return number("the profit", float(np.mean(equity[:, -1] - equity[:, 0])))
 
 
 def total_return(record: Numbers) -> float:
     """Final over initial equity minus one, mean over episodes; -1 is ruin. Higher is better."""
-    equity = account_record(record)[:, :, Column.EQUITY]
+    equity = account_record(record)[:, :, RecordColumn.EQUITY]
     return number("the total return", float(np.mean(equity[:, -1] / equity[:, 0])) - 1.0)
 
 
@@ -122,13 +122,13 @@ def log_growth(record: Numbers) -> float:
     of max(log w, log 0.01) is log w for all w above 0.028). It is not annualised: 200 hours would count 44-fold, and a
     fair bet that is ruined one time in ten would reach the bound on a ratio to the baseline in the other nine.
     """
-    equity = account_record(record)[:, :, Column.EQUITY]
+    equity = account_record(record)[:, :, RecordColumn.EQUITY]
     return number("the log growth", float(np.log(np.maximum(equity[:, -1] / equity[:, 0], WEALTH_FLOOR)).mean()))
 
 
 def annual_growth(record: Numbers, periods_per_year: float) -> float:
     """Growth a year that compounds to what all episodes, one after the other, made (CAGR by periods); -1 is ruin."""
-    equity = account_record(record)[:, :, Column.EQUITY]
+    equity = account_record(record)[:, :, RecordColumn.EQUITY]
     final = equity[:, -1] / equity[:, 0]
     if not final.all():
         return -1.0
@@ -181,23 +181,23 @@ def calmar_ratio(record: Numbers, periods_per_year: float) -> float:
 def turnover(record: Numbers, periods_per_year: float) -> float:
     """Notional traded a year over mean equity, two-way, mean over episodes: 2 is selling and buying everything once."""
     values = account_record(record)
-    mean_equity = values[:, :, Column.EQUITY].mean(axis=1)
+    mean_equity = values[:, :, RecordColumn.EQUITY].mean(axis=1)
     years = (values.shape[1] - 1) / _positive(periods_per_year)
-    return number("the turnover", float(np.mean(values[:, :, Column.TRADED].sum(axis=1) / mean_equity)) / years)
+    return number("the turnover", float(np.mean(values[:, :, RecordColumn.TRADED].sum(axis=1) / mean_equity)) / years)
 
 
 def hit_rate(record: Numbers) -> float:
     """Share of the fills that reduced a position which made money after fees, pooled; 0 where nothing was closed."""
     values = account_record(record)
-    closed = float(values[:, :, Column.CLOSED].sum())
-    return float(values[:, :, Column.WON].sum()) / closed if closed > 0.0 else 0.0
+    closed = float(values[:, :, RecordColumn.CLOSED].sum())
+    return float(values[:, :, RecordColumn.WON].sum()) / closed if closed > 0.0 else 0.0
 
 
 def exposure(record: Numbers) -> float:
     """Gross exposure, long plus short over equity, mean over the closes of all steps; a ruined account has none."""
     values = account_record(record)[:, 1:]
-    equity = values[:, :, Column.EQUITY]
-    gross = values[:, :, Column.LONG] + values[:, :, Column.SHORT]
+    equity = values[:, :, RecordColumn.EQUITY]
+    gross = values[:, :, RecordColumn.LONG] + values[:, :, RecordColumn.SHORT]
     with np.errstate(over="ignore"):
         shares = np.where(equity > 0.0, gross / np.where(equity > 0.0, equity, 1.0), 0.0)
     return number("the exposure", float(shares.mean()))
@@ -206,7 +206,9 @@ def exposure(record: Numbers) -> float:
 def cost_paid(record: Numbers) -> float:
     """Fees, slippage and borrowing over initial equity, mean over episodes. Lower is better."""
     values = account_record(record)
-    return number("the cost paid", float(np.mean(values[:, :, Column.COST].sum(axis=1) / values[:, 0, Column.EQUITY])))
+    return number(
+        "the cost paid", float(np.mean(values[:, :, RecordColumn.COST].sum(axis=1) / values[:, 0, RecordColumn.EQUITY]))
+    )
 
 
 @dataclass(frozen=True)
@@ -276,7 +278,7 @@ def summary(record: Numbers, periods_per_year: float) -> Performance:
         hit_rate=hit_rate(values),
         exposure=exposure(values),
         cost_paid=cost_paid(values),
-        closed=int(values[:, :, Column.CLOSED].sum()),
+        closed=int(values[:, :, RecordColumn.CLOSED].sum()),
         by_episode=tuple(summary(episode[None], periods_per_year) for episode in values) if several else (),
     )
 

@@ -19,7 +19,7 @@ from openfingym.errors import TaskError
 from openfingym.kinds import Array, Blocks, Material, kind_of
 from openfingym.kinds.real_forms import RealForm, real_form
 from openfingym.packages.instruction import Written, remark_on_form, render_instruction
-from openfingym.packages.package import PACKAGE_FORMAT, BuiltPackage, Manifest, files_digest, truth_digest
+from openfingym.packages.package import PACKAGE_FORMAT, BuiltPackage, PackageManifest, files_digest, truth_digest
 from openfingym.task import Task
 from openfingym.task.files import CONFIG, INSTRUCTION, INTERFACE, has_task_file, read_task_file
 
@@ -89,7 +89,7 @@ def write_package(task: Task, public: Path, truth: Path) -> Material:
     return material
 
 
-def write_material(task: Task, material: Material, written: Written, public: Path, truth: Path) -> Manifest:
+def write_material(task: Task, material: Material, written: Written, public: Path, truth: Path) -> PackageManifest:
     """Write both halves of a package into two empty or missing folders; returns its manifest.
 
     Args:
@@ -190,7 +190,7 @@ def _save_blocks(path: Path, blocks: Blocks) -> None:
     assert rows == blocks.shape[0], f"{path.name}: {rows} rows made, {blocks.shape[0]} announced"
 
 
-def _seal(task: Task, material: Material, public: Path, truth: Path) -> Manifest:
+def _seal(task: Task, material: Material, public: Path, truth: Path) -> PackageManifest:
     """Write both digests and give every file its final mode."""
     files = sha256_of_files(public)
     public_digest = files_digest(files)
@@ -200,7 +200,7 @@ def _seal(task: Task, material: Material, public: Path, truth: Path) -> Manifest
     }
     (truth / "truth.json").write_bytes(canonical_json(record))
     lookback, horizon = _reach(task.spec.contract)
-    manifest = Manifest(
+    manifest = PackageManifest(
         format=PACKAGE_FORMAT,
         name=task.name,
         version=task.version,

@@ -43,7 +43,7 @@ DOCUMENT_LIMIT = 16 * MEGABYTE
 
 
 @dataclass(frozen=True)
-class Manifest:
+class PackageManifest:
     """``package.json``: what the public half holds."""
 
     format: int
@@ -86,7 +86,7 @@ class Manifest:
         return json.dumps(asdict(self), indent=2, sort_keys=True).encode() + b"\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Manifest:
+    def from_json(cls, text: str) -> PackageManifest:
         """Read what :meth:`to_json` wrote."""
         data = parse_json(text)
         if not isinstance(data, dict) or not isinstance(data.get("files"), dict):
@@ -121,7 +121,7 @@ class BuiltPackage:
         return f"remove it with `{shlex.join(['rm', '-rf', *halves])}`; it is rebuilt when its task is next used"
 
     @cached_property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> PackageManifest:
         """``package.json``.
 
         Raises:
@@ -129,7 +129,7 @@ class BuiltPackage:
         """
         path = self.public / "package.json"
         try:
-            return Manifest.from_json(read_bytes(self.public, "package.json", DOCUMENT_LIMIT).decode())
+            return PackageManifest.from_json(read_bytes(self.public, "package.json", DOCUMENT_LIMIT).decode())
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise StoreError(f"{path}: not a readable package manifest ({error}); {self.remedy}") from error
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.metrics.performance import Column
+from openfingym.metrics.performance import RecordColumn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MONEY = [Column.TRADED, Column.COST, Column.LONG, Column.SHORT]
+MONEY = [RecordColumn.TRADED, RecordColumn.COST, RecordColumn.LONG, RecordColumn.SHORT]
 
 
 def redrawn_record(record: NDArray[np.float64], steps: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -31,16 +31,16 @@ def redrawn_record(record: NDArray[np.float64], steps: NDArray[np.int64]) -> NDA
     """
     episodes, rows, width = record.shape
     before, after = record[:, :-1].reshape(-1, width), record[:, 1:].reshape(-1, width)
-    equity = before[:, Column.EQUITY]
+    equity = before[:, RecordColumn.EQUITY]
     # A step that follows ruin returns 0, as in openfingym.metrics.performance.
     alive = equity > 0.0
     divisor = np.where(alive, equity, 1.0)
-    growth = np.where(alive, after[:, Column.EQUITY] / divisor, 1.0)
+    growth = np.where(alive, after[:, RecordColumn.EQUITY] / divisor, 1.0)
     shares = after[:, MONEY] / divisor[:, None]
     out = np.empty_like(record)
     out[:, 0] = record[:, 0]
     out[:, 1:] = after[steps].reshape(episodes, rows - 1, width)
     grown = np.cumprod(growth[steps].reshape(episodes, rows - 1), axis=1)
-    out[:, 1:, Column.EQUITY] = record[:, :1, Column.EQUITY] * grown
-    out[:, 1:, MONEY] = shares[steps].reshape(episodes, rows - 1, len(MONEY)) * out[:, :-1, Column.EQUITY, None]
+    out[:, 1:, RecordColumn.EQUITY] = record[:, :1, RecordColumn.EQUITY] * grown
+    out[:, 1:, MONEY] = shares[steps].reshape(episodes, rows - 1, len(MONEY)) * out[:, :-1, RecordColumn.EQUITY, None]
     return out

@@ -17,7 +17,7 @@ from openfingym.vault.search import SearchIndex
 from openfingym.vault.spec import KNOWN_AT, TableSpec
 
 
-class Table:
+class OpenTable:
     """A table, opened.
 
     Args:

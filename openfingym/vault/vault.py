@@ -13,7 +13,7 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.vault.conditions import instant
 from openfingym.vault.manifest import Manifest, read_manifest
 from openfingym.vault.queries import Queries
-from openfingym.vault.tables import Table
+from openfingym.vault.tables import OpenTable
 from openfingym.vault.view import View
 
 
@@ -34,7 +34,7 @@ class Vault:
         self.manifest = manifest
         self.digest = manifest.digest
         self._entries = {entry.name: entry for entry in manifest.tables}
-        self._tables: dict[str, Table] = {}
+        self._tables: dict[str, OpenTable] = {}
         self._opening = threading.Lock()
 
     @classmethod
@@ -87,7 +87,7 @@ class Vault:
 
         return truncated(self, time, folder)
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> OpenTable:
         """A table by its name.
 
         Raises:
@@ -100,7 +100,7 @@ class Vault:
                 raise UsageError(f"vault {self.name} has no table {name!r}; it has {', '.join(self._entries)}")
             with self._opening:
                 spec = self._entries[name].spec
-                table = self._tables.setdefault(name, Table(spec, self.folder / f"{name}.columns"))
+                table = self._tables.setdefault(name, OpenTable(spec, self.folder / f"{name}.columns"))
         return table
 
     @cached_property

@@ -13,7 +13,7 @@ from openfingym.errors import UsageError
 from openfingym.vault.conditions import Value, Where
 from openfingym.vault.search import best
 from openfingym.vault.spec import KNOWN_AT
-from openfingym.vault.tables import Table
+from openfingym.vault.tables import OpenTable
 
 if TYPE_CHECKING:
     from openfingym.vault.arrays import Array
@@ -168,7 +168,7 @@ class View:
         """
         return self._vault.queries.answer(query, parameters, None if self.hindsight else self.time)
 
-    def _opened(self, name: str) -> tuple[Table, int]:
+    def _opened(self, name: str) -> tuple[OpenTable, int]:
         """A table, and how many of its rows are known."""
         table = self._vault.table(name)
         known = self._known.get(name)
@@ -176,7 +176,7 @@ class View:
             known = self._known[name] = len(table) if self.hindsight else table.known(self.time)
         return table, known
 
-    def _dicts(self, table: Table, rows: Array, columns: Sequence[str] | None = None) -> list[Row]:
+    def _dicts(self, table: OpenTable, rows: Array, columns: Sequence[str] | None = None) -> list[Row]:
         names = tuple(table.spec.types if columns is None else columns)
         values = [table.column(name).values(rows) for name in names]
         return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
@@ -185,7 +185,7 @@ class View:
         raise TypeError("a view stays in its process: whoever gets a copy of a vault could read all of it")
 
 
-def _sorted(table: Table, rows: Array, order: Sequence[str], limit: int | None) -> Array:
+def _sorted(table: OpenTable, rows: Array, order: Sequence[str], limit: int | None) -> Array:
     """Rows in an order, at most so many; ``rows`` are in the order of their numbers."""
     if limit is not None and limit < 0:
         raise UsageError(f"limit is {limit}; give 0 or more")

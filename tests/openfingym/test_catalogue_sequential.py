@@ -12,7 +12,7 @@ from openfingym.checks.check import check_task
 from openfingym.data.sources import PULLABLE, SOURCES
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds import is_live, is_sequential, kind_of, sequential_kind
-from openfingym.kinds.bar_data import Source
+from openfingym.kinds.bar_data import BarSource
 from openfingym.kinds.rolling import RollingContract
 from openfingym.kinds.trading import TradingContract
 from openfingym.packages.build import build
@@ -146,7 +146,7 @@ def test_a_file_is_no_evidence_of_what_was_done_step_by_step(tmp_path: Path) -> 
 
 def test_the_source_of_bars_says_where_they_are_from(tasks: dict[str, Task]) -> None:
     source = kind_of(tasks["equity-trading"]).load(tasks["equity-trading"])
-    assert isinstance(source, Source)
+    assert isinstance(source, BarSource)
     assert source.info.kind == "real"
     assert source.bars.tradable.all()
     assert any("corporate actions" in step for step in source.recipe)

@@ -16,7 +16,7 @@ import numpy as np
 
 from openfingym.kinds import kind_named
 from openfingym.metrics.aggregation import SMALLEST_RATIO
-from openfingym.metrics.performance import Column
+from openfingym.metrics.performance import RecordColumn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,7 +107,7 @@ def best_recorded(task: str, data_kind: str) -> float | None:
 
 def _returns(record: NDArray[np.float64]) -> NDArray[np.float64]:
     """Simple returns of equity [episodes, steps]; 0 after ruin."""
-    equity = record[:, :, Column.EQUITY]
+    equity = record[:, :, RecordColumn.EQUITY]
     before = equity[:, :-1]
     change: NDArray[np.float64] = np.divide(equity[:, 1:], before, out=np.ones_like(before), where=before > 0.0) - 1.0
     return change

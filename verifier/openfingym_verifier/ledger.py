@@ -25,7 +25,7 @@ from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.policy import LOCAL_USER
 from openfingym_verifier.principals import ParticipantRecord
 from openfingym_verifier.questions import schema as questions
-from openfingym_verifier.writer import Writer
+from openfingym_verifier.writer import LedgerWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -296,7 +296,7 @@ class Ledger:
             _migrate(connection, self.path)
         except (OSError, sqlite3.DatabaseError) as error:
             raise StoreError(f"{state}: the verifier's state cannot be opened: {error}") from error
-        self.writer = Writer(connection)
+        self.writer = LedgerWriter(connection)
 
     def close(self) -> None:
         """Write what is queued and let go of the directory."""

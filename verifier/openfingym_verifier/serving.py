@@ -50,7 +50,7 @@ class ListenAddress:
     """TCP port; 0 lets the system choose."""
     uds: Path | None = None
     """Path of a unix socket, created with mode 0600; a socket left behind by a dead server is replaced."""
-    tls: Certificate | None = None
+    tls: TlsCertificate | None = None
     """What TCP is encrypted with; None for plain HTTP."""
     proxies: str | None = None
     """Addresses or networks of the proxies that encrypt, separated by commas: their word on who asks is taken."""
@@ -73,7 +73,7 @@ class ListenAddress:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class TlsCertificate:
     """PEM files of a TLS server."""
 
     certificate: Path
@@ -100,7 +100,7 @@ class Certificate:
         return context
 
 
-def certificate(file: Path | None, key: Path | None) -> Certificate | None:
+def certificate(file: Path | None, key: Path | None) -> TlsCertificate | None:
     """The certificate that two command-line options name.
 
     Raises:
@@ -108,7 +108,7 @@ def certificate(file: Path | None, key: Path | None) -> Certificate | None:
     """
     if (file is None) != (key is None):
         raise UsageError("TLS needs both files: --tls-cert and --tls-key")
-    return None if file is None or key is None else Certificate(file, key)
+    return None if file is None or key is None else TlsCertificate(file, key)
 
 
 def serve(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from openfingym.metrics import Score
     from openfingym.metrics.resampling import Resampling
     from openfingym.metrics.sampling_error import SamplingError
-    from openfingym.packages.package import BuiltPackage, Manifest
+    from openfingym.packages.package import BuiltPackage, PackageManifest
     from openfingym.packages.tapes import Tape
     from openfingym.results import SplitName, TapeKind
     from openfingym.task import Spec
@@ -95,7 +95,7 @@ class Grader:
 class HiddenTask:
     """A task with its labels."""
 
-    manifest: Manifest
+    manifest: PackageManifest
     spec: Spec
     grader: Grader
     heavy: bool

@@ -66,7 +66,7 @@ class _Work:
     done: asyncio.Future[object]
 
 
-class Writer:
+class LedgerWriter:
     """Runs operations on the ledger, each all or nothing, in the order they were submitted.
 
     All methods but :meth:`close` and :meth:`run` belong to the event loop's thread.

@@ -18,7 +18,7 @@ from openfingym.data.sources.graph_sources import Dblp, MatGraph
 from openfingym.data.sources.progress import Progress, silent, terminal_progress
 from openfingym.data.sources.record import PullRecord, read_published, read_table, records
 from openfingym.data.sources.source import DataSource, PublishedGraph, SourceRequest
-from openfingym.data.sources.table import Action, DataProvenance, Origin, Table
+from openfingym.data.sources.table import CorporateAction, DataProvenance, Origin, Table
 from openfingym.data.sources.transport import Client, ClientPolicy
 from openfingym.data.sources.treasury import Treasury
 from openfingym.data.sources.wire import NotPublishedError, OfflineError
@@ -27,7 +27,6 @@ from openfingym.data.sources.yahoo import Yahoo
 __all__ = [
     "PULLABLE",
     "SOURCES",
-    "Action",
     "BinanceArchive",
     "BinanceRest",
     "Cache",
@@ -35,6 +34,7 @@ __all__ = [
     "Cert",
     "Client",
     "ClientPolicy",
+    "CorporateAction",
     "DataProvenance",
     "DataSource",
     "Dblp",

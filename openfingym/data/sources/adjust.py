@@ -19,12 +19,12 @@ from openfingym.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.data.sources.table import Action
+    from openfingym.data.sources.table import CorporateAction
 
 Reinvestment = Literal["prior-close", "ex-close"]
 
 
-def split_factors(times: NDArray[np.datetime64], actions: Sequence[Action]) -> NDArray[np.float64]:
+def split_factors(times: NDArray[np.datetime64], actions: Sequence[CorporateAction]) -> NDArray[np.float64]:
     """Shares of today per share of each day: the product of the ratios of all later splits.
 
     Args:
@@ -42,7 +42,7 @@ def split_factors(times: NDArray[np.datetime64], actions: Sequence[Action]) -> N
 
 
 def raw_prices(
-    prices: NDArray[np.float64], times: NDArray[np.datetime64], actions: Sequence[Action]
+    prices: NDArray[np.float64], times: NDArray[np.datetime64], actions: Sequence[CorporateAction]
 ) -> NDArray[np.float64]:
     """Undo the split adjustment: what was paid on the day, float64[n]."""
     raw: NDArray[np.float64] = prices * split_factors(times, actions)
@@ -50,7 +50,7 @@ def raw_prices(
 
 
 def split_adjusted(
-    raw: NDArray[np.float64], times: NDArray[np.datetime64], actions: Sequence[Action]
+    raw: NDArray[np.float64], times: NDArray[np.datetime64], actions: Sequence[CorporateAction]
 ) -> NDArray[np.float64]:
     """Raw prices in shares of today, float64[n]."""
     adjusted: NDArray[np.float64] = raw / split_factors(times, actions)
@@ -60,7 +60,7 @@ def split_adjusted(
 def adjusted_prices(
     close: NDArray[np.float64],
     times: NDArray[np.datetime64],
-    actions: Sequence[Action],
+    actions: Sequence[CorporateAction],
     *,
     reinvested_at: Reinvestment = "prior-close",
 ) -> NDArray[np.float64]:

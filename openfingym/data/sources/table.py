@@ -59,7 +59,7 @@ class DataProvenance:
 
 
 @dataclass(frozen=True)
-class Action:
+class CorporateAction:
     """A corporate action, on the day from which shares trade without it."""
 
     symbol: str
@@ -82,7 +82,7 @@ class Table:
     frequency: Frequency
     unit: str
     provenance: DataProvenance
-    actions: tuple[Action, ...] = ()
+    actions: tuple[CorporateAction, ...] = ()
     """Splits and dividends, never applied to ``values`` by us; see :mod:`openfingym.data.sources.adjust`."""
 
     def __post_init__(self) -> None:

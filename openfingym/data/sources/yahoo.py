@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from openfingym.data.sources.source import SourceRequest
-from openfingym.data.sources.table import Action, Block, DataProvenance, Table, day_mask, join
+from openfingym.data.sources.table import Block, CorporateAction, DataProvenance, Table, day_mask, join
 from openfingym.data.sources.wire import NotPublishedError
 from openfingym.errors import DataError, UsageError
 
@@ -122,7 +122,7 @@ class Chart:
     """One answer, read."""
 
     block: Block
-    actions: tuple[Action, ...]
+    actions: tuple[CorporateAction, ...]
     currency: str
     notes: tuple[str, ...]
 
@@ -227,14 +227,14 @@ def _times(stamps: NDArray[np.int64], zone: ZoneInfo, interval: str) -> NDArray[
     return np.array(days, dtype="datetime64[D]").astype("datetime64[ns]")
 
 
-def _actions(events: Mapping[str, Any], symbol: str, zone: ZoneInfo) -> list[Action]:
+def _actions(events: Mapping[str, Any], symbol: str, zone: ZoneInfo) -> list[CorporateAction]:
     splits, dividends, gains = ((events.get(key) or {}).values() for key in ("splits", "dividends", "capitalGains"))
     actions = [
-        Action(symbol, _day(event, zone), "split", float(event["numerator"]) / float(event["denominator"]))
+        CorporateAction(symbol, _day(event, zone), "split", float(event["numerator"]) / float(event["denominator"]))
         for event in splits
     ]
-    actions += [Action(symbol, _day(event, zone), "dividend", float(event["amount"])) for event in dividends]
-    actions += [Action(symbol, _day(event, zone), "capital-gain", float(event["amount"])) for event in gains]
+    actions += [CorporateAction(symbol, _day(event, zone), "dividend", float(event["amount"])) for event in dividends]
+    actions += [CorporateAction(symbol, _day(event, zone), "capital-gain", float(event["amount"])) for event in gains]
     for action in actions:
         if not (math.isfinite(action.value) and action.value > 0.0):
             raise DataError(f"yahoo: {symbol} has a {action.kind} of {action.value} on {action.day}")

@@ -16,7 +16,7 @@ Row = list[float]
 """Open, high, low, close and volume."""
 
 
-class History:
+class BarHistory:
     """A symbol's last bars before an instant: made of the venue's own, or of its trades where it has none so short.
 
     The next question follows what the answers hold so far, and there is none once they reach the instant, or one holds

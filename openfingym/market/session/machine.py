@@ -26,7 +26,7 @@ from openfingym.market.feed import Feed, Frame
 from openfingym.market.ingest import Ingest
 from openfingym.market.session.account import Mark, SessionAccount
 from openfingym.market.session.broker_account import BrokerAccount
-from openfingym.market.session.history import History, Row
+from openfingym.market.session.history import BarHistory, Row
 from openfingym.market.state import MarketState
 from openfingym.market.ticks import Depth
 from openfingym.trading.actions import Decision, parse_decision
@@ -79,7 +79,7 @@ class TradingIngest(Ingest):
         agent saw some as they were known at an earlier mark."""
         self._marked = marked
         self._from: int | None = None  # left edge of the first bar of our own, by the venue's clock
-        self._history: dict[str, History] = {}
+        self._history: dict[str, BarHistory] = {}
         self._asked: dict[int, str] = {}  # symbols by the question in flight
         self._questions_asked = 0
         self._ask_due = 0
@@ -251,7 +251,7 @@ class TradingIngest(Ingest):
         terms = self.terms
         new = [symbol for symbol in terms.instruments if symbol not in self._history]
         for symbol in new:
-            self._history[symbol] = History(self.feed, symbol, terms.interval, terms.lookback, self._from)
+            self._history[symbol] = BarHistory(self.feed, symbol, terms.interval, terms.lookback, self._from)
         return [self._ask(symbol) for symbol in new]
 
     def _ask(self, symbol: str) -> Command:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.metrics.performance import Column
+from openfingym.metrics.performance import RecordColumn
 from openfingym.reports.charts import Line, Marker, TimeAxis, histogram, time_chart
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def account_charts(
         growth.append(Line(benchmark.name, grown, "s1"))
     underwater[0] = Line(names[0], underwater[0].values, "agent", area=True)
     costs += [Line("of it fees", chain.paid("fee"), "s1"), Line("of it slippage", chain.paid("slippage"), "s2")]
-    long, short = chain.share(Column.LONG), chain.share(Column.SHORT)
+    long, short = chain.share(RecordColumn.LONG), chain.share(RecordColumn.SHORT)
     sides = [
         Line("long", long, "long", area=True),
         Line("short", -short, "short", area=True),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.metrics.performance import Column
+from openfingym.metrics.performance import RecordColumn
 from openfingym.metrics.risk import sharpe_ratio, tail_risk
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def drawdown_list(chain: Chain) -> list[Drawdown]:
 
 
 def _of_episode(number: int, trace: EpisodeTrace) -> Iterator[Drawdown]:
-    equity = trace.record[:, Column.EQUITY]
+    equity = trace.record[:, RecordColumn.EQUITY]
     times = np.datetime_as_string(trace.times.astype("datetime64[s]"))
     below = equity < np.maximum.accumulate(equity)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], below, [False]]).astype(int)))

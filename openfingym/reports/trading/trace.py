@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from openfingym.errors import UsageError
-from openfingym.metrics.performance import Column, account_record, drawdowns, step_returns
+from openfingym.metrics.performance import RecordColumn, account_record, drawdowns, step_returns
 from openfingym.trading.orders import EventKind
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Chain:
         """float64[size]: what 1 at the start of the first episode has become."""
         pieces, level = [], 1.0
         for trace in self.traces:
-            equity = trace.record[:, Column.EQUITY]
+            equity = trace.record[:, RecordColumn.EQUITY]
             pieces.append(level * equity / equity[0])
             level = float(pieces[-1][-1])
         return np.concatenate(pieces)
@@ -112,7 +112,7 @@ class Chain:
         """float64[size - episodes]: simple return of every step, 0 after ruin."""
         return np.concatenate([step_returns(trace.record[None])[0] for trace in self.traces])
 
-    def share(self, column: Column) -> NDArray[np.float64]:
+    def share(self, column: RecordColumn) -> NDArray[np.float64]:
         """float64[size]: a value of the record over equity; 0 after ruin."""
         return _over_equity(np.concatenate([trace.record for trace in self.traces])[:, column], self._equity)
 
@@ -125,7 +125,7 @@ class Chain:
     @cached_property
     def costs(self) -> NDArray[np.float64]:
         """float64[size]: fees, slippage and borrowing so far, each episode's over its initial equity."""
-        spent = [trace.record[:, Column.COST] / trace.record[0, Column.EQUITY] for trace in self.traces]
+        spent = [trace.record[:, RecordColumn.COST] / trace.record[0, RecordColumn.EQUITY] for trace in self.traces]
         return np.cumsum(np.concatenate(spent))
 
     def events(self) -> Iterator[tuple[int, Event]]:
@@ -145,13 +145,13 @@ class Chain:
             for event in trace.events:
                 if event.kind is EventKind.FILLED:
                     spent[start + event.bar] += (event.fee if what == "fee" else event.slippage) / trace.record[
-                        0, Column.EQUITY
+                        0, RecordColumn.EQUITY
                     ]
         return np.cumsum(spent)
 
     @cached_property
     def _equity(self) -> NDArray[np.float64]:
-        return np.concatenate([trace.record[:, Column.EQUITY] for trace in self.traces])
+        return np.concatenate([trace.record[:, RecordColumn.EQUITY] for trace in self.traces])
 
 
 def _over_equity(values: NDArray[np.float64], equity: NDArray[np.float64]) -> NDArray[np.float64]:

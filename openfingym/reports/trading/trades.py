@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from openfingym.files.spreadsheet import not_a_formula
-from openfingym.metrics.performance import Column
+from openfingym.metrics.performance import RecordColumn
 from openfingym.trading.orders import EventKind
 from openfingym.trading.rules import settled, whole_lots
 
@@ -117,7 +117,7 @@ class _Book:
         for event in self.trace.events:
             if event.kind is EventKind.FILLED:
                 fills.setdefault(event.bar, []).append(event)
-        equity = self.trace.record[:, Column.EQUITY]
+        equity = self.trace.record[:, RecordColumn.EQUITY]
         last = len(equity) - 1
         # A bankrupt account keeps its positions, and nothing happens to them any more.
         end = int(np.argmin(equity)) if equity.min() <= 0.0 else last

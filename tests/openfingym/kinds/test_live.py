@@ -18,7 +18,7 @@ from openfingym.market.session.live import LiveSession
 from openfingym.market.session.taped import TapedSession, replayed
 from openfingym.market.session.terms import SessionOrder, SessionTerms
 from openfingym.market.session.venues import simulated_venue
-from openfingym.metrics.performance import Column
+from openfingym.metrics.performance import RecordColumn
 from openfingym.trading.market import MarketRules
 
 NAMES = ("BTCUSDT", "ETHUSDT")
@@ -70,7 +70,7 @@ def test_there_is_one_private_episode_and_a_session_takes_its_place() -> None:
     material = kind.shape(task, kind.load(task))
     assert is_live(own)
     assert material.n_private == 1
-    assert material.shape == (material.n_public + 1, own.steps + 1, len(Column))
+    assert material.shape == (material.n_public + 1, own.steps + 1, len(RecordColumn))
     rows = rows_of(1, own, TAIL)
     assert material.hidden["private_bars"].shape == (rows, 3, 5) == (own.lookback + own.steps, 3, 5)
     bars = np.random.default_rng(0).uniform(1.0, 2.0, (rows, 3, 5))
@@ -106,11 +106,13 @@ def test_an_episode_on_a_local_venue_and_again_on_its_tape(tmp_path: Path) -> No
     assert third.observation["fills"][0]["side"] == "sell"
     assert second.reward == pytest.approx(math.log(float(str(second.observation["equity"])) / 10_000.0))
     # What was held is sold when the agent leaves, and the last row is of cash.
-    assert record[2, Column.LONG] > 0.0
-    assert record[3, Column.LONG] == 0.0
-    assert record[3, Column.TRADED] > 0.0
-    fees = 0.001 * record[:, Column.TRADED].sum()
-    assert fees <= record[:, Column.COST].sum() <= 3.0 * fees, "what is not a fee is the way from the mid into the book"
+    assert record[2, RecordColumn.LONG] > 0.0
+    assert record[3, RecordColumn.LONG] == 0.0
+    assert record[3, RecordColumn.TRADED] > 0.0
+    fees = 0.001 * record[:, RecordColumn.TRADED].sum()
+    assert fees <= record[:, RecordColumn.COST].sum() <= 3.0 * fees, (
+        "what is not a fee is the way from the mid into the book"
+    )
 
     machine, found = replayed(tape)
     assert found.difference is None
@@ -129,7 +131,7 @@ def test_an_episode_on_a_local_venue_and_again_on_its_tape(tmp_path: Path) -> No
             played.step({"weights": [1.0]})
         while not played.step(None).done:
             pass
-        assert played.outcome()[:, Column.EQUITY].tolist() == [10_000.0] * 4
+        assert played.outcome()[:, RecordColumn.EQUITY].tolist() == [10_000.0] * 4
         assert other.machine.bars.tobytes() == machine.bars.tobytes()
 
 

@@ -14,7 +14,7 @@ from openfingym.errors import DataError, TapeError
 from openfingym.market.clock import SECOND, SimulatedClock
 from openfingym.market.commands import Instant, RestAnswer
 from openfingym.market.feed import Frame
-from openfingym.market.replay import Difference, Machine, TapeReplay, replay
+from openfingym.market.replay import Machine, ReplayDifference, TapeReplay, replay
 from openfingym.market.tape import Record, Recorder, RecordKind, TapeHeader, answered
 from openfingym.market.tape_reader import TapeReader
 from openfingym.market.tape_summary import summarize
@@ -148,7 +148,7 @@ def test_the_first_difference_is_named(week: tuple[Path, LastPrices], dropped: i
                 before = record.number
     machine = LastPrices(drops=dropped)
     found = replay(records, machine, machine.digest).difference
-    assert isinstance(found, Difference)
+    assert isinstance(found, ReplayDifference)
     assert (found.record, found.agreed) == (checkpoints[0].number, before)
     assert found.recorded == checkpoints[0].payload != found.replayed
     assert f"differ at record {found.record:,}" in str(found)

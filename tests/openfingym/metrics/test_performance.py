@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from openfingym.errors import UsageError
 from openfingym.metrics import performance
-from openfingym.metrics.performance import RATIO_LIMIT, RECORD, Column, drawdowns, step_returns, summary
+from openfingym.metrics.performance import RATIO_LIMIT, RECORD, RecordColumn, drawdowns, step_returns, summary
 
 P = 252.0
 FIGURES = ("log_growth", "sharpe_ratio", "sortino_ratio", "max_drawdown", "calmar_ratio", "annual_growth", "volatility")
@@ -145,7 +145,7 @@ def test_a_single_step_has_no_deviation():
 def test_the_currency_does_not_matter(seed, factor):
     record = random_record(seed)
     scaled = record.copy()
-    scaled[:, :, : Column.CLOSED] *= factor
+    scaled[:, :, : RecordColumn.CLOSED] *= factor
     a, b = summary(record, P), summary(scaled, P)
     assert b.pnl == pytest.approx(factor * a.pnl, rel=1e-6, abs=1e-6 * factor)
     for name in ("total_return", *FIGURES, "turnover", "hit_rate", "exposure", "cost_paid"):

@@ -13,7 +13,7 @@ from openfingym.kinds import Fold, kind_named, score_with_replicates
 from openfingym.kinds.forecast import ForecastContract
 from openfingym.kinds.trading import TradingContract
 from openfingym.metrics import METRICS, Truth, find_metric, relative
-from openfingym.metrics.performance import Column
+from openfingym.metrics.performance import RecordColumn
 from openfingym.metrics.resampling import (
     GROUPS,
     REPLICATES,
@@ -110,7 +110,7 @@ class TestClosedForms:
         generator = np.random.default_rng(5)
         returns = 0.002 + 0.01 * generator.standard_normal((14, 100))
         record = np.zeros((14, 101, 7))
-        record[:, :, Column.EQUITY] = 1000.0 * np.cumprod(
+        record[:, :, RecordColumn.EQUITY] = 1000.0 * np.cumprod(
             np.concatenate([np.ones((14, 1)), 1.0 + returns], axis=1), axis=1
         )
         own = TradingContract(
@@ -349,8 +349,10 @@ class TestRecords:
 
     def test_ruin_stays(self) -> None:
         record = np.ones((2, 4, 7))
-        record[0, 2:, [Column.EQUITY, Column.TRADED, Column.COST, Column.LONG, Column.SHORT]] = 0.0
+        record[
+            0, 2:, [RecordColumn.EQUITY, RecordColumn.TRADED, RecordColumn.COST, RecordColumn.LONG, RecordColumn.SHORT]
+        ] = 0.0
         drawn = redrawn_record(record, np.array([3, 1, 4, 5, 0, 3]))
-        assert drawn[0, :, Column.EQUITY].tolist() == [1.0, 1.0, 0.0, 0.0]
-        assert drawn[0, 3, Column.LONG] == 0.0
-        assert drawn[1, :, Column.EQUITY].tolist() == [1.0] * 4
+        assert drawn[0, :, RecordColumn.EQUITY].tolist() == [1.0, 1.0, 0.0, 0.0]
+        assert drawn[0, 3, RecordColumn.LONG] == 0.0
+        assert drawn[1, :, RecordColumn.EQUITY].tolist() == [1.0] * 4

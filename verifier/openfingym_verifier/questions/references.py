@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.questions.clocks import Clocks
     from openfingym_verifier.questions.providers import Providers
     from openfingym_verifier.questions.reading import LedgerQuestion
-    from openfingym_verifier.writer import Writer
+    from openfingym_verifier.writer import LedgerWriter
 
 FRESH_S = 5.0
 """How long what a market showed is taken for what it shows."""
@@ -65,7 +65,7 @@ class _Look:
 class References:
     """Looks at markets for forecasts."""
 
-    def __init__(self, providers: Providers, clocks: Clocks, writer: Writer) -> None:
+    def __init__(self, providers: Providers, clocks: Clocks, writer: LedgerWriter) -> None:
         self._providers = providers
         self._clocks = clocks
         self._writer = writer

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from openfingym.data.sources import (
-    Action,
+    CorporateAction,
     NotPublishedError,
     SourceRequest,
     Yahoo,
@@ -273,7 +273,8 @@ def test_adjustment_agrees_with_published_adjusted_prices():
     times = np.array(list(WIKI), dtype="datetime64[ns]")
     close, published = np.array([row[1] for row in WIKI.values()]), np.array([row[2] for row in WIKI.values()])
     dividends = [
-        Action("AAPL", date.fromisoformat(day), "dividend", 2.65) for day in ("2012-08-09", "2012-11-07", "2013-02-07")
+        CorporateAction("AAPL", date.fromisoformat(day), "dividend", 2.65)
+        for day in ("2012-08-09", "2012-11-07", "2013-02-07")
     ]
     adjusted = adjusted_prices(close, times, dividends, reinvested_at="ex-close")
     np.testing.assert_allclose(adjusted / adjusted[-1], published / published[-1], rtol=2e-6)
@@ -284,17 +285,20 @@ def test_prior_close_factors_by_hand():
     times = np.arange("2024-01-01", "2024-01-06", dtype="datetime64[D]").astype("datetime64[ns]")
     close = np.array([100.0, 50.0, 48.0, np.nan, 60.0])
     paid = [
-        Action("X", date(2024, 1, 3), "dividend", 1.5),
-        Action("X", date(2024, 1, 3), "capital-gain", 0.5),
-        Action("X", date(2024, 1, 4), "dividend", 4.8),
+        CorporateAction("X", date(2024, 1, 3), "dividend", 1.5),
+        CorporateAction("X", date(2024, 1, 3), "capital-gain", 0.5),
+        CorporateAction("X", date(2024, 1, 4), "dividend", 4.8),
     ]
     adjusted = adjusted_prices(close, times, paid)
     np.testing.assert_allclose(adjusted, [100 * 0.96 * 0.9, 50 * 0.96 * 0.9, 48 * 0.9, np.nan, 60.0])
     with pytest.raises(DataError, match="not below the price of 50"):
-        adjusted_prices(close, times, [Action("X", date(2024, 1, 3), "dividend", 50.0)])
+        adjusted_prices(close, times, [CorporateAction("X", date(2024, 1, 3), "dividend", 50.0)])
     with pytest.raises(DataError, match="one length"):
         adjusted_prices(close[:2], times, paid)
-    outside = [Action("X", date(2023, 1, 1), "dividend", 5.0), Action("X", date(2025, 1, 1), "dividend", 5.0)]
+    outside = [
+        CorporateAction("X", date(2023, 1, 1), "dividend", 5.0),
+        CorporateAction("X", date(2025, 1, 1), "dividend", 5.0),
+    ]
     np.testing.assert_array_equal(adjusted_prices(close, times, outside), close)
 
 
@@ -310,5 +314,5 @@ def test_splits_undone_and_done_again(site, fetch):
     assert raw.tolist() == [500.04, 499.23, 129.04, 134.18]
     assert split_factors(table.times, table.actions).tolist() == [4.0, 4.0, 1.0, 1.0]
     np.testing.assert_array_equal(split_adjusted(raw, table.times, table.actions), close)
-    reverse = [Action("X", date(2020, 8, 28), "split", 0.1), *table.actions]
+    reverse = [CorporateAction("X", date(2020, 8, 28), "split", 0.1), *table.actions]
     assert split_factors(table.times, reverse).tolist() == [0.4, 4.0, 1.0, 1.0]

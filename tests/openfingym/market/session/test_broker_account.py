@@ -26,7 +26,7 @@ from openfingym.market.session.taped import TapedSession, replayed
 from openfingym.market.session.terms import SessionTerms
 from openfingym.market.session.venues import broker_of, simulated_venue
 from openfingym.market.sim.local import local_alpaca
-from openfingym.metrics.performance import Column
+from openfingym.metrics.performance import RecordColumn
 from openfingym.trading.actions import parse_decision
 from openfingym.trading.executor import Account, OpenOrder
 from openfingym.trading.market import MarketRules
@@ -126,8 +126,8 @@ def test_orders_go_to_an_account_and_a_replay_gives_it_back(tmp_path: Path) -> N
         session.leave()
         record = session.outcome().copy()
     assert any(mark.observation["fills"] for mark in marks)
-    assert record[:, Column.TRADED].sum() > 0.0
-    assert record[0, Column.EQUITY] == 100_000.0
+    assert record[:, RecordColumn.TRADED].sum() > 0.0
+    assert record[0, RecordColumn.EQUITY] == 100_000.0
     machine, found = replayed(tape)
     assert found.difference is None
     assert machine.record.tobytes() == record.tobytes()

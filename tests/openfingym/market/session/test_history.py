@@ -13,7 +13,7 @@ from openfingym.market.feeds.alpaca import AlpacaFeed
 from openfingym.market.feeds.binance import BinanceFeed
 from openfingym.market.feeds.reading import rfc3339_text
 from openfingym.market.keys import Keys
-from openfingym.market.session.history import History
+from openfingym.market.session.history import BarHistory
 
 END = 1_790_000_040 * SECOND
 MINUTE = 60 * SECOND
@@ -52,7 +52,7 @@ def test_the_bars_that_others_are_made_of(feed: Feed, interval: int, unit: int |
 
 
 def test_trades_where_the_venue_has_no_bars_so_short() -> None:
-    history = History(STOCKS, "AAPL", SECOND, 4, END)
+    history = BarHistory(STOCKS, "AAPL", SECOND, 4, END)
     first = history.ask()
     assert first.path.startswith("/v2/stocks/trades?symbols=AAPL&start=")
     history.answered(trades(trade(7, 3.5, 10.0), trade(9, 3.2, 12.0, 50.0, "I"), trade(8, 3.1, 11.0)))
@@ -70,7 +70,7 @@ def test_trades_where_the_venue_has_no_bars_so_short() -> None:
 
 
 def test_trades_end_with_an_answer_that_holds_nothing_new() -> None:
-    history = History(STOCKS, "AAPL", SECOND, 4, END)
+    history = BarHistory(STOCKS, "AAPL", SECOND, 4, END)
     history.answered(trades(trade(1, 1.5, 10.0)))
     assert not history.over
     history.answered(trades(trade(1, 1.5, 10.0)))
@@ -79,7 +79,7 @@ def test_trades_end_with_an_answer_that_holds_nothing_new() -> None:
 
 
 def test_bars_of_shorter_ones_over_two_answers() -> None:
-    history = History(COINS, "BTCUSDT", 5 * SECOND, 2, END)
+    history = BarHistory(COINS, "BTCUSDT", 5 * SECOND, 2, END)
     assert "interval=1s" in history.ask().path
     seconds = [END - number * SECOND for number in range(10, 0, -1)]
     history.answered(json.dumps([kline(at, 10, 12, 9, 11) for at in seconds[:4]]).encode())
@@ -92,10 +92,10 @@ def test_bars_of_shorter_ones_over_two_answers() -> None:
 
 def test_a_venue_without_anything_says_so() -> None:
     for interval, body in ((SECOND, trades()), (MINUTE, b'{"bars": {}, "next_page_token": null}')):
-        history = History(STOCKS, "AAPL", interval, 4, END - END % MINUTE)
+        history = BarHistory(STOCKS, "AAPL", interval, 4, END - END % MINUTE)
         with pytest.raises(FeedError, match="no bars of AAPL from before the session"):
             history.answered(body)
-    odd = History(STOCKS, "AAPL", SECOND, 4, END)
+    odd = BarHistory(STOCKS, "AAPL", SECOND, 4, END)
     odd.answered(trades(trade(1, 1.0, 10.0, 5.0, "I")))
     with pytest.raises(FeedError, match="no bars of AAPL"):
         odd.answered(trades())

@@ -17,7 +17,7 @@ from openfingym.market.session.taped import TapedSession, replayed
 from openfingym.market.session.terms import SessionTerms
 from openfingym.market.session.venues import feed_of, real_venue, simulated_venue
 from openfingym.market.tape_reader import TapeReader
-from openfingym.metrics.performance import Column
+from openfingym.metrics.performance import RecordColumn
 from openfingym.trading.market import MarketRules
 
 KEYS = Keys("the-key-of-an-account", "the-secret-of-an-account")
@@ -74,7 +74,7 @@ def test_stocks_trade_at_a_local_venue_and_again_on_the_tape(tmp_path: Path) -> 
     assert first.info["gap"] == [], "a venue without books lacks none"
     filled = second.observation["fills"]
     assert {fill["symbol"] for fill in filled} == {"aapl", "msft"}, second.observation["rejections"]  # type: ignore[attr-defined]
-    assert record[1, Column.LONG] > 0.0
+    assert record[1, RecordColumn.LONG] > 0.0
 
     machine, found = replayed(tape)
     assert (found.difference, machine.record.tobytes()) == (None, record.tobytes())
@@ -82,7 +82,7 @@ def test_stocks_trade_at_a_local_venue_and_again_on_the_tape(tmp_path: Path) -> 
         mark = other.begin()
         while not mark.done:
             mark = other.step(None)
-        assert other.outcome()[:, Column.EQUITY].tolist() == [100_000.0] * 4
+        assert other.outcome()[:, RecordColumn.EQUITY].tolist() == [100_000.0] * 4
     with TapeReader(tape) as reader:
         held = [str(reader.header), *(str(record.payload) for record in reader)]
     assert all(secret and not any(secret in text for text in held) for secret in secrets)
