@@ -267,7 +267,7 @@ def test_a_rollout_is_asked_for_again_where_no_request_arrived(
         raise found
 
     with VerifierClient(base_url="http://verifier", admin_token="x" * 16) as client:
-        monkeypatch.setattr(client._http, "request", answer)
+        monkeypatch.setattr(client._connection._http, "request", answer)
         assert client.create_rollout("treasury-forecast").rollout_id == "known"
 
 

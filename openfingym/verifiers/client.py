@@ -5,15 +5,11 @@ from __future__ import annotations
 import copy
 import io
 import json
-import logging
-import ssl
 import threading
-import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 import httpx
@@ -23,7 +19,6 @@ from openfingym.errors import (
     SubmissionError,
     UsageError,
     VerifierAbsentError,
-    VerifierAwayError,
     VerifierError,
 )
 from openfingym.headers import KEY_RULE, is_idempotency_key
@@ -42,13 +37,13 @@ from openfingym.verifiers.answers import (
     SubmissionFeedback,
     VerifiedResult,
 )
+from openfingym.verifiers.connection import NOT_SENT, Connection, build, is_problem
 from openfingym.verifiers.questions import QuestionClient
-from openfingym.verifiers.routes import EPISODES, JSON, NPY, PROBLEM, STEPS, SUBMISSIONS
+from openfingym.verifiers.routes import EPISODES, JSON, NPY, STEPS, SUBMISSIONS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from tenacity import RetryCallState
 
     from openfingym.receipts.receipt import Receipt
     from openfingym.results import SplitName
@@ -69,25 +64,6 @@ __all__ = [
     "VerifiedResult",
     "VerifierClient",
 ]
-
-AGENT_STATUSES = frozenset({409, 413, 415, 422, 429})
-"""Answers to a submission that are the agent's fault."""
-PATIENCE_S = 1.1
-"""How long a verifier that does not answer is waited for, where nobody wants more."""
-FIRST_PAUSE_S = 0.05
-LONGEST_PAUSE_S = 2.0
-
-T = TypeVar("T")
-
-_log = logging.getLogger(__name__)
-
-
-class _Lost(NamedTuple):
-    """A request without an answer."""
-
-    reason: str
-    repeat: bool
-    """Whether it is to be sent again."""
 
 
 class VerifierClient:
@@ -119,26 +95,12 @@ class VerifierClient:
         Raises:
             UsageError: both addresses are given, or none, or what is given is no URL.
         """
-        if (base_url is None) == (uds is None):
-            raise UsageError("give exactly one of base_url and uds")
-        self.where = base_url or f"unix:{uds}"
-        # The environment's proxies are for the outside world, and must never see a token.
-        try:
-            self._http = httpx.Client(
-                base_url=base_url or "http://verifier",
-                transport=None if uds is None else httpx.HTTPTransport(uds=str(uds)),
-                # The system's authorities, or those of $SSL_CERT_FILE, as everywhere else in this library.
-                verify=ssl.create_default_context() if (base_url or "").startswith("https:") else True,
-                timeout=httpx.Timeout(timeout_s, connect=5.0),
-                trust_env=False,
-            )
-        except httpx.InvalidURL as error:
-            raise UsageError(f"{base_url}: expected the verifier's address as http://host:port ({error})") from None
-        self._admin = admin_token
-        self._patience_s = PATIENCE_S
-        self._hurry = threading.Event()
-        self._away = threading.Event()
-        """Set while the verifier does not answer, for all who share the connections."""
+        self._connection = Connection(admin_token=admin_token, base_url=base_url, uds=uds, timeout_s=timeout_s)
+
+    @property
+    def where(self) -> str:
+        """The verifier's address, for messages."""
+        return self._connection.where
 
     def patient(self, patience_s: float, hurry: threading.Event) -> VerifierClient:
         """This client, over the same connections, for a verifier that may be restarted.
@@ -148,7 +110,7 @@ class VerifierClient:
             hurry: ends the waiting when set.
         """
         other = copy.copy(self)
-        other._patience_s, other._hurry = patience_s, hurry
+        other._connection = self._connection.patient(patience_s, hurry)
         return other
 
     def create_rollout(
@@ -188,11 +150,11 @@ class VerifierClient:
         order["questions"] = questions
         order |= {"split": None if split == "test" else split, "instance": instance}
         body = {key: value for key, value in order.items() if value is not None} | ({"fresh": True} if fresh else {})
-        return _build(
+        return build(
             RolloutTicket,
             # Only where nothing was sent: a request whose answer is lost may have made a rollout, and another one would
             # be a second.
-            self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError, httpx.ConnectTimeout)),
+            self._connection.json("POST", "/v1/rollouts", json=body, again=NOT_SENT),
         )
 
     def reopen(self, rollout_id: str, ttl_s: float) -> RolloutTicket:
@@ -205,7 +167,9 @@ class VerifierClient:
         Raises:
             VerifierError: there is no such rollout, or it asks no questions; or no verifier is there.
         """
-        return _build(RolloutTicket, self._json("POST", f"/v1/rollouts/{rollout_id}/token", json={"ttl_s": ttl_s}))
+        return build(
+            RolloutTicket, self._connection.json("POST", f"/v1/rollouts/{rollout_id}/token", json={"ttl_s": ttl_s})
+        )
 
     def submit(
         self, token: str, values: NDArray[np.float64], *, idempotency_key: str | None = None
@@ -227,11 +191,8 @@ class VerifierClient:
         stream = io.BytesIO()
         np.lib.format.write_array(stream, np.asarray(values), allow_pickle=False)
         headers = {"Content-Type": NPY, **_key(idempotency_key)}
-        answer = self._send("POST", SUBMISSIONS, token, content=stream.getvalue(), headers=headers)
-        if answer.status_code in AGENT_STATUSES:
-            slug, detail = _problem(answer)
-            raise SubmissionError(f"{slug}: {detail}", problem=slug)
-        document = self._checked(answer)
+        answer = self._connection.send("POST", SUBMISSIONS, token, content=stream.getvalue(), headers=headers)
+        document = self._connection.accepted(answer)
         feedback = document["feedback"]
         return SubmissionFeedback(document["submission"], feedback["total"], feedback["metrics"], document["remaining"])
 
@@ -276,23 +237,20 @@ class VerifierClient:
             raise SubmissionError(
                 f"malformed-action: an action is made of JSON values ({error})", problem="malformed-action"
             ) from None
-        answer = self._send("POST", path, token, content=content, headers={"Content-Type": JSON, **headers})
-        if answer.status_code in AGENT_STATUSES:
-            slug, detail = _problem(answer)
-            raise SubmissionError(f"{slug}: {detail}", problem=slug)
-        document = self._checked(answer)
-        return _build(
+        answer = self._connection.send("POST", path, token, content=content, headers={"Content-Type": JSON, **headers})
+        document = self._connection.accepted(answer)
+        return build(
             EpisodeStep, {**document, "reward": float("nan") if document["reward"] is None else document["reward"]}
         )
 
     def rollout_status(self, rollout_id: str) -> RolloutStatus:
         """Ask for the state of a rollout."""
-        document = self._json("GET", f"/v1/rollouts/{rollout_id}")
+        document = self._connection.json("GET", f"/v1/rollouts/{rollout_id}")
         past = tuple(
-            PastSubmission(item["submission"], item["feedback"] and _build(PublicFeedback, item["feedback"]))
+            PastSubmission(item["submission"], item["feedback"] and build(PublicFeedback, item["feedback"]))
             for item in document["submissions"]
         )
-        return _build(RolloutStatus, {**document, "submissions": past})
+        return build(RolloutStatus, {**document, "submissions": past})
 
     def finalize(self, rollout_id: str, timeout_s: float | None = None) -> VerifiedResult:
         """End a rollout and get its result; a repetition gets the same one.
@@ -302,22 +260,22 @@ class VerifierClient:
             timeout_s: longest wait for the answer, since a live session goes on to its end; None for the client's own.
         """
         wait: dict[str, Any] = {} if timeout_s is None else {"timeout": httpx.Timeout(timeout_s, connect=5.0)}
-        return _verified(self._json("POST", f"/v1/rollouts/{rollout_id}/finalize", **wait))
+        return _verified(self._connection.json("POST", f"/v1/rollouts/{rollout_id}/finalize", **wait))
 
     def settled(self, rollout_id: str) -> VerifiedResult | None:
         """The result of a rollout that has ended; None where there is no such rollout, or it has not."""
-        answer = self._send("GET", f"/v1/rollouts/{rollout_id}", self._admin)
+        answer = self._connection.send("GET", f"/v1/rollouts/{rollout_id}", self._connection.admin_token)
         if answer.status_code == 404:
             return None
-        return None if self._checked(answer)["finalized_at"] is None else self.finalize(rollout_id)
+        return None if self._connection.checked(answer)["finalized_at"] is None else self.finalize(rollout_id)
 
     def settle(self, rollout_id: str) -> VerifiedResult:
         """Have the questions of a finished rollout with a simulated clock resolved, and get its result."""
-        return _verified(self._json("POST", f"/v1/rollouts/{rollout_id}/settle"))
+        return _verified(self._connection.json("POST", f"/v1/rollouts/{rollout_id}/settle"))
 
     def log(self, rollout_id: str) -> tuple[LogRow, ...]:
         """The rollout's rows of the verifier's log."""
-        return tuple(_build(LogRow, row) for row in self._json("GET", f"/v1/rollouts/{rollout_id}/log"))
+        return tuple(build(LogRow, row) for row in self._connection.json("GET", f"/v1/rollouts/{rollout_id}/log"))
 
     def submission(self, rollout_id: str, n: int) -> NDArray[np.float64]:
         """The values of the n-th accepted submission, float64 of the task's shape.
@@ -326,9 +284,7 @@ class VerifierClient:
         """
         import numpy as np
 
-        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/submissions/{n}", self._admin)
-        if answer.status_code != 200:
-            self._checked(answer)
+        answer = self._connection.get(f"/v1/rollouts/{rollout_id}/submissions/{n}")
         values: NDArray[np.float64] = np.load(io.BytesIO(answer.content), allow_pickle=False)
         return values
 
@@ -336,24 +292,22 @@ class VerifierClient:
         """Public arrays of a rollout's tape that take the place of the package's, by name; none of a given tape."""
         import numpy as np
 
-        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/data", self._admin)
-        if answer.status_code != 200:
-            self._checked(answer)
+        answer = self._connection.get(f"/v1/rollouts/{rollout_id}/data")
         with np.load(io.BytesIO(answer.content), allow_pickle=False) as arrays:
             return dict(arrays)
 
     def tape(self, rollout_id: str) -> bytes | None:
         """The tape of a finished rollout's live session; None where it has none."""
-        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/tape", self._admin)
+        answer = self._connection.send("GET", f"/v1/rollouts/{rollout_id}/tape", self._connection.admin_token)
         if answer.status_code == 404:
             return None
         if answer.status_code != 200:
-            self._checked(answer)
+            self._connection.checked(answer)
         return answer.content
 
     def receipt(self, rollout_id: str) -> Receipt | None:
         """The receipt of a finished rollout; None where it has none, or the verifier is of a version before them."""
-        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/receipt", self._admin)
+        answer = self._connection.send("GET", f"/v1/rollouts/{rollout_id}/receipt", self._connection.admin_token)
         return None if answer.status_code == 404 else self._receipt(answer)
 
     def receipt_of_row(self, row: int) -> Receipt:
@@ -365,15 +319,13 @@ class VerifierClient:
         Raises:
             VerifierError: there is no such row, or it is somebody else's.
         """
-        return self._receipt(self._send("GET", f"/v1/receipts/{row}", self._admin))
+        return self._receipt(self._connection.send("GET", f"/v1/receipts/{row}", self._connection.admin_token))
 
     def checkpoint(self) -> str:
         """A signed checkpoint of the log, as text; keep one, and no log that is shorter or another can be shown to you
         later.
         """
-        answer = self._send("GET", "/v1/checkpoint", self._admin)
-        if answer.status_code != 200:
-            self._checked(answer)
+        answer = self._connection.get("/v1/checkpoint")
         return answer.text
 
     def tile(self, path: str) -> bytes:
@@ -385,28 +337,22 @@ class VerifierClient:
         Raises:
             VerifierError: the log is not as long, or the caller is not the operator and asks for entries.
         """
-        answer = self._send("GET", f"/v1/tile/{path}", self._admin)
-        if answer.status_code != 200:
-            self._checked(answer)
+        answer = self._connection.get(f"/v1/tile/{path}")
         return answer.content
 
     def result_document(self, rollout_id: str) -> bytes:
         """The result of a finished rollout in canonical JSON, as the verifier wrote it."""
-        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/result", self._admin)
-        if answer.status_code != 200:
-            self._checked(answer)
+        answer = self._connection.get(f"/v1/rollouts/{rollout_id}/result")
         return answer.content
 
     def actions(self, rollout_id: str) -> tuple[RecordedAction, ...]:
         """Every action taken in a rollout of a sequential task, in order."""
-        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/actions", self._admin)
-        if answer.status_code != 200:
-            self._checked(answer)
-        return tuple(_build(RecordedAction, json.loads(line)) for line in answer.content.splitlines())
+        answer = self._connection.get(f"/v1/rollouts/{rollout_id}/actions")
+        return tuple(build(RecordedAction, json.loads(line)) for line in answer.content.splitlines())
 
     def participants(self) -> tuple[Participant, ...]:
         """Everybody who was given a key, by name."""
-        return tuple(_build(Participant, row) for row in self._json("GET", "/v1/participants"))
+        return tuple(build(Participant, row) for row in self._connection.json("GET", "/v1/participants"))
 
     def add_participant(self, name: str) -> str:
         """Give a new participant a key.
@@ -420,11 +366,7 @@ class VerifierClient:
         Raises:
             VerifierError: the name is taken, or cannot be one.
         """
-        return str(
-            self._json(
-                "POST", "/v1/participants", json={"name": name}, again=(httpx.ConnectError, httpx.ConnectTimeout)
-            )["key"]
-        )
+        return str(self._connection.json("POST", "/v1/participants", json={"name": name}, again=NOT_SENT)["key"])
 
     def revoke_participant(self, name: str) -> None:
         """Withdraw a participant's key.
@@ -432,13 +374,15 @@ class VerifierClient:
         Raises:
             VerifierError: nobody of that name has one.
         """
-        answer = self._send("DELETE", f"/v1/participants/{quote(name, safe='')}", self._admin)
+        answer = self._connection.send(
+            "DELETE", f"/v1/participants/{quote(name, safe='')}", self._connection.admin_token
+        )
         if answer.status_code != 204:
-            self._checked(answer)
+            self._connection.checked(answer)
 
     def season(self) -> Season:
         """The verifier's latest season."""
-        return _build(Season, self._json("GET", "/v1/season"))
+        return build(Season, self._connection.json("GET", "/v1/season"))
 
     def close_season(self) -> Season:
         """End the season; results that were held in it are released.
@@ -446,7 +390,7 @@ class VerifierClient:
         Raises:
             VerifierError: the season is closed already, or the verifier does not answer.
         """
-        return _build(Season, self._json("POST", "/v1/season/close"))
+        return build(Season, self._connection.json("POST", "/v1/season/close"))
 
     def open_season(self, name: str) -> Season:
         """Begin the next season, after the last one was closed.
@@ -454,12 +398,12 @@ class VerifierClient:
         Raises:
             VerifierError: one is open, or the name is taken.
         """
-        return _build(Season, self._json("POST", "/v1/season", json={"name": name}))
+        return build(Season, self._connection.json("POST", "/v1/season", json={"name": name}))
 
     def tasks(self) -> tuple[HeldTask, ...]:
         """The tasks that the verifier holds."""
-        found = self._json("GET", "/v1/tasks")
-        return tuple(_build(HeldTask, {**task, "submission_shape": tuple(task["submission_shape"])}) for task in found)
+        found = self._connection.json("GET", "/v1/tasks")
+        return tuple(build(HeldTask, {**task, "submission_shape": tuple(task["submission_shape"])}) for task in found)
 
     def require_well(self) -> None:
         """Return if a rollout could be created and written now; needs no token.
@@ -470,20 +414,20 @@ class VerifierClient:
         """
         try:
             # Without a token, which must not go to whatever else may listen there.
-            answer = self._send("GET", "/healthz", None)
+            answer = self._connection.send("GET", "/healthz", None)
         except VerifierError as error:
             raise VerifierAbsentError(str(error)) from error
-        if not answer.is_success and not _is_problem(answer):
+        if not answer.is_success and not is_problem(answer):
             raise VerifierAbsentError(f"{self.where} does not answer like a verifier; check the address")
-        self._checked(answer)
+        self._connection.checked(answer)
 
     def load(self) -> Load:
         """Ask for the load of the verifier, which only the operator is told."""
         from prometheus_client.parser import text_string_to_metric_families
 
-        answer = self._send("GET", "/metrics", self._admin)
+        answer = self._connection.send("GET", "/metrics", self._connection.admin_token)
         if not answer.is_success:
-            self._checked(answer)
+            self._connection.checked(answer)
         try:
             found = {
                 sample.name: int(sample.value)
@@ -509,15 +453,12 @@ class VerifierClient:
                 problem, and no :class:`VerifierError`.
             request: what :meth:`httpx.Client.request` takes.
         """
-        answer = self._send(method, path, self._admin, **request)
-        if refusable and answer.status_code in AGENT_STATUSES:
-            slug, detail = _problem(answer)
-            raise SubmissionError(f"{slug}: {detail}", problem=slug)
-        return self._checked(answer)
+        answer = self._connection.send(method, path, self._connection.admin_token, **request)
+        return self._connection.accepted(answer) if refusable else self._connection.checked(answer)
 
     def close(self) -> None:
         """Drop the connections."""
-        self._http.close()
+        self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -525,84 +466,15 @@ class VerifierClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _json(
-        self, method: str, path: str, *, again: tuple[type[Exception], ...] = (httpx.TransportError,), **request: Any
-    ) -> Any:
-        return self._checked(self._send(method, path, self._admin, again=again, **request))
-
-    def _send(
-        self,
-        method: str,
-        path: str,
-        token: str | None,
-        *,
-        again: tuple[type[Exception], ...] = (httpx.TransportError,),
-        **request: Any,
-    ) -> httpx.Response:
-        from tenacity import Retrying, retry_if_result, wait_exponential
-
-        headers = {**request.pop("headers", {}), **({"Authorization": f"Bearer {token}"} if token else {})}
-        until, over = time.monotonic() + self._patience_s, False
-
-        def attempt() -> httpx.Response | _Lost:
-            try:
-                return self._http.request(method, path, headers=headers, **request)
-            except httpx.TransportError as error:
-                # A timeout already took its time; the verifier is there, and repeating would add to its load.
-                repeat = isinstance(error, again) and not isinstance(error, httpx.ReadTimeout)
-                # Not the error itself: whoever keeps it keeps its connection open.
-                return _Lost(str(error) or type(error).__name__, repeat)
-
-        def stop(state: RetryCallState) -> bool:
-            nonlocal over
-            over = time.monotonic() + state.upcoming_sleep > until
-            # The pause is here, for nothing is sent after a hurry that ends it.
-            return over or self._hurry.wait(state.upcoming_sleep)
-
-        attempts = Retrying(
-            retry=retry_if_result(lambda found: isinstance(found, _Lost) and found.repeat),
-            wait=wait_exponential(multiplier=FIRST_PAUSE_S, exp_base=4, max=LONGEST_PAUSE_S),
-            stop=stop,
-            before_sleep=self._tell,
-            sleep=lambda _: None,
-            retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
-        )
-        found: httpx.Response | _Lost = attempts(attempt)
-        if isinstance(found, httpx.Response):
-            self._away.clear()
-            return found
-        over = over or time.monotonic() > until
-        kind = VerifierAwayError if over and self._patience_s > PATIENCE_S else VerifierError
-        raise kind(f"the verifier at {self.where} cannot be reached: {found.reason}")
-
-    def _tell(self, _: RetryCallState) -> None:
-        """Warn once that the verifier is being waited for."""
-        if self._patience_s > PATIENCE_S and not self._away.is_set():
-            _log.warning(
-                "the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s
-            )
-            self._away.set()
-
     def _receipt(self, answer: httpx.Response) -> Receipt:
         from openfingym.receipts.receipt import Receipt
 
         if answer.status_code != 200:
-            self._checked(answer)
+            self._connection.checked(answer)
         try:
             return Receipt.from_json(answer.content)
         except ReceiptError as error:
             raise VerifierError(f"{self.where} answered with no receipt: {error}") from None
-
-    def _checked(self, answer: httpx.Response) -> Any:
-        if answer.is_success:
-            try:
-                return answer.json()
-            except ValueError as error:
-                raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
-        slug, detail = _problem(answer)
-        raise VerifierError(
-            f"the verifier at {self.where} answered {answer.status_code} {slug}: {detail}", problem=slug
-        )
 
 
 def _key(stated: str | None) -> dict[str, str]:
@@ -613,31 +485,6 @@ def _key(stated: str | None) -> dict[str, str]:
     return {"Idempotency-Key": key}
 
 
-def _is_problem(answer: httpx.Response) -> bool:
-    return bool(answer.headers.get("content-type", "").startswith("application/problem+json"))
-
-
-def _problem(answer: httpx.Response) -> tuple[str, str]:
-    """Slug and detail of a problem document."""
-    try:
-        document = json.loads(answer.content)
-        return str(document["type"]).removeprefix(PROBLEM), str(document["detail"])
-    except (ValueError, KeyError, TypeError):
-        return "internal", answer.reason_phrase or "no problem document"
-
-
-def _build(kind: type[T], document: Mapping[str, Any]) -> T:
-    """A dataclass from a JSON object; keys that a newer verifier may have added are left out."""
-    # Fields that a newer verifier adds are passed over.
-    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # T is always one of the dataclasses above
-    try:
-        return kind(**{key: value for key, value in document.items() if key in names})
-    except TypeError as error:
-        raise VerifierError(
-            f"the verifier's answer is not a {kind.__name__}: {error}; are both of one version?"
-        ) from error
-
-
 def _verified(document: dict[str, Any]) -> VerifiedResult:
     """A result as a verifier answers it.
 
@@ -646,4 +493,4 @@ def _verified(document: dict[str, Any]) -> VerifiedResult:
     """
     # A verifier from before there were intervals has none to tell.
     intervals = {name: tuple(document[name]) for name in INTERVALS if document.get(name) is not None}
-    return _build(VerifiedResult, {**document, "flags": tuple(document["flags"]), **intervals})
+    return build(VerifiedResult, {**document, "flags": tuple(document["flags"]), **intervals})

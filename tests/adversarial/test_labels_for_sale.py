@@ -155,7 +155,7 @@ def test_how_surely_an_answer_is_worse_is_not_told(attacked: Attacked) -> None:
             errors.add(task.sampling_error(task.grader.private_score(values), baseline).relative_standard_error)
             ticket = client.create_rollout(task.name)
             client.submit(ticket.token, values)
-            result = client._json("POST", f"/v1/rollouts/{ticket.rollout_id}/finalize")
+            result = client._connection.json("POST", f"/v1/rollouts/{ticket.rollout_id}/finalize")
             assert result["disclosure"] == "rounded"
             told.add(tuple(result[name] for name in ("relative_total", "relative_standard_error", "relative_interval")))
     assert len(errors) == 3

@@ -95,7 +95,7 @@ def test_a_key_opens_its_own_doors_and_no_other(
         with pytest.raises(VerifierError, match="403 forbidden"):
             call()
     assert operator.rollout_status(ticket.rollout_id).submissions_accepted == 1
-    key = mine._admin
+    key = mine._connection.admin_token
     with httpx.Client(base_url="http://v", transport=httpx.HTTPTransport(uds=str(strict.uds)), trust_env=False) as http:
         for path in ("/v1/submissions", "/v1/episodes"):
             assert http.post(path, headers={"Authorization": f"Bearer {key}"}).status_code == 401, (
@@ -120,7 +120,7 @@ def test_a_key_is_shown_once_and_can_be_withdrawn(
         operator.add_participant("leaver")
     listed = {one.name: one.revoked_at for one in operator.participants()}
     assert listed["leaver"] is not None
-    key = client._admin or ""
+    key = client._connection.admin_token or ""
     stored = b"".join(path.read_bytes() for path in strict.state.iterdir() if path.is_file())
     assert key.encode() not in stored
 

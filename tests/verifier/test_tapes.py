@@ -88,7 +88,7 @@ def test_fresh_inputs_and_a_baseline_on_the_same_tape(client: VerifierClient, bu
 
 def test_the_agents_token_does_not_open_the_data_of_a_tape(client: VerifierClient) -> None:
     ticket = client.create_rollout(FORECAST, fresh=True)
-    answer = client._send("GET", f"/v1/rollouts/{ticket.rollout_id}/data", ticket.token)
+    answer = client._connection.send("GET", f"/v1/rollouts/{ticket.rollout_id}/data", ticket.token)
     assert answer.status_code == 403
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from openfingym.errors import UsageError, VerifierAwayError, VerifierError
-from openfingym.verifiers.client import PATIENCE_S, VerifierClient
+from openfingym.verifiers.client import VerifierClient
+from openfingym.verifiers.connection import PATIENCE_S
 
 
 class Rude:
