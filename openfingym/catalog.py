@@ -17,12 +17,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib import resources
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openfingym.catalog_cache import Rows
 from openfingym.errors import OpenFinGymError, TaskError, TaskNotFoundError
+from openfingym.plugins import entry_points
 from openfingym.task.files import CONFIG, has_task_file, read_task_file
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def _all_folders() -> Iterator[Path]:
                 else f"{root}: the built-in tasks are missing"
             )
         yield from sorted(folder for folder in root.iterdir() if folder.is_dir() and has_task_file(folder, CONFIG))
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
+    for entry in entry_points(ENTRY_POINT_GROUP):
         try:
             loaded = entry.load()
             folder = Path(str(loaded() if callable(loaded) else loaded))

@@ -11,11 +11,12 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
 from openfingym.agents.builtin import BUILTIN
 from openfingym.errors import UsageError
+from openfingym.plugins import entry_points
 from openfingym.task import TASK_NAME
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Installed:
 def installed_agents() -> Mapping[str, tuple[EntryPoint, ...]]:
     """Entry points of agents, by name and sorted; several of one name, where packages get into each other's way."""
     found: dict[str, list[EntryPoint]] = defaultdict(list)
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
+    for entry in entry_points(ENTRY_POINT_GROUP):
         # The same distribution may be found in two folders of the path.
         if all(entry.value != other.value for other in found[entry.name]):
             found[entry.name].append(entry)

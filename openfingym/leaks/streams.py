@@ -219,13 +219,17 @@ def _ordinary(values: NDArray[np.generic], size: int) -> NDArray[np.bool_]:
 
 def _runs(true: NDArray[np.bool_], shortest: int) -> Iterator[tuple[int, int, int]]:
     """(row, begin, end) of runs of at least that many true ones in the rows of bool[r, n]."""
-    if true.shape[1] < shortest:
+    rows, length = true.shape
+    if length < shortest:
         return
-    padded = np.pad(true, ((0, 0), (1, 1))).astype(np.int8)
-    row, begin = np.nonzero(np.diff(padded, axis=1) == 1)
-    end = np.nonzero(np.diff(padded, axis=1) == -1)[1]
-    for which in np.flatnonzero(end - begin >= shortest):
-        yield int(row[which]), int(begin[which]), int(end[which])
+    # One false cell before each row and one at the end: a change from cell to cell then begins or ends a run.
+    cells = np.zeros(rows * (length + 1) + 1, dtype=np.bool_)
+    cells[1:].reshape(rows, length + 1)[:, :-1] = true
+    changes = np.flatnonzero(cells[1:] != cells[:-1])
+    begins, sizes = changes[::2], changes[1::2] - changes[::2]
+    for which in np.flatnonzero(sizes >= shortest):
+        row, begin = divmod(int(begins[which]), length + 1)
+        yield row, begin, begin + int(sizes[which])
 
 
 def _integers_as_words(text: str, how: str) -> Iterator[Stream]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
 from types import MappingProxyType
 
 from openfingym.errors import UsageError
@@ -36,6 +35,7 @@ from openfingym.metrics import (
     trading,
 )
 from openfingym.metrics.record import Metric
+from openfingym.plugins import entry_points
 
 ENTRY_POINTS = "openfingym.metrics"
 """Entry-point group under which a package offers a :class:`Metric`."""
@@ -98,7 +98,7 @@ def third_party_metrics() -> Mapping[str, Metric]:
     from openfingym.metrics.admission import admit
 
     found: dict[str, Metric] = {}
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in entry_points(ENTRY_POINTS):
         try:
             offered = entry.load()
         except Exception as error:

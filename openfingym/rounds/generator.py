@@ -10,11 +10,12 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from openfingym.errors import OpenFinGymError, UsageError
+from openfingym.plugins import entry_points
 from openfingym.questions.question import DAY_NS, Question
 from openfingym.rounds.schedule import RoundTimes
 from openfingym.task.contracts import Section
@@ -128,7 +129,7 @@ def find_generator(name: str, where: str) -> Generator[Any]:
     """
     if name.endswith(".py"):
         return _of_file(Path(name), where)
-    installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    installed = {entry.name: entry for entry in entry_points(ENTRY_POINT_GROUP)}
     if name in OWN:
         entry = EntryPoint(name, f"openfingym.rounds.generators.{name}:GENERATOR", ENTRY_POINT_GROUP)
     elif name in installed:

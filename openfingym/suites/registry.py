@@ -7,9 +7,10 @@ an instance of :class:`~openfingym.suites.suite.Suite`. One of the library is fo
 from __future__ import annotations
 
 import functools
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 from openfingym.errors import UsageError
+from openfingym.plugins import entry_points
 from openfingym.suites.suite import Suite
 
 ENTRY_POINT_GROUP = "openfingym.suites"
@@ -58,4 +59,4 @@ def register_suite(suite: Suite) -> Suite:
 
 @functools.cache
 def _installed() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    return {entry.name: entry for entry in entry_points(ENTRY_POINT_GROUP)}

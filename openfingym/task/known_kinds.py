@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import ClassVar, Literal, Protocol, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from openfingym.errors import UsageError
+from openfingym.plugins import entry_points
 from openfingym.task.contracts import Contract
 
 ENTRY_POINT_GROUP = "openfingym.kinds"
@@ -61,7 +62,7 @@ def installed_kinds() -> Mapping[str, EntryPoint]:
         UsageError: two distributions bring one kind, or one that the library has.
     """
     found: dict[str, EntryPoint] = {}
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
+    for entry in entry_points(ENTRY_POINT_GROUP):
         if entry.name in OWN or found.setdefault(entry.name, entry).value != entry.value:
             raise UsageError(
                 f"the kind {entry.name!r} of {_source(entry)} has the name of another kind; uninstall one of the two"

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, cast
 
 from openfingym.errors import UsageError
+from openfingym.plugins import entry_points
 
 if TYPE_CHECKING:
     from openfingym.questions.provider import Provider
@@ -69,7 +70,7 @@ def _entries() -> Mapping[str, EntryPoint]:
         UsageError: two bring a provider of one name, or one has a name that the library uses.
     """
     found = {name: EntryPoint(name, f"{__name__}.{name}:provider", ENTRY_POINT_GROUP) for name in OWN}
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
+    for entry in entry_points(ENTRY_POINT_GROUP):
         if found.setdefault(entry.name, entry).value != entry.value:
             raise UsageError(
                 f"the provider {entry.name!r} of {_source(entry)} has the name of another one; uninstall one of the two"

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from openfingym.errors import UsageError
+from openfingym.plugins import entry_points
 from openfingym.results import RolloutResult
 
 ENTRY_POINT_GROUP = "openfingym.loggers"
@@ -83,7 +84,7 @@ def labels_of(result: RolloutResult) -> dict[str, str]:
 
 
 def _load(name: str) -> LoggerMaker:
-    installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    installed = {entry.name: entry for entry in entry_points(ENTRY_POINT_GROUP)}
     if name in OWN:
         entry = EntryPoint(name, f"{__name__}.{name}:LOGGER", ENTRY_POINT_GROUP)
     elif name in installed:
