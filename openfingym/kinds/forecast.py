@@ -6,7 +6,7 @@ inputs of any window.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -14,9 +14,21 @@ import numpy as np
 from pydantic import field_validator, model_validator
 
 from openfingym.errors import TaskError
+from openfingym.kinds.forecast_windows import (
+    GRAPHS,
+    cut,
+    graphs,
+    noisy_returns,
+    pooled,
+    require_positive,
+    scaling,
+    select,
+    unpivot,
+    windows_recipe,
+)
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.own_tables import start_from_values
-from openfingym.kinds.panels import PanelKind, panel_recipe, renewed_panel, split_text
+from openfingym.kinds.panels import PanelKind, renewed_panel
 from openfingym.kinds.pictures import forecasts
 from openfingym.kinds.skillless.forecast import skillless
 from openfingym.kinds.start import Given, Start
@@ -27,7 +39,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data import Panel
-    from openfingym.data.recipe import Windows
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.kinds.interpolation import Ends
     from openfingym.kinds.pictures import AgentAnswer, Picture
@@ -130,20 +141,20 @@ class ForecastKind(PanelKind):
                     raise TaskError(
                         f"no channel {name!r}{suggestion(name, source.channels)}", path=task.config_path, key=key
                     )
-        windows = _cut(task, source)
+        windows = cut(task, contract, source)
         targets = [source.channels.index(name) for name in contract.targets] or list(range(len(source.channels)))
         labels = tuple(source.channels[i] for i in targets)
         if contract.value_semantics == "price_level" and (source.info.measure == "mixed" or _has_returns(task)):
-            _positive(task, windows, dict(zip(labels, targets, strict=True)))
+            require_positive(task, windows, dict(zip(labels, targets, strict=True)))
         steps = [step - 1 for step in contract.steps]
         public: dict[str, Array] = {
             "train_inputs": windows.train_inputs,
-            "train_targets": _select(windows.train_targets, steps, targets),
+            "train_targets": select(windows.train_targets, steps, targets),
             "test_inputs": windows.test_inputs,
             "train_times": windows.train_times,
             "test_times": windows.test_times,
         }
-        hidden = {"targets": _select(windows.test_targets, steps, targets)}
+        hidden = {"targets": select(windows.test_targets, steps, targets)}
         axes = {
             "train_inputs": ("window", "row", "channel"),
             "train_targets": ("window", "step", "channel"),
@@ -154,14 +165,14 @@ class ForecastKind(PanelKind):
         if contract.targets:
             public["target_columns"], axes["target_columns"] = np.array(targets, dtype=np.int64), ("target",)
         if contract.graph_window is not None:
-            public |= _graphs(source, windows, contract)
+            public |= graphs(source, windows, contract)
             axes |= dict.fromkeys(
                 (f"{part}_{name}" for part in ("train", "test") for name in GRAPHS), ("window", "from", "to")
             )
         n_train, counts = len(windows.train_inputs), (windows.n_public, windows.n_private)
         if contract.pooled:
             width = len(source.channels)
-            public, hidden = _pooled(public), {"targets": _unpivot(hidden["targets"])}
+            public, hidden = pooled(public), {"targets": unpivot(hidden["targets"])}
             axes |= {"train_series": ("window",), "test_series": ("window",)}
             labels, n_train, counts = ("value",), n_train * width, (counts[0] * width, counts[1] * width)
         return Material(
@@ -176,7 +187,7 @@ class ForecastKind(PanelKind):
             shape=(sum(counts), len(steps), len(labels)),
             submission_axes=("window", "step", "channel"),
             labels=labels,
-            recipe=_recipe(task, source, windows),
+            recipe=windows_recipe(task, contract, source, windows),
             facts={
                 "lookback": contract.lookback,
                 "horizon": contract.horizon,
@@ -205,10 +216,10 @@ class ForecastKind(PanelKind):
         from openfingym.data import recipe
 
         contract = _contract(task.spec.contract)
-        times = _cut(task, source).test_times[:, contract.lookback :]
+        times = cut(task, contract, source).test_times[:, contract.lookback :]
         hidden = np.isin(recipe.stamps(source.times), times)
         if contract.value_semantics in {"log_return", "realised_vol"}:
-            return replace(source, values=_noisy_returns(source.values, hidden, generator))
+            return replace(source, values=noisy_returns(source.values, hidden, generator))
         values = source.values.copy()
         low, high = values.min(axis=0), values.max(axis=0)
         values[hidden] = generator.uniform(low, high, (int(hidden.sum()), values.shape[1]))
@@ -344,7 +355,7 @@ class ForecastKind(PanelKind):
                 "targets of a window",
                 f"{ahead}: {', '.join(material.labels)}" if contract.targets else f"{ahead} x {targets[2]} channels",
             ),
-            ("scaling", _scaling(task, channels)),
+            ("scaling", scaling(task, channels)),
         ]
         extra = ""
         if contract.graph_window is not None:
@@ -374,9 +385,6 @@ feedback = interface.submit(predictions)  # predictions: float64 {material.shape
         return Brief(tuple(facts), note, usage)
 
 
-GRAPHS = ("correlation", "spillover")
-
-
 def _contract(contract: Contract) -> ForecastContract:
     assert isinstance(contract, ForecastContract)
     return contract
@@ -387,42 +395,10 @@ def _listed(value: object) -> list[object]:
     return value
 
 
-def _cut(task: Task, panel: Panel) -> Windows:
-    from openfingym.data import recipe
-    from openfingym.data.volatility import rows_apart
-
-    contract, split = _contract(task.spec.contract), task.spec.rows
-    times, values = recipe.to_values(panel, contract.value_semantics)
-    if split.log1p:
-        columns = [panel.channels.index(name) for name in split.log1p]
-        if (values[:, columns] <= -1.0).any():
-            raise TaskError("log1p needs values above -1", path=task.config_path, key="split.log1p")
-        values = values.copy()
-        values[:, columns] = np.log1p(values[:, columns]).round(recipe.RETURN_DECIMALS)
-    scaled = np.array([not split.scaled or name in split.scaled for name in panel.channels])
-    lead = 0
-    if contract.value_semantics == "realised_vol":
-        # Between a hidden target and the next window, so that volatilities of the two share no return.
-        lead = rows_apart(contract.lookback, contract.graph_window or 1, recipe.VOLATILITY_WINDOW)
-    return recipe.cut(
-        values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=lead, scaled=scaled
-    )
-
-
-def _noisy_returns(
-    prices: NDArray[np.float64], hidden: NDArray[np.bool_], generator: np.random.Generator
-) -> NDArray[np.float64]:
-    """Prices whose returns are noise in the hidden rows, and to the last bit the same in all others."""
-    # A return belongs to the step between two prices, so the last price of a hidden run also makes the first return
-    # after it. Scaling a stretch of prices by a power of two leaves every bit of their ratios as it was.
-    begins = hidden & ~np.concatenate([[False], hidden[:-1]])
-    stretch = np.cumsum(begins)
-    steps = generator.integers(1, 16, (int(stretch[-1]) + 1, prices.shape[1]))
-    out: NDArray[np.float64] = prices * np.exp2(np.cumsum(steps, axis=0) % 16)[stretch]
-    within = hidden & np.concatenate([hidden[1:], [False]])
-    low, high = np.log(prices.min(axis=0)), np.log(prices.max(axis=0))
-    out[within] = np.exp(generator.uniform(low, high, (int(within.sum()), prices.shape[1])))
-    return out
+def _last(contract: ForecastContract, read: Reader) -> NDArray[np.float64]:
+    """The last input row of the predicted channels, float64[n, 1, targets]."""
+    last = np.asarray(read("test_inputs")[:, -1:, :], dtype=np.float64)
+    return np.ascontiguousarray(last[:, :, read("target_columns")]) if contract.targets else last
 
 
 def _has_returns(task: Task) -> bool:
@@ -430,103 +406,6 @@ def _has_returns(task: Task) -> bool:
     from openfingym.metrics import find_metric
 
     return any("semantics" in find_metric(metric.name).options for metric in task.spec.scoring.metrics)
-
-
-def _positive(task: Task, windows: Windows, targets: Mapping[str, int]) -> None:
-    """Refuse targets that are no prices, of which no returns can be formed."""
-    arrays = windows.train_inputs, windows.train_targets, windows.test_inputs, windows.test_targets
-    wrong = [name for name, column in targets.items() if any((array[:, :, column] <= 0.0).any() for array in arrays)]
-    if wrong:
-        raise TaskError(
-            f"price_level needs targets above 0 everywhere, as scaled; {', '.join(wrong)} is not. "
-            "Leave it out of contract.targets, or do not standardise it",
-            path=task.config_path,
-            key="contract.value_semantics",
-        )
-
-
-def _select(windows: NDArray[np.float64], steps: list[int], targets: list[int]) -> NDArray[np.float64]:
-    return np.ascontiguousarray(windows[:, steps][:, :, targets])
-
-
-def _last(contract: ForecastContract, read: Reader) -> NDArray[np.float64]:
-    """The last input row of the predicted channels, float64[n, 1, targets]."""
-    last = np.asarray(read("test_inputs")[:, -1:, :], dtype=np.float64)
-    return np.ascontiguousarray(last[:, :, read("target_columns")]) if contract.targets else last
-
-
-def _graphs(panel: Panel, windows: Windows, contract: ForecastContract) -> dict[str, Array]:
-    """Correlation and spillover graphs of the volatilities up to each window's last input row."""
-    from openfingym.data.recipe import to_values
-    from openfingym.data.volatility import rolling_graphs
-
-    assert contract.graph_window is not None
-    _, volatility = to_values(panel, contract.value_semantics)
-    out: dict[str, Array] = {}
-    for part, starts in (("train", windows.train_starts), ("test", windows.test_starts)):
-        ends = starts + contract.lookback - 1
-        for name, graphs in zip(GRAPHS, rolling_graphs(volatility, ends, contract.graph_window), strict=True):
-            out[f"{part}_{name}"] = graphs
-    return out
-
-
-def _unpivot(windows: Array) -> Array:
-    """[n, rows, d] -> [n * d, rows, 1], window by window."""
-    return np.ascontiguousarray(windows.transpose(0, 2, 1).reshape(-1, windows.shape[1], 1))
-
-
-def _pooled(public: dict[str, Array]) -> dict[str, Array]:
-    width = public["test_inputs"].shape[2]
-    out: dict[str, Array] = {}
-    for part in ("train", "test"):
-        times = public[f"{part}_times"]
-        out[f"{part}_times"] = np.repeat(times, width, axis=0)
-        out[f"{part}_series"] = np.tile(np.arange(width, dtype=np.int64), len(times))
-    return {name: _unpivot(public[name]) for name in ("train_inputs", "train_targets", "test_inputs")} | out
-
-
-def _scaling(task: Task, channels: Sequence[str]) -> str:
-    """What was done to these channels, of which an instance may have less than the task."""
-    split = task.spec.rows
-    scaled, logs = ([name for name in names if name in channels] for names in (split.scaled, split.log1p))
-    which = f" ({', '.join(scaled)})" if scaled else ""
-    return {
-        "none": "none",
-        "standard": f"minus the mean, over the standard deviation, of the training block{which}",
-        "mean": f"divided by the mean of the training block{which}",
-    }["none" if split.scaled and not scaled else split.scaling] + (f"; {', '.join(logs)} as ln(1 + x)" if logs else "")
-
-
-def _recipe(task: Task, panel: Panel, windows: Windows) -> tuple[str, ...]:
-    contract, split = _contract(task.spec.contract), task.spec.rows
-    value = {
-        "log_return": "log returns ln(p_t / p_(t-1)), stamped with the later time, 10 decimals",
-        "realised_vol": "root of the mean squared log return over the last 21 rows, 10 decimals",
-    }.get(contract.value_semantics, "values as they are")
-    graphs = (
-        ", after the rows that their first volatility and graph are made of"
-        if contract.value_semantics == "realised_vol"
-        else ""
-    )
-    steps = [
-        *panel_recipe(panel),
-        f"channels: {', '.join(panel.channels)}",
-        f"values: {value}",
-        f"scaling: {_scaling(task, panel.channels)}",
-        f"{split_text(split)} rows dropped between",
-        (
-            f"training windows of {contract.lookback} + {contract.horizon} rows{graphs}, one every "
-            f"{split.train_stride} "
-            "rows"
-        ),
-        (
-            f"hidden windows of the same length{graphs}, tiling their block: {windows.n_public} public, "
-            f"{windows.n_private} private"
-        ),
-    ]
-    if contract.pooled:
-        steps.append(f"every channel a window of its own: {len(panel.channels)} times as many windows")
-    return tuple(steps)
 
 
 KIND = ForecastKind()

@@ -27,8 +27,9 @@ from openfingym.verifiers.receipt_check import SCORE_FIELDS, check_run
 from openfingym_verifier import events
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.ledger import Ledger, RolloutRow
+from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.ledger_check import verify_ledger
+from openfingym_verifier.ledger_rows import RolloutRow
 from openfingym_verifier.questions.resolution_events import (
     ForecastScore,
     ForecastsScored,

@@ -29,11 +29,11 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.task.episodes import MAX_ACTION_BYTES, Step
 from openfingym.verifiers.client import EpisodeStep, VerifierClient
-from openfingym_verifier import episode_service, log
-from openfingym_verifier import ledger as ledgers
+from openfingym_verifier import episode_service, ledger_schema, log
 from openfingym_verifier.episodes import answer
 from openfingym_verifier.events import Created
-from openfingym_verifier.ledger import EpisodeRow, Ledger
+from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.ledger_rows import EpisodeRow
 from openfingym_verifier.log import verify_chain
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollout import Rollout
@@ -638,7 +638,7 @@ def test_a_ledger_from_before_there_were_episodes_is_taken_over(tmp_path: Path) 
     state = tmp_path / "state"
     state.mkdir()
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
-        connection.executescript(f"{ledgers.SCHEMA} {log.SCHEMA} PRAGMA user_version = 1;")
+        connection.executescript(f"{ledger_schema.SCHEMA} {log.SCHEMA} PRAGMA user_version = 1;")
         connection.execute(
             "INSERT INTO rollouts VALUES ('r1', 't', 'd', NULL, NULL, 5, 1, 2, 0, 0, NULL, 1.0, 1, NULL)"
         )
@@ -655,14 +655,14 @@ def test_a_ledger_from_before_there_were_episodes_is_taken_over(tmp_path: Path) 
         ledger.close()
     assert verify_chain(state).entries == 1
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (ledgers.VERSION,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (ledger_schema.VERSION,)
 
 
 def test_a_ledger_from_before_there_were_sessions_is_taken_over(tmp_path: Path) -> None:
     """An open rollout and a finished one, as format 4 kept them: neither has a session, and a new one may."""
     state = tmp_path / "state"
     state.mkdir()
-    before = (ledgers.SCHEMA, log.SCHEMA, ledgers.EPISODES, ledgers.PRINCIPALS, ledgers.PROBES)
+    before = (ledger_schema.SCHEMA, log.SCHEMA, ledger_schema.EPISODES, ledger_schema.PRINCIPALS, ledger_schema.PROBES)
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
         connection.executescript(f"{' '.join(before)} PRAGMA user_version = 4;")
         columns = "id, task, task_digest, budget, created_ns, expires_ns, accepted, rejected, bucket_tokens, bucket_ns"
@@ -681,7 +681,7 @@ def test_a_ledger_from_before_there_were_sessions_is_taken_over(tmp_path: Path) 
                 ledger.writer.run(Created(replace(first, id="r3", session=order)).apply)
             assert ledger.rollout("r3")[0].session == order
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (ledgers.VERSION,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (ledger_schema.VERSION,)
 
 
 def test_numbers_that_are_not_finite_are_null() -> None:

@@ -16,7 +16,7 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
 from openfingym.verifiers.client import VerifierClient
-from openfingym_verifier import ledger as ledgers
+from openfingym_verifier import ledger_schema
 from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.ledger_check import verify_ledger
@@ -168,4 +168,4 @@ def test_a_ledger_from_before_there_were_slices_is_taken_over(tmp_path: Path) ->
             row, _ = ledger.rollout("r1")
             assert (row.question_range, row.asked) == (None, None)
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (ledgers.VERSION,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (ledger_schema.VERSION,)

@@ -20,7 +20,7 @@ from openfingym.receipts import Checkpoint, SigningKey
 from openfingym.receipts.frontier import Frontier
 from openfingym.receipts.merkle import is_included, leaf_hash
 from openfingym.receipts.tiles import TilePath, unbundled
-from openfingym_verifier import ledger as ledgers
+from openfingym_verifier import ledger_schema
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.ledger_check import verify_ledger
 from openfingym_verifier.log import verify_chain
@@ -147,7 +147,7 @@ def test_a_ledger_from_before_there_was_a_tree_is_taken_over(copied: Path) -> No
     assert verify_chain(copied) == before
     with contextlib.closing(sqlite3.connect(copied / "ledger.db")) as connection:
         assert connection.execute("SELECT * FROM tree").fetchall() == kept
-        assert connection.execute("PRAGMA user_version").fetchone() == (ledgers.VERSION,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (ledger_schema.VERSION,)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
     from openfingym_verifier.grading import Grading
     from openfingym_verifier.intake import Submission
-    from openfingym_verifier.ledger import SeasonRecord
+    from openfingym_verifier.ledger_rows import SeasonRecord
     from openfingym_verifier.principals import ParticipantRecord
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import TokenIssuer

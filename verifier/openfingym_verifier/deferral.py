@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
     from openfingym.kinds import Array
     from openfingym_verifier.deferred_rows import Kept
-    from openfingym_verifier.ledger import Ledger, RolloutRow
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger_rows import RolloutRow
     from openfingym_verifier.questions.events import ForecastReceived
     from openfingym_verifier.questions.reading import LedgerQuestion
     from openfingym_verifier.questions.service import QuestionService

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from openfingym.kinds import Array
     from openfingym.questions import Question
-    from openfingym_verifier.ledger import Ledger, RolloutRow
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger_rows import RolloutRow
     from openfingym_verifier.questions.providers import Providers
     from openfingym_verifier.truth import HiddenTask
 

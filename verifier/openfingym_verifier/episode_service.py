@@ -18,7 +18,8 @@ from openfingym.errors import VerifierError
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.episodes import Play, answer, is_repetition, outcomes, play_idly, read_move, read_start, take
 from openfingym_verifier.events import EpisodeStarted, Stepped
-from openfingym_verifier.ledger import EpisodeRow, Ledger
+from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.ledger_rows import EpisodeRow
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.sessions import INTERRUPTED
 from openfingym_verifier.threads import in_threads

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.task.episodes import FoldName, Step, SteppedEpisode
-    from openfingym_verifier.ledger import EpisodeRow
+    from openfingym_verifier.ledger_rows import EpisodeRow
     from openfingym_verifier.truth import HiddenTask
 
 MAX_DIGITS = 18
@@ -224,7 +224,7 @@ def outcomes(
     Raises:
         VerifierError: the record cannot be played, or the kind does not keep its shape.
     """
-    from openfingym_verifier.ledger import EpisodeRow
+    from openfingym_verifier.ledger_rows import EpisodeRow
 
     counts: dict[FoldName, int] = {"public": task.manifest.n_public, "private": task.manifest.n_private}
     latest = {(row.fold, row.number): row for row in rows}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openfingym.results import Disclosure
     from openfingym.task.episodes import FoldName
     from openfingym_verifier.bucket import Bucket
-    from openfingym_verifier.ledger import EpisodeRow, RolloutRow
+    from openfingym_verifier.ledger_rows import EpisodeRow, RolloutRow
     from openfingym_verifier.principals import ParticipantRecord
     from openfingym_verifier.writer import Transaction
 

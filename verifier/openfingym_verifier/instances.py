@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from openfingym.packages.package import BuiltPackage
-    from openfingym_verifier.ledger import RolloutRow
+    from openfingym_verifier.ledger_rows import RolloutRow
     from openfingym_verifier.truth import HiddenTask
 
 MOST: Final = 64

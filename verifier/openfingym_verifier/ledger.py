@@ -14,262 +14,37 @@ import json
 import os
 import sqlite3
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openfingym.errors import StoreError, VerifierError
 from openfingym.files.locks import Lock, take
-from openfingym.kinds.question_range import QuestionRange
-from openfingym_verifier import log, tree
-from openfingym_verifier.bucket import Bucket
-from openfingym_verifier.policy import LOCAL_USER
+from openfingym_verifier.ledger_rows import (
+    Disclosures,
+    EpisodeRow,
+    RolloutRow,
+    SeasonRecord,
+    SubmissionRow,
+    rollout_row,
+    submission_row,
+)
+from openfingym_verifier.ledger_schema import migrate
 from openfingym_verifier.principals import ParticipantRecord
-from openfingym_verifier.questions import schema as questions
 from openfingym_verifier.writer import LedgerWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from openfingym.results import Disclosure, PolicyName, SplitName, TapeKind
-    from openfingym.task.episodes import FoldName
     from openfingym_verifier.writer import Transaction
 
-FIRST_SEASON = "1"
-VERSION = 10
 LOCK_PAUSE_S = 0.05
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
 CHECKPOINT_PAGES = 4096
 """16 MB of log before it is copied into the database: some hundred submissions."""
 
-SCHEMA = """
-CREATE TABLE rollouts (
-    id TEXT PRIMARY KEY,
-    task TEXT NOT NULL,
-    task_digest TEXT NOT NULL,
-    agent TEXT,
-    seed INTEGER,
-    budget INTEGER NOT NULL,
-    created_ns INTEGER NOT NULL,
-    expires_ns INTEGER NOT NULL,
-    accepted INTEGER NOT NULL DEFAULT 0 CHECK (accepted BETWEEN 0 AND budget),
-    rejected INTEGER NOT NULL DEFAULT 0,
-    last_refusal TEXT,
-    bucket_tokens REAL NOT NULL,
-    bucket_ns INTEGER NOT NULL,
-    result TEXT
-);
-CREATE TABLE submissions (
-    id INTEGER PRIMARY KEY,
-    rollout_id TEXT NOT NULL REFERENCES rollouts (id),
-    n INTEGER NOT NULL,
-    received_ns INTEGER NOT NULL,
-    idempotency_key TEXT,
-    body_digest TEXT,
-    feedback TEXT,
-    UNIQUE (rollout_id, n)
-);
-CREATE UNIQUE INDEX submissions_key ON submissions (rollout_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
-CREATE TABLE payloads (
-    submission INTEGER PRIMARY KEY REFERENCES submissions (id),
-    content BLOB NOT NULL
-);
-"""
-# Payloads have a table of their own: writing a submission's feedback would rewrite its whole row.
-
-EPISODES = """
-CREATE TABLE episodes (
-    id INTEGER PRIMARY KEY,
-    rollout_id TEXT NOT NULL REFERENCES rollouts (id),
-    n INTEGER NOT NULL,
-    fold TEXT NOT NULL CHECK (fold IN ('public', 'private')),
-    number INTEGER NOT NULL,
-    started_ns INTEGER NOT NULL,
-    idempotency_key TEXT,
-    UNIQUE (rollout_id, n)
-);
-CREATE UNIQUE INDEX episodes_key ON episodes (rollout_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
-CREATE UNIQUE INDEX episodes_once ON episodes (rollout_id, number) WHERE fold = 'private';
-CREATE TABLE steps (
-    episode INTEGER NOT NULL REFERENCES episodes (id),
-    step INTEGER NOT NULL,
-    action TEXT NOT NULL,
-    PRIMARY KEY (episode, step)
-) WITHOUT ROWID;
-"""
-
-PRINCIPALS = """
-CREATE TABLE participants (
-    name TEXT PRIMARY KEY,
-    key_digest TEXT NOT NULL UNIQUE,
-    created_ns INTEGER NOT NULL,
-    revoked_ns INTEGER
-);
-CREATE TABLE seasons (
-    id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE,
-    opened_ns INTEGER NOT NULL,
-    closed_ns INTEGER
-);
-ALTER TABLE rollouts ADD COLUMN principal TEXT NOT NULL DEFAULT 'local';
-ALTER TABLE rollouts ADD COLUMN season TEXT NOT NULL DEFAULT '1';
-ALTER TABLE rollouts ADD COLUMN policy TEXT NOT NULL DEFAULT 'local';
-ALTER TABLE rollouts ADD COLUMN disclosure TEXT NOT NULL DEFAULT 'full';
-CREATE INDEX rollouts_principal ON rollouts (principal, task_digest);
-CREATE TABLE disclosures (
-    rollout_id TEXT NOT NULL REFERENCES rollouts (id),
-    fold TEXT NOT NULL CHECK (fold IN ('public', 'private')),
-    n INTEGER NOT NULL,
-    at_ns INTEGER NOT NULL,
-    PRIMARY KEY (rollout_id, fold, n)
-) WITHOUT ROWID;
-ALTER TABLE rollouts ADD COLUMN tape TEXT NOT NULL DEFAULT 'given' CHECK (tape IN ('given', 'fresh', 'twin'));
-ALTER TABLE rollouts ADD COLUMN tape_commitment TEXT;
-"""
-
-PROBES = """
-CREATE TABLE probes (content BLOB NOT NULL);
-"""
-SESSIONS = """
-ALTER TABLE rollouts ADD COLUMN session TEXT;
-"""
-DEFERRALS = """
-ALTER TABLE rollouts ADD COLUMN questions TEXT;
-ALTER TABLE rollouts ADD COLUMN settled TEXT;
-CREATE TABLE rollout_questions (
-    rollout_id TEXT NOT NULL REFERENCES rollouts (id),
-    row INTEGER NOT NULL,
-    question INTEGER NOT NULL REFERENCES questions (id),
-    PRIMARY KEY (rollout_id, row)
-) WITHOUT ROWID;
-CREATE INDEX rollout_questions_question ON rollout_questions (question);
-CREATE TABLE rollout_data (rollout_id TEXT PRIMARY KEY REFERENCES rollouts (id), content BLOB NOT NULL);
-CREATE INDEX rollouts_unsettled ON rollouts (id) WHERE questions IS NOT NULL AND settled IS NULL;
-CREATE INDEX rollouts_asked ON rollouts (task_digest, created_ns) WHERE questions IS NOT NULL;
-"""
-# What a rollout was asked and shown in the place of its task's private rows, and the result once that was resolved.
-# Several rollouts may be asked the same question.
-INSTANCES = """
-ALTER TABLE rollouts ADD COLUMN split TEXT NOT NULL DEFAULT 'test' CHECK (split IN ('test', 'train', 'validation'));
-ALTER TABLE rollouts ADD COLUMN instance INTEGER;
-"""
-QUESTION_RANGES = """
-ALTER TABLE rollouts ADD COLUMN question_range TEXT;
-"""
-STEPS = (
-    SCHEMA + log.SCHEMA,
-    EPISODES,
-    PRINCIPALS,
-    PROBES,
-    SESSIONS,
-    tree.SCHEMA,
-    questions.SCHEMA,
-    DEFERRALS,
-    INSTANCES,
-    QUESTION_RANGES,
-)
-"""What each version of the ledger added."""
 # Written and emptied again, to see whether a rollout could be.
 PROBE_BYTES = 64 * 1024
-
-
-@dataclass(frozen=True)
-class RolloutRow:
-    """A rollout as stored."""
-
-    id: str
-    task: str
-    task_digest: str
-    agent: str | None
-    seed: int | None
-    budget: int
-    """Submissions that may be accepted; of a sequential task, its private episodes."""
-    created_ns: int
-    expires_ns: int
-    accepted: int
-    """Submissions accepted, or private episodes begun."""
-    rejected: int
-    """Submissions or actions refused."""
-    last_refusal: str | None
-    """``slug: detail`` of the latest of them."""
-    bucket: Bucket
-    result: dict[str, object] | None
-    """The final result, once there is one, as it was computed."""
-    principal: str = LOCAL_USER
-    """Name of the principal to whom the rollout belongs."""
-    season: str = FIRST_SEASON
-    """Name of the season in which the rollout was begun."""
-    policy: PolicyName = "local"
-    """Under which it was begun."""
-    disclosure: Disclosure = "full"
-    """How much of the result its principal is told."""
-    tape: TapeKind = "given"
-    """Kind of the tape; its seed follows from the rollout's id and the key of tapes."""
-    tape_commitment: str | None = None
-    """SHA-256 that the seed must have; None of a given tape."""
-    session: dict[str, object] | None = None
-    """The session that its private episode is; None where it is played on a tape. See
-    :mod:`openfingym_verifier.sessions`."""
-    questions: dict[str, object] | None = None
-    """The questions that are asked in the place of its private rows; None where it has the package's. See
-    :mod:`openfingym_verifier.deferral`."""
-    settled: dict[str, object] | None = None
-    """The result once those are resolved, which takes the place of a deferred one."""
-    split: SplitName = "test"
-    """``test`` on the task as it is; else on an instance, cut from its training data."""
-    instance: int | None = None
-    """Which instance of the split; None on the task as it is."""
-    question_range: str | None = None
-    """Which of its task's questions it is asked, such as ``1-10``; None for all."""
-
-    @property
-    def asked(self) -> QuestionRange | None:
-        """The questions of its task that it is asked, of a rollout that is not asked all."""
-        return None if self.question_range is None else QuestionRange.parse(self.question_range)
-
-
-@dataclass(frozen=True)
-class SeasonRecord:
-    """A season: a period over which what participants are told is added up."""
-
-    name: str
-    opened_ns: int
-    closed_ns: int | None
-
-
-@dataclass(frozen=True)
-class Disclosures:
-    """How often a principal was told something about the hidden data of a task."""
-
-    principal: str
-    task: str
-    """Name of the task, since a package built again over the same labels has another digest."""
-    fold: FoldName
-    count: int
-
-
-@dataclass(frozen=True)
-class SubmissionRow:
-    """An accepted submission as stored, without its values."""
-
-    n: int
-    idempotency_key: str | None
-    body_digest: str | None
-    feedback: dict[str, object] | None
-    """None where the process ended between accepting and scoring."""
-
-
-@dataclass(frozen=True)
-class EpisodeRow:
-    """An episode that a rollout has begun."""
-
-    n: int
-    """Counts the rollout's episodes, from 1."""
-    fold: FoldName
-    number: int
-    """Its position in the fold, from 0."""
-    idempotency_key: str | None
 
 
 class Ledger:
@@ -293,7 +68,7 @@ class Ledger:
             # SQLite gives its side files the mode of the database.
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
             connection = self._connect()
-            _migrate(connection, self.path)
+            migrate(connection, self.path)
         except (OSError, sqlite3.DatabaseError) as error:
             raise StoreError(f"{state}: the verifier's state cannot be opened: {error}") from error
         self.writer = LedgerWriter(connection)
@@ -347,7 +122,7 @@ class Ledger:
             if row is None:
                 return None
             query = "SELECT n, idempotency_key, body_digest, feedback FROM submissions WHERE rollout_id = ? ORDER BY n"
-            return _rollout(row), [_submission(entry) for entry in connection.execute(query, (rollout_id,))]
+            return rollout_row(row), [submission_row(entry) for entry in connection.execute(query, (rollout_id,))]
 
     def open_rollouts(self, now_ns: int) -> list[str]:
         """Ids of the rollouts without a result that have not expired."""
@@ -479,33 +254,3 @@ def _exclusive(path: Path, wait_s: float) -> Lock:
                 ) from None
         # The lock itself can be waited for, but not for so long and no longer.
         time.sleep(LOCK_PAUSE_S)
-
-
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > VERSION:
-        raise VerifierError(
-            f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym"
-        )
-    missing = STEPS[version:]
-    if missing:
-        # All steps and the new version in one transaction: a migration that breaks off has not begun.
-        connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION};")
-        if version < tree.VERSION:
-            tree.fill(connection)
-        connection.execute("COMMIT")
-
-
-def _rollout(row: sqlite3.Row) -> RolloutRow:
-    fields = dict(row)
-    bucket = Bucket(fields.pop("bucket_tokens"), fields.pop("bucket_ns"))
-    for name in ("result", "session", "questions", "settled"):
-        fields[name] = None if fields[name] is None else json.loads(fields[name])
-    return RolloutRow(**fields, bucket=bucket)
-
-
-def _submission(row: sqlite3.Row) -> SubmissionRow:
-    feedback = row["feedback"]
-    return SubmissionRow(
-        row["n"], row["idempotency_key"], row["body_digest"], None if feedback is None else json.loads(feedback)
-    )

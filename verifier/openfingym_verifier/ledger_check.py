@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from openfingym.errors import VerifierError
 from openfingym.receipts.checkpoint import Checkpoint, unsigned
 from openfingym.verifiers.log_tiles import LEDGER, read_note
-from openfingym_verifier.ledger import STEPS
+from openfingym_verifier.ledger_schema import STEPS
 from openfingym_verifier.log import ChainReport, verify_chain
 from openfingym_verifier.receipts import KEY_FILE, read_signing_key
 

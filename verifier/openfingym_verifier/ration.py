@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from openfingym.results import Disclosure
     from openfingym.task.episodes import FoldName
     from openfingym_verifier.events import Released
-    from openfingym_verifier.ledger import Disclosures, RolloutRow
+    from openfingym_verifier.ledger_rows import Disclosures, RolloutRow
 
 
 class Rations:

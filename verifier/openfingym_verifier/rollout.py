@@ -14,7 +14,7 @@ from openfingym_verifier.problems import Problem
 if TYPE_CHECKING:
     from openfingym.results import Disclosure
     from openfingym_verifier.episode_service import EpisodeProgress
-    from openfingym_verifier.ledger import RolloutRow, SubmissionRow
+    from openfingym_verifier.ledger_rows import RolloutRow, SubmissionRow
     from openfingym_verifier.truth import HiddenTask
 
 

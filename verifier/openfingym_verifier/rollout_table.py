@@ -15,7 +15,8 @@ from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
-    from openfingym_verifier.ledger import Ledger, RolloutRow
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger_rows import RolloutRow
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.truth import HiddenTask
 

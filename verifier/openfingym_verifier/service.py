@@ -36,8 +36,9 @@ from openfingym_verifier.finalization_service import FinalizationService
 from openfingym_verifier.grading import Grading
 from openfingym_verifier.instances import TaskInstances
 from openfingym_verifier.intake import Submission
-from openfingym_verifier.ledger import Ledger, RolloutRow
+from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.ledger_health import LedgerHealth
+from openfingym_verifier.ledger_rows import RolloutRow
 from openfingym_verifier.membership import Membership
 from openfingym_verifier.policy import LOCAL
 from openfingym_verifier.problems import Problem
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from openfingym.results import SplitName, TapePolicy
-    from openfingym_verifier.ledger import SeasonRecord
+    from openfingym_verifier.ledger_rows import SeasonRecord
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.principals import Caller
     from openfingym_verifier.truth import HiddenTask

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from openfingym.market.session.live import LiveSession
     from openfingym.market.session.machine import TradingIngest
     from openfingym.market.session.taped import TapedSession
-    from openfingym_verifier.ledger import RolloutRow
+    from openfingym_verifier.ledger_rows import RolloutRow
     from openfingym_verifier.truth import HiddenTask
 
 logger = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from openfingym.kinds.question_range import QuestionRange
     from openfingym_verifier.instances import TaskInstances
-    from openfingym_verifier.ledger import RolloutRow
+    from openfingym_verifier.ledger_rows import RolloutRow
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.sessions import Sessions
     from openfingym_verifier.truth import HiddenTask

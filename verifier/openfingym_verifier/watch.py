@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from openfingym_verifier.ledger import Ledger, RolloutRow
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger_rows import RolloutRow
     from openfingym_verifier.truth import HiddenTask
 
 logger = logging.getLogger(__name__)
