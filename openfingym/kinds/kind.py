@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given, Start
     from openfingym.metrics.resampling import Resampling
-    from openfingym.suites.suite import SuiteTool
+    from openfingym.suites.suite import Asking, SuiteTool
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.contracts import Contract
     from openfingym.task.episodes import Step, SteppedEpisode
@@ -86,6 +86,10 @@ class Kind(ABC):
     def name(self) -> str:
         """Name of the kind, as ``task.toml`` has it."""
         return kind_of_contract(self.contract)
+
+    def modules(self, contract: Contract) -> Mapping[str, str]:  # noqa: ARG002 - a kind may have some
+        """Modules that programs find beside ``interface``, by name, each with its text."""
+        return {}
 
     @abstractmethod
     def data_kind(self, task: Task) -> DataKind:
@@ -349,6 +353,10 @@ class SequentialKind(Kind):
         """Tools of the questions that episodes are, which a model may be offered as its own; None where an episode is
         no question.
         """
+        return None
+
+    def asking(self, contract: Contract) -> Asking | None:  # noqa: ARG002 - see lookups
+        """Who asks the questions that episodes are; None where an episode is no question."""
         return None
 
     def question_row(

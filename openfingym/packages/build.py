@@ -24,6 +24,8 @@ from openfingym.task import Task
 from openfingym.task.files import CONFIG, INSTRUCTION, INTERFACE, has_task_file, read_task_file
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from openfingym.task.contracts import Contract
 
 BUILDER_VERSION = 2
@@ -70,6 +72,9 @@ def build_key(task: Task) -> str:
         "dataset": kind_of(task).source_key(task),
         "real": task.real,
     }
+    modules = kind_of(task).modules(task.spec.contract)
+    if modules:
+        inputs["modules"] = {name: sha256_of(source.encode()) for name, source in modules.items()}
     form = _form(task)
     if form is not None:
         inputs["form"] = form.key
@@ -112,7 +117,10 @@ def write_material(task: Task, material: Material, written: Written, public: Pat
     (public / "task.toml").write_bytes(written.config)
     (public / "instruction.md").write_text(render_instruction(task, material, written), encoding="utf-8")
     (public / "environment" / "interface.py").write_bytes(written.interface)
-    (public / "environment" / "Dockerfile").write_bytes(_template("Dockerfile"))
+    modules = kind_of(task).modules(task.spec.contract)
+    for name, source in modules.items():
+        (public / "environment" / f"{name}.py").write_text(source, encoding="utf-8")
+    (public / "environment" / "Dockerfile").write_bytes(_dockerfile(modules))
     (public / "tests" / "test.sh").write_bytes(_template("test.sh"))
     return _seal(task, material, public, truth)
 
@@ -251,6 +259,13 @@ def _templates(task: Task) -> dict[str, str]:
 
 def _template(name: str) -> bytes:
     return (resources.files("openfingym") / "packages" / "templates" / name).read_bytes()
+
+
+def _dockerfile(modules: Mapping[str, str]) -> bytes:
+    """The template, with the modules beside ``interface.py``."""
+    copied = b"COPY interface.py /task/interface.py\n"
+    more = b"".join(f"COPY {name}.py /task/{name}.py\n".encode() for name in modules)
+    return _template("Dockerfile").replace(copied, copied + more)
 
 
 def _interface(task: Task) -> bytes:

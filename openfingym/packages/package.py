@@ -6,7 +6,7 @@
         package.json                         digests of every public file
         task.toml  instruction.md
         environment/Dockerfile
-        environment/interface.py             what an agent's program imports
+        environment/interface.py             what an agent's program imports; modules of its kind lie beside it
         environment/data/contract.json       shapes, units, metadata
         environment/data/NAME.npy            the public arrays; which there are depends on the task's kind
         tests/test.sh
@@ -155,7 +155,8 @@ class BuiltPackage:
 
     def agent_view(self) -> dict[str, Path]:
         """The files under ``/task`` inside a sandbox or container, by name, with their host paths."""
-        return {"instruction.md": self.instruction, "interface.py": self.interface, "data": self.data}
+        modules = {path.name: path for path in sorted(self.interface.parent.glob("*.py"))}
+        return {"instruction.md": self.instruction, **modules, "data": self.data}
 
     @cached_property
     def contract(self) -> dict[str, Any]:

@@ -112,6 +112,16 @@ class AnswerForm:
     """An answer, as a JSON value, that is read as these numbers; of a truth, the best one."""
 
 
+@dataclass(frozen=True)
+class SuiteClient:
+    """A suite's tools as a Python module, which programs in a container find beside ``interface``."""
+
+    module: str
+    """What is imported, such as ``mirai_api``."""
+    source: str
+    """Its text: the standard library alone, calling ``interface.exchange(tool, arguments)``."""
+
+
 class Suite(ABC):
     """A suite of questions, without state. Options are what a task of it chooses, such as a month and a horizon."""
 
@@ -164,6 +174,10 @@ class Suite(ABC):
     @abstractmethod
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
         """The tools that agents of a task have; none where they are to answer from what they know."""
+
+    def client(self, options: Mapping[str, Scalar]) -> SuiteClient | None:  # noqa: ARG002 - a suite may have one
+        """The tools as Python objects, where the suite has such a module; programs can do without."""
+        return None
 
     @abstractmethod
     def vault(self, snapshot: str) -> Vault | None:

@@ -39,7 +39,7 @@ from openfingym.verifiers.answers import (
 )
 from openfingym.verifiers.connection import NOT_SENT, Connection, build, is_problem
 from openfingym.verifiers.questions import QuestionClient
-from openfingym.verifiers.routes import EPISODES, JSON, NPY, STEPS, SUBMISSIONS
+from openfingym.verifiers.routes import EPISODES, JSON, NPY, ROLLOUT, STEPS, SUBMISSIONS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -229,6 +229,15 @@ class VerifierClient:
             VerifierError: the verifier failed, or does not answer.
         """
         return self._play(STEPS, token, {"episode": episode, "step": step, "action": action}, {})
+
+    def place(self, token: str) -> tuple[int, int]:
+        """The latest episode of a rollout and the number of actions taken in it; 0 and 0 before the first.
+
+        Raises:
+            VerifierError: the verifier failed, or does not answer.
+        """
+        document = self._connection.checked(self._connection.send("GET", ROLLOUT, token))
+        return int(document["episode"] or 0), int(document["step"] or 0)
 
     def _play(self, path: str, token: str, body: Mapping[str, object], headers: Mapping[str, str]) -> EpisodeStep:
         try:

@@ -397,8 +397,8 @@ def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
 
     @app.get(ROLLOUT, response_model=doc.RolloutView, **common)
     async def rollout(rollout: Rollout = the_rollout) -> dict[str, object]:
-        """What is left of the budget, and the feedback so far."""
-        return rollout.agent_status()
+        """What is left of the budget, the feedback so far, and how far the latest episode is."""
+        return {**rollout.agent_status(), **await service.episodes.place(rollout)}
 
 
 def _ticket(rollout: Rollout, tokens: TokenIssuer) -> dict[str, object]:

@@ -142,6 +142,10 @@ class RolloutView(_Document):
     remaining: int
     submissions: tuple[PastSubmission, ...]
     expires_at: str
+    episode: int | None = None
+    """The latest episode, counted from 1; None before the first, and of a task without."""
+    step: int | None = None
+    """Actions taken in it so far."""
 
 
 class MetricDocument(_Document):

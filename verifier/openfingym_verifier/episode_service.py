@@ -116,6 +116,20 @@ class EpisodeService:
                         await self._ledger.writer.submit(rollout.refused(problem, now_ns()).apply)
                     raise
 
+    async def place(self, rollout: Rollout) -> dict[str, int | None]:
+        """``episode`` that is the latest, and ``step`` that it is at; both None before the first."""
+        play = rollout.progress.play if rollout.progress is not None else None
+        if play is not None:
+            return {"episode": play.row.n, "step": play.step}
+
+        def recorded() -> dict[str, int | None]:
+            rows = self._ledger.episodes(rollout.id)
+            if not rows:
+                return {"episode": None, "step": None}
+            return {"episode": rows[-1].n, "step": len(self._ledger.actions(rollout.id, rows[-1].n))}
+
+        return await in_threads(self._threads, recorded)
+
     async def outcomes(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64]:
         """The submission that a rollout's episodes amount to, computed from the recorded actions alone."""
 

@@ -10,10 +10,20 @@ from importlib import resources
 
 from openfingym.suites.mirai.functions import Function, documentation, functions_of
 
+MODULE = "mirai_api"
+"""Name of the module in a container."""
 _HEAD = '''"""The API of the event database. Made from its description; do not edit.
 
-Call connect(transport) first, where nobody did: the transport takes the name of a function and its arguments as JSON
-text, and gives the answer as JSON text: {"value": ...}, or {"error": "what was expected"}.
+    import interface
+    from mirai_api import *
+
+    env = interface.make()
+    observation, info = env.reset()
+    events = get_events(head_entities=[ISOCode("AUS")], tail_entities=[ISOCode("CHN")])
+    print(events[0].relation.code)
+
+Each call is one call of a tool, as of the time of the question that is open. One that cannot be answered raises
+IllegalCallError, whose text says what was expected.
 """
 '''
 _TAIL = '''
@@ -26,9 +36,21 @@ _transport = None
 
 
 def connect(transport):
-    """Set what calls are sent through: transport(name, arguments as JSON text) gives the answer as JSON text."""
+    """Send calls through something other than the task's interface: transport(name, arguments as JSON text) gives the
+    answer as JSON text, {"value": ...} or {"error": "what was expected"}.
+    """
     global _transport
     _transport = transport
+
+
+def _send(function, text):
+    if _transport is not None:
+        return _transport(function, text)
+    try:
+        import interface
+    except ImportError:
+        raise RuntimeError("the API is not connected: there is no task here; call connect(transport) first") from None
+    return interface.exchange(function, text)
 
 
 def _encoded(value):
@@ -48,14 +70,12 @@ def _encoded(value):
 
 
 def _call(function, rebuild, /, **arguments):
-    if _transport is None:
-        raise RuntimeError("the API is not connected: call connect(transport) first")
     given = {key: _encoded(value) for key, value in arguments.items() if value is not None}
     try:
         text = json.dumps(given)
     except (TypeError, ValueError) as error:
         raise IllegalCallError(f"the arguments of {function} are not of the API: {error}") from None
-    answer = json.loads(_transport(function, text))
+    answer = json.loads(_send(function, text))
     if "error" in answer:
         raise IllegalCallError(answer["error"])
     return rebuild(answer["value"])

@@ -13,6 +13,7 @@ import numpy as np
 from openfingym.data.dataset import DatasetInfo
 from openfingym.errors import DataError, OpenFinGymError
 from openfingym.suites.mirai import answers, splits, taxonomy
+from openfingym.suites.mirai.client import MODULE, client_source
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
 from openfingym.suites.mirai.simulated import NAME, recipe_of, simulated_vault
 from openfingym.suites.mirai.tools import Tools
@@ -24,6 +25,7 @@ from openfingym.suites.suite import (
     QuestionSet,
     Scalar,
     Suite,
+    SuiteClient,
     SuiteQuestion,
     SuiteTool,
     UnreadableAnswerError,
@@ -119,6 +121,10 @@ class MiraiSuite(Suite):
             SuiteTool(one.name, f"{one.about} Answers {one.answer}.", one.schema)
             for one in functions_of(_options(options).subset)
         )
+
+    def client(self, options: Mapping[str, Scalar]) -> SuiteClient:
+        """The classes and functions of the paper as they are: ``from mirai_api import *``."""
+        return SuiteClient(MODULE, client_source(_options(options).subset))
 
     def vault(self, snapshot: str) -> Vault:
         """The vault with this digest."""

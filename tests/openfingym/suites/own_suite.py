@@ -16,6 +16,7 @@ from openfingym.suites.suite import (
     QuestionSet,
     Scalar,
     Suite,
+    SuiteClient,
     SuiteQuestion,
     SuiteTool,
     UnreadableAnswerError,
@@ -24,6 +25,19 @@ from openfingym.suites.suite import (
 DAYS, TRAIN, PUBLIC = 60, 30, 5
 LEVELS = np.round(0.5 + 0.4 * np.sin(np.arange(DAYS + 1) / 3.0), 3)
 SNAPSHOT = "jars-1"
+
+CLIENT = """
+import json
+
+import interface
+
+
+def level(day):
+    answer = json.loads(interface.exchange("level", json.dumps({"day": day})))
+    if "error" in answer:
+        raise ValueError(answer["error"])
+    return answer["value"]
+"""
 
 
 def _read(answer: object) -> NDArray[np.float64]:
@@ -69,6 +83,9 @@ class JarSuite(Suite):
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
         schema = {"type": "object", "properties": {"day": {"type": "integer"}}, "required": ["day"]}
         return (SuiteTool("level", "How full the jar was on a day.", schema),) if options["tools"] else ()
+
+    def client(self, options: Mapping[str, Scalar]) -> SuiteClient | None:
+        return SuiteClient("jars_api", CLIENT) if options["tools"] else None
 
     def vault(self, snapshot: str) -> None:
         assert snapshot == SNAPSHOT

@@ -27,6 +27,31 @@ while env.episodes_left:
     env.step({"answer": seen["value"]})
 """
 
+OBJECTS = """
+import interface
+import pytest
+from jars_api import level
+
+with pytest.raises(RuntimeError, match="no question is open"):
+    level(0)
+env = interface.make()
+while env.episodes_left:
+    observation, info = env.reset()
+    day = observation["query"]["day"] - 1
+    with pytest.raises(ValueError, match="Expected a day from 0"):
+        level(day + 1)
+    env.step({"answer": level(day)})
+with pytest.raises(RuntimeError, match="no question is open"):
+    level(0)
+"""
+
+
+def test_a_program_calls_tools_as_the_functions_of_the_suites_module(jar_task: Path) -> None:
+    result = openfingym.run(jar_task, agent=Agent("script", "program", OBJECTS, trusted=True), backend="inline")
+    assert result.state == "scored", result.reason
+    by_steps = openfingym.run(jar_task, agent=Agent("script", "program", LAST, trusted=True), backend="inline")
+    assert result.relative_total == by_steps.relative_total
+
 
 def test_a_program_asks_tools_and_is_verified(jar_task: Path) -> None:
     result = openfingym.run(jar_task, agent=Agent("script", "program", LAST, trusted=True), backend="inline")
