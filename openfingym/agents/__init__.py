@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from openfingym.agents.builtin import BUILTIN, Builtin, fitting
 from openfingym.agents.installed import Installed, installed_agents, load_installed
 from openfingym.errors import UsageError
-from openfingym.kinds import kind_of
+from openfingym.kinds import SequentialKind, kind_of
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.session import ModelAgent
@@ -84,6 +84,10 @@ def resolve(
     """
     if isinstance(agent, Agent):
         return agent
+    agent, colon, settings = agent.partition(":")
+    settled = [name for name, record in BUILTIN.items() if record.answers]
+    if colon and agent not in settled:
+        raise UsageError(f"agent {agent!r} takes no settings behind its name; {', '.join(settled)} do")
     others = {} if agent in BUILTIN else installed_agents()
     if agent not in BUILTIN and agent not in others:
         near = difflib.get_close_matches(agent, [*BUILTIN, *others], 1)
@@ -110,7 +114,12 @@ def resolve(
     if BUILTIN[agent].role == "model":
         from openfingym.agents.llm import MODEL_AGENTS
 
-        return Agent(agent, "model", acts=MODEL_AGENTS[agent]())
+        acts: Any = MODEL_AGENTS[agent]()
+        if colon:
+            usual = acts.questions
+            acts = replace(acts, questions=usual.changed(agent, settings))
+            settings = acts.questions.stated(usual)
+        return Agent(f"{agent}:{settings}" if settings else agent, "model", acts=acts)
     if program is not None:
         return Agent("script", "program", read_program(Path(program)))
     if agent == "oracle":
@@ -144,9 +153,9 @@ def with_sampling(
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if not agent.asks_model or not changes:
         return agent
-    from openfingym.agents.llm import CodeBlock, OneShot, React
+    from openfingym.agents.llm import Asked, CodeBlock, OneShot, React
 
-    if not isinstance(agent.acts, CodeBlock | OneShot | React):
+    if not isinstance(agent.acts, Asked | CodeBlock | OneShot | React):
         raise UsageError(f"agent {agent.name!r} asks its model in its own way: its sampling cannot be set")
     return replace(agent, acts=replace(agent.acts, sampling=replace(agent.acts.sampling, **changes)))
 
@@ -159,6 +168,9 @@ def suited(agent: Agent, task: Task) -> Agent:
     Raises:
         UsageError: a built-in agent is not for this task; says what it is for, and which agents fit.
     """
+    settings = getattr(agent.acts, "questions", None)
+    if settings is not None:
+        _require_answers(agent, task)
     record = BUILTIN.get(agent.name) if agent.trusted else None
     if record is None:
         return agent
@@ -174,6 +186,23 @@ def suited(agent: Agent, task: Task) -> Agent:
             f"{', '.join(fitting(task)) or 'none of the built-in ones'}"
         )
     return agent if own is None else replace(agent, program=own)
+
+
+def _require_answers(agent: Agent, task: Task) -> None:
+    """Refuse settings of answers that a task has no use for.
+
+    Raises:
+        UsageError: names the setting, and what there is.
+    """
+    from openfingym.agents.llm import Answering
+
+    settings, kind = getattr(agent.acts, "questions", None), kind_of(task)
+    assert isinstance(settings, Answering)
+    asking = kind.asking(task.spec.contract) if isinstance(kind, SequentialKind) else None
+    if asking is not None:
+        settings.require_known(asking)
+    elif settings != Answering():
+        raise UsageError(f"agent {agent.name!r} answers questions, and {task.name!r} asks none; react does both")
 
 
 def require_model(agent: Agent, *, given: bool) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from openfingym.kinds import kind_named
+from openfingym.kinds import asks_questions, kind_named
 from openfingym.task.known_kinds import is_builtin
 
 if TYPE_CHECKING:
@@ -25,10 +25,14 @@ class Builtin:
     """A fair attempt, a check of the machinery, one that asks a model, or whatever the user brings."""
     fit: str
     """The tasks that the agent is for, in words."""
+    answers: bool = False
+    """Whether it answers questions one by one, with settings behind its name."""
 
     def fits(self, spec: Spec) -> bool:
         """Whether the agent is for a task; of a baseline, the task's kind says that."""
         kind = kind_named(spec.contract)
+        if self.answers and self.fit == QUESTIONS:
+            return asks_questions(spec.contract)
         if self.name == "naive":
             return kind.naive_program is not None or is_builtin(kind.name)
         return self.role != "baseline" or self.name in kind.baselines(spec)
@@ -38,6 +42,7 @@ def _baseline(name: str, does: str, fit: str) -> Builtin:
     return Builtin(name, does, "baseline", fit)
 
 
+QUESTIONS = "questions with tools"
 _RECORDS = (
     _baseline(
         "naive",
@@ -104,7 +109,11 @@ _RECORDS = (
         "thinks, calls tools, reads what they answer; steps where the task is stepped through",
         "model",
         "all",
+        answers=True,
     ),
+    Builtin("direct", "answers from what the model knows", "model", QUESTIONS, answers=True),
+    Builtin("zero-shot-cot", "the same, asked to think step by step", "model", QUESTIONS, answers=True),
+    Builtin("rag", "answers from what the suite retrieves for the question", "model", QUESTIONS, answers=True),
     Builtin("codeblock", "one code block a turn, whose output the model reads", "model", "all"),
     Builtin("script", "your own program, given with --program", "yours", "all"),
     Builtin("command", "your own agent, given with --command", "yours", "all"),

@@ -87,7 +87,7 @@ class Kind(ABC):
         """Name of the kind, as ``task.toml`` has it."""
         return kind_of_contract(self.contract)
 
-    def modules(self, contract: Contract) -> Mapping[str, str]:  # noqa: ARG002 - a kind may have some
+    def modules(self, contract: Contract) -> Mapping[str, str]:
         """Modules that programs find beside ``interface``, by name, each with its text."""
         return {}
 
@@ -355,7 +355,7 @@ class SequentialKind(Kind):
         """
         return None
 
-    def asking(self, contract: Contract) -> Asking | None:  # noqa: ARG002 - see lookups
+    def asking(self, contract: Contract) -> Asking | None:
         """Who asks the questions that episodes are; None where an episode is no question."""
         return None
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from openfingym.errors import OpenFinGymError
+from openfingym.suites.asking import Prompt, Way, median, plain_call, plain_prompt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,12 +123,31 @@ class SuiteClient:
     """Its text: the standard library alone, calling ``interface.exchange(tool, arguments)``."""
 
 
+Retrieval = Generator[tuple[str, Mapping[str, object]], Observation, object]
+"""Asks for one call of a tool after the other, is sent what each is answered, and returns what was found."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Who asks the questions of a task."""
+
+    suite: Suite
+    options: Mapping[str, Scalar]
+    """What the task chose."""
+    attempts: int = 1
+    """How often a question may be attempted."""
+
+
 class Suite(ABC):
     """A suite of questions, without state. Options are what a task of it chooses, such as a month and a horizon."""
 
     name: ClassVar[str]
     programs: ClassVar[frozenset[str]] = frozenset()
     """Names of the built-in programs that answer its questions."""
+    retrieves: ClassVar[tuple[str, ...]] = ()
+    """What can be retrieved for a question, by name."""
+    has_dictionary: ClassVar[bool] = False
+    """Whether there is a dictionary of the codes of answers."""
 
     @abstractmethod
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
@@ -174,6 +194,56 @@ class Suite(ABC):
     @abstractmethod
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
         """The tools that agents of a task have; none where they are to answer from what they know."""
+
+    def subsets(self, options: Mapping[str, Scalar]) -> Mapping[str, tuple[str, ...]]:
+        """Subsets of the tools that an agent may be held to, each by its name; ``full`` and ``none`` always."""
+        return {"full": tuple(tool.name for tool in self.tools(options)), "none": ()}
+
+    def forms(self, options: Mapping[str, Scalar]) -> Mapping[str, AnswerForm]:
+        """Forms in which an agent may be asked for its answer, the usual one first. What each of them writes is read by
+        :meth:`form`.
+        """
+        return {"plain": self.form(options)}
+
+    def retrieval(self, question: SuiteQuestion, what: str, options: Mapping[str, Scalar], calls: int) -> Retrieval:
+        """Look up, by the tools, what is given with a question.
+
+        Args:
+            question: the question.
+            what: one of :attr:`retrieves`.
+            options: what :meth:`options` gave.
+            calls: how many calls it may make.
+        """
+        raise NotImplementedError(
+            f"the suite {self.name!r} retrieves nothing: {question.id}, {what}, {options}, {calls}"
+        )
+
+    def prompt(self, question: SuiteQuestion, way: Way, options: Mapping[str, Scalar], found: object = None) -> Prompt:
+        """What a model is sent first.
+
+        Args:
+            question: what is asked.
+            way: how it is to be answered.
+            options: what :meth:`options` gave.
+            found: what :meth:`retrieval` returned; None where nothing was looked for.
+        """
+        allowed = self.subsets(options)[way.tools]
+        tools = [tool for tool in self.tools(options) if tool.name in allowed]
+        client, forms = self.client(options), self.forms(options)
+        form = forms[way.answer or next(iter(forms))]
+        return plain_prompt(question, way, tools, form, client.source if client else "", found)
+
+    def read_call(self, text: str, options: Mapping[str, Scalar]) -> tuple[str, dict[str, object]]:
+        """The tool that a line of text calls, and its arguments by name.
+
+        Raises:
+            UnreadableCallError: it is no call; says what was expected.
+        """
+        return plain_call(text, self.tools(options))
+
+    def vote(self, answers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """One answer from the answers of several attempts, at least one."""
+        return median(answers)
 
     def client(self, options: Mapping[str, Scalar]) -> SuiteClient | None:  # noqa: ARG002 - a suite may have one
         """The tools as Python objects, where the suite has such a module; programs can do without."""

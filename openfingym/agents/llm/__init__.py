@@ -25,8 +25,10 @@ retries, records and failures are the session's matter.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 
+from openfingym.agents.llm.asked import Asked
 from openfingym.agents.llm.asking import Sampling
 from openfingym.agents.llm.codeblock import CodeBlock
 from openfingym.agents.llm.command import Command
@@ -34,9 +36,12 @@ from openfingym.agents.llm.ending import ConversationEnding, Ended
 from openfingym.agents.llm.oneshot import OneShot
 from openfingym.agents.llm.react import React
 from openfingym.agents.llm.session import Assignment, Conversation, ModelAgent
+from openfingym.agents.llm.settings import Answering
 
 __all__ = [
     "MODEL_AGENTS",
+    "Answering",
+    "Asked",
     "Assignment",
     "CodeBlock",
     "Command",
@@ -49,6 +54,13 @@ __all__ = [
     "Sampling",
 ]
 
-_AGENTS: dict[str, Callable[[], ModelAgent]] = {"oneshot": OneShot, "react": React, "codeblock": CodeBlock}
+_AGENTS: dict[str, Callable[[], ModelAgent]] = {
+    "oneshot": OneShot,
+    "react": React,
+    "codeblock": CodeBlock,
+    "direct": partial(Asked, Answering("direct")),
+    "zero-shot-cot": partial(Asked, Answering("zero-shot-cot")),
+    "rag": partial(Asked, Answering("rag")),
+}
 MODEL_AGENTS: Mapping[str, Callable[[], ModelAgent]] = MappingProxyType(_AGENTS)
 """The built-in ones by name."""

@@ -12,6 +12,7 @@ from openfingym.agents.llm.asking import Sampling
 from openfingym.agents.llm.playing import PlayedConversation, PreparedRollout, play
 from openfingym.agents.llm.program_runner import ProgramRunner
 from openfingym.agents.llm.session import Assignment, Conversation, Listener, ModelAgent
+from openfingym.agents.llm.settings import Answering
 from openfingym.agents.llm.usefulness import USELESS_IN_A_ROW
 from openfingym.kinds import SequentialKind, kind_of
 from openfingym.models.driven import DrivenModel
@@ -83,13 +84,14 @@ class ModelSetup:
 
     def describe(self) -> dict[str, object]:
         """The description of the model and its limits for a run's ``config.json``: plain values, and no key."""
-        sampling = getattr(self.agent, "sampling", None)
+        sampling, answering = (getattr(self.agent, name, None) for name in ("sampling", "questions"))
         return {
             "model": self.model.name if self.model else None,
             "base_url": self.spec.endpoint if self.spec else None,
             "stream": self.spec.stream if self.spec else None,
             "tokens": self.spec.tokens if self.spec else None,
             "sampling": asdict(sampling) if isinstance(sampling, Sampling) else None,
+            "answering": asdict(answering) if isinstance(answering, Answering) else None,
             "prices": self.prices.describe(self.spec.name) if self.spec else None,
             "allowance": asdict(self.allowance),
         }
@@ -145,6 +147,12 @@ def with_defaults(given: Allowance | None, package: BuiltPackage) -> Allowance:
     )
 
 
+def runs_blocks(agent: ModelAgent) -> bool:
+    """Whether it answers questions by blocks of code."""
+    settings = getattr(agent, "questions", None)
+    return isinstance(settings, Answering) and settings.action == "block"
+
+
 def play_rollout(
     resources: RolloutResources,
     package: BuiltPackage,
@@ -180,7 +188,8 @@ def play_rollout(
         wall_s=setup.open_s,
         max_body_bytes=resources.max_body_bytes,
         # Steps are taken by the tool or by programs: by both at once, they would get into each other's way.
-        max_calls=resources.max_calls if symbols is None else 0,
+        # Blocks of code call the tools of the question that is open.
+        max_calls=resources.max_calls if symbols is None or runs_blocks(setup.agent) else 0,
         pool=resources.pool,
     )
     brief = Assignment(package.manifest.name, package.read_instruction(), isinstance(kind, SequentialKind), seed)
@@ -198,5 +207,7 @@ def play_rollout(
         setup.opened,
         setup.before,
         setup.charged,
+        None if lookups is None or not isinstance(kind, SequentialKind) else kind.asking(package.task.spec.contract),
+        package.manifest.data_kind == "simulated",
     )
     return resources.conversations.run(play(prepared), cancel)

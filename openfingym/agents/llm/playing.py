@@ -25,6 +25,7 @@ from openfingym.trajectory.record import StepReward, Turn
 
 if TYPE_CHECKING:
     from openfingym.models.model import LanguageModel
+    from openfingym.suites.suite import Asking
     from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym_runtime.job import Outcome
 
@@ -55,6 +56,10 @@ class PreparedRollout:
     """What was spent on it before, by a process that died."""
     charged: Callable[[Spent], None] | None = None
     """Told what is spent, after each completion."""
+    asking: Asking | None = None
+    """Who asks, of a task that asks questions."""
+    simulated: bool = False
+    """Whether the task's world is made up."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,11 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
     """
     programs = prepared.programs
     client, ticket = prepared.client, prepared.ticket
-    asked = None if prepared.lookups is None else QuestionPlayer(client, ticket, prepared.lookups)
+    asked = (
+        None
+        if prepared.lookups is None
+        else QuestionPlayer(client, ticket, prepared.lookups, prepared.asking, simulated=prepared.simulated)
+    )
     player = None if prepared.symbols is None or asked else Player(client, ticket, prepared.symbols)
     tools = Toolbox(programs, client, ticket, player, asked)
     stepped = asked or player

@@ -131,8 +131,12 @@ class ProgramRunner:
                 self._workspace = await self._started()
         return self._workspace
 
-    async def run(self, program: str) -> Execution:
+    async def run(self, program: str, *, timeout_s: float | None = None) -> Execution:
         """Run a program in the workspace, and keep what it prints.
+
+        Args:
+            program: its text.
+            timeout_s: seconds that it may run, where that is less than the task's.
 
         Raises:
             Ended: it ended the workspace as well.
@@ -141,7 +145,8 @@ class ProgramRunner:
         """
         workspace = await self.workspace()
         self.program = program
-        execution = await workspace.run_python(program, timeout_s=self._limits.timeout_s)
+        most = self._limits.timeout_s if timeout_s is None else min(timeout_s, self._limits.timeout_s)
+        execution = await workspace.run_python(program, timeout_s=most)
         self.execution_s += execution.wall_s
         self.ends.append(ProgramEnd.of(execution.ended_by, execution.exit_code, execution.output))
         status = f"status {execution.exit_code}" if execution.ended_by == "exit" else execution.ended_by

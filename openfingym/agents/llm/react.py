@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from openfingym.agents.llm.answering import Respondent
 from openfingym.agents.llm.asking import Sampling
 from openfingym.agents.llm.blocks import first_block
 from openfingym.agents.llm.prompts import METHODS, ROLE
-from openfingym.agents.llm.questions import FINAL, QuestionPlayer, final_answer
+from openfingym.agents.llm.questions import FINAL
 from openfingym.agents.llm.session import Conversation
+from openfingym.agents.llm.settings import Answering
 
 SYSTEM = f"""{ROLE}
 Work in small steps: think in a sentence or two, call a tool, and read what it answers. Look at the data before you fit. Where the task
@@ -56,6 +58,8 @@ class React:
     shown: int = 12
     """Answers that the model is shown again in a sequential task; in others, all are."""
     sampling: Sampling = field(default_factory=Sampling)
+    questions: Answering = field(default=Answering(), metadata={"added_later": True})
+    """How it answers questions."""
     takes_steps = True
 
     @property
@@ -67,7 +71,8 @@ class React:
         """See :class:`openfingym.agents.llm.ModelAgent`."""
         player = session.tools.player
         if session.tools.questions is not None:
-            await self._answer(session, session.tools.questions)
+            questions, system = session.tools.questions, self.system_questions
+            await Respondent(session, questions, self.questions, self.sampling, system).answer_all()
             return
         session.instruct(self.system if player is None else self._system_steps)
         session.present()
@@ -85,19 +90,3 @@ class React:
                 await session.run_block(program, BLOCKS if blocks == 2 else "")
             elif await session.conclude():
                 return
-
-    async def _answer(self, session: Conversation, questions: QuestionPlayer) -> None:
-        """Answer the questions of a task, each in a conversation of its own."""
-        session.instruct(self.system_questions)
-        while not questions.over:
-            session.begin(await questions.ask(), sampling=self.sampling)
-            while questions.open:
-                message = await session.ask(tools=True, sampling=self.sampling)
-                if message.tool_calls:
-                    await session.call(message.tool_calls)
-                elif (answer := final_answer(message.content)) is None:
-                    session.useless("stopped", f'Call a tool, or end your message with "{FINAL}" and the answer.')
-                else:
-                    told, _ = await questions.answer(answer)
-                    if questions.open:
-                        session.tell(told)

@@ -127,18 +127,37 @@ class Conversation:
             "\n\n".join(part for part in (self.brief.instruction.strip(), *more, _limits(self.meter.allowance)) if part)
         )
 
-    def begin(self, text: str, *, sampling: Sampling) -> None:
-        """Begin a conversation of its own with a text, of which the model is shown nothing that came before but the
-        system message. A conversation that only grows goes on instead.
+    def begin(self, text: str, *, system: str, sampling: Sampling) -> None:
+        """Begin a conversation of its own with a text, of which the model is shown nothing that came before. A
+        conversation that only grows goes on instead.
+
+        Args:
+            text: the user's message.
+            system: the system message; empty for none.
+            sampling: how the model is asked.
         """
         self._close_calls()
-        if not sampling.append_only:
-            del self._messages[1:]
-            self._answers.clear()
+        if sampling.append_only and self.turns:
+            last = next((message.content for message in self._messages if message.role == "system"), "")
+            self.tell(text if system in {"", last} else f"{system}\n\n{text}")
+            return
+        self._messages.clear()
+        self._answers.clear()
+        if system:
+            shown = next((turn.content for turn in reversed(self.turns) if turn.role == "system"), None)
+            self._messages.append(Message("system", system))
+            if system != shown:
+                self._add(Turn(role="system", content=system, at=datetime.now(UTC)))
         self.tell(text)
 
     async def ask(
-        self, *, tools: bool = False, last: int | None = None, once: bool = False, sampling: Sampling | None = None
+        self,
+        *,
+        tools: bool = False,
+        last: int | None = None,
+        once: bool = False,
+        sampling: Sampling | None = None,
+        anything: bool = False,
     ) -> Message:
         """Have the model continue the conversation.
 
@@ -148,6 +167,7 @@ class Conversation:
                 first. Ignored where the sampling says ``append_only``.
             once: end the rollout at the first useless answer.
             sampling: sampling parameters of the request, such as temperature.
+            anything: whether an answer of no use is one too, for who judges it: an empty one, or one that was cut off.
 
         Raises:
             Ended: a limit is reached, or the model refuses or is useless once too often.
@@ -161,6 +181,8 @@ class Conversation:
                 completion = await self.asker.ask(shown, offered, sampling)
             except Stopped as stopped:
                 raise await self._stopped(str(stopped)) from None
+            if completion is None and anything:
+                return Message("assistant", "")
             if completion is None:
                 self.useless(
                     "bad-calls",
@@ -170,6 +192,8 @@ class Conversation:
                 continue
             self.record(completion, append_only=sampling.append_only)
             message = completion.message
+            if anything:
+                return message
             if completion.finish_reason in {"refusal", "content_filter"}:
                 raise Ended("refused", f"the model refused: {_excerpt(message.content)}")
             if completion.finish_reason == "length":
@@ -180,6 +204,11 @@ class Conversation:
                 self.useless("silent", "You answered nothing. Go on with the task.", once=once)
             else:
                 return message
+
+    def show_again(self, text: str) -> None:
+        """Show the model this as its latest answer, which was read as this alone."""
+        place = self._answers[-1]
+        self._messages[place] = Message("assistant", text or "(nothing)")
 
     def record(self, completion: Completion, *, append_only: bool = False) -> None:
         """Charge a completion and make it the latest message; with ``append_only``, as it is."""
@@ -199,11 +228,16 @@ class Conversation:
             else Message("assistant", "(nothing)")
         )
 
-    async def call(self, calls: Sequence[ToolCall]) -> bool:
+    async def call(self, calls: Sequence[ToolCall], *, judged: bool = True) -> bool:
         """Do what the model's latest message calls for, one after the other, and tell it what came of each.
 
+        Args:
+            calls: the calls.
+            judged: whether calls that lead nowhere end the rollout once there were too many.
+
         Returns:
-            Whether the rollout is complete: nothing more can be submitted or played.
+            Whether the rollout is complete: nothing more can be submitted or played. Where calls are not judged:
+            whether any of them could be made.
 
         Raises:
             Ended: the calls are malformed once too often or bring nothing new, or the workspace has ended.
@@ -224,6 +258,8 @@ class Conversation:
                 failed=True,
                 wall_s=0.0,
             )
+        if not judged:
+            return not all(found.malformed for _, found in made)
         if self.tools.complete:
             return True
         if all(found.malformed for _, found in made):

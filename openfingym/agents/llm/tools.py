@@ -182,6 +182,8 @@ class Toolbox:
     @property
     def offered(self) -> tuple[Tool, ...]:
         """The tools, as a model is told of them."""
+        if self.questions is not None:
+            return self.questions.offered
         return tuple(tool for tool, _ in self._tools.values())
 
     async def use(self, call: ToolCall, *, message: int) -> ToolOutcome:
@@ -198,8 +200,9 @@ class Toolbox:
         """
         self._message = message
         try:
-            if call.name not in self._tools:
-                raise Malformed(f"There is no tool {call.name!r}; there are {', '.join(self._tools)}.")
+            names = [tool.name for tool in self.offered]
+            if call.name not in names:
+                raise Malformed(f"There is no tool {call.name!r}; there are {', '.join(names)}.")
             tool, run = self._tools[call.name]
             arguments = _checked(call, tool)
         except Malformed as error:
@@ -283,7 +286,7 @@ class Toolbox:
 
     async def _answer_question(self, arguments: Mapping[str, object]) -> ToolOutcome:
         assert self.questions is not None
-        told, failed = await self.questions.answer(arguments["answer"])
+        told, failed = await self.questions.taking(str(arguments["answer"]))
         self.complete = self.questions.over
         return ToolOutcome(told, failed=failed)
 

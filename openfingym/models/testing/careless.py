@@ -7,11 +7,19 @@ from dataclasses import replace
 from openfingym.models.testing.brief import InstructionFacts
 from openfingym.models.testing.competent import Competent, block, step
 from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
+from openfingym.models.testing.questions import asks_in_words
 
 HASTY = "import interface\nimport numpy as np\n\nanswer = np.zeros(interface.SUBMISSION_SHAPE)[1:]\n"
 HASTY_SUBMIT = f"{HASTY}print(interface.submit(answer))\n"
 HASTY_SAVE = f'{HASTY}np.save("predictions.npy", answer)\n'
 HASTY_STEPS = "import interface\n\nenv = interface.make()\nenv.reset()\nenv.step([1, 2, 3])\n"
+BAD_ANSWERS = (
+    "Relations between the two will surely be as they were.",
+    'Thought: clear.\nAction: Final Answer: {"01": ["010", "0',
+    'Thought: clear.\nAction: Final Answer: {"99": ["999"]}',
+    "",
+)
+"""Prose, JSON without an end, codes that are none, and nothing."""
 
 
 class Careless:
@@ -22,6 +30,8 @@ class Careless:
 
     def respond(self, request: CompletionRequest) -> Reply:
         """Continue the conversation."""
+        if asks_in_words(request):
+            return Reply(BAD_ANSWERS[request.seed % 4]) if request.turn == 0 else self._careful.respond(request)
         brief = InstructionFacts.read(request.text)
         if request.form in {"tools", "text"}:
             return self._with_tools(request, brief)

@@ -7,13 +7,13 @@ rankings: they are made of its words here. The templates are the files in ``prom
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib import resources
 from string import Template
 from typing import Literal
 
+from openfingym.suites.asking import STEP_BY_STEP, Prompt
 from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.client import api_description
 from openfingym.suites.mirai.question import ObjectQuestion, RelationQuestion
@@ -25,16 +25,6 @@ FIRST_DAY = date(2023, 1, 1)
 """First day of the paper's database."""
 STEPS = 20
 """Steps that an agent has."""
-STEP_BY_STEP = "Please think step by step."
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """What a model is sent first."""
-
-    system: str
-    """Empty where everything is in the user's message."""
-    user: str
 
 
 def prompt_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
@@ -12,7 +12,8 @@ import numpy as np
 
 from openfingym.data.dataset import DatasetInfo
 from openfingym.errors import DataError, OpenFinGymError
-from openfingym.suites.mirai import answers, splits, taxonomy
+from openfingym.suites.asking import Prompt, Way
+from openfingym.suites.mirai import answers, asking, retrieval, splits, taxonomy
 from openfingym.suites.mirai.client import MODULE, client_source
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
 from openfingym.suites.mirai.simulated import NAME, recipe_of, simulated_vault
@@ -23,12 +24,12 @@ from openfingym.suites.suite import (
     Lookup,
     Observation,
     QuestionSet,
+    Retrieval,
     Scalar,
     Suite,
     SuiteClient,
     SuiteQuestion,
     SuiteTool,
-    UnreadableAnswerError,
 )
 from openfingym.vault import Vault
 
@@ -63,6 +64,8 @@ class MiraiSuite(Suite):
 
     name = "mirai"
     programs = frozenset({"recurrency", "frequency"})
+    retrieves = retrieval.RETRIEVES
+    has_dictionary = True
 
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
         """``month`` that is asked about, ``horizon`` in days, and ``subset`` of the tools."""
@@ -113,7 +116,7 @@ class MiraiSuite(Suite):
 
     def form(self, options: Mapping[str, Scalar]) -> AnswerForm:  # noqa: ARG002 - one form for all
         """A set of codes of both levels."""
-        return AnswerForm(answers.labels(), answers.SET_FORM, _read, _write)
+        return asking.form_of("set")
 
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
         """The functions of the subset."""
@@ -121,6 +124,31 @@ class MiraiSuite(Suite):
             SuiteTool(one.name, f"{one.about} Answers {one.answer}.", one.schema)
             for one in functions_of(_options(options).subset)
         )
+
+    def subsets(self, options: Mapping[str, Scalar]) -> Mapping[str, tuple[str, ...]]:
+        """``full``, ``events``, ``news`` and ``none``, of what the task has."""
+        there = {one.name for one in functions_of(_options(options).subset)}
+        return {name: tuple(one.name for one in functions_of(name) if one.name in there) for name in SUBSETS}
+
+    def forms(self, options: Mapping[str, Scalar]) -> Mapping[str, AnswerForm]:  # noqa: ARG002 - the same for all
+        """A set of codes, or a ranking of some or all, or one with probabilities."""
+        return {name: asking.form_of(name) for name in asking.STYLES}
+
+    def retrieval(self, question: SuiteQuestion, what: str, options: Mapping[str, Scalar], calls: int) -> Retrieval:  # noqa: ARG002
+        """The latest events of the pair, the articles that fit best, or both."""
+        return retrieval.retrieval(question, what, calls)
+
+    def prompt(self, question: SuiteQuestion, way: Way, options: Mapping[str, Scalar], found: object = None) -> Prompt:  # noqa: ARG002
+        """The paper's prompt."""
+        return asking.prompt(question, way, way.tools, found)
+
+    def read_call(self, text: str, options: Mapping[str, Scalar]) -> tuple[str, dict[str, object]]:  # noqa: ARG002
+        """A line with the API's classes, such as ``get_events(head_entities=[ISOCode("USA")])``."""
+        return asking.read_call(text)
+
+    def vote(self, answers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The codes that two answers name."""
+        return asking.voted(answers)
 
     def client(self, options: Mapping[str, Scalar]) -> SuiteClient:
         """The classes and functions of the paper as they are: ``from mirai_api import *``."""
@@ -155,19 +183,6 @@ class MiraiSuite(Suite):
         drawn = (generator.uniform(size=(rows, truths.shape[1])) < truths.mean(axis=0)).astype(np.float64)
         found["drawn as often as in training"] = _with_roots(drawn)
         return found
-
-
-def _read(answer: object) -> NDArray[np.float64]:
-    found = answers.parsed_set(answer)
-    if isinstance(found, answers.Unparsed):
-        raise UnreadableAnswerError(f"The answer could not be parsed: {found.found}.")
-    return found.numbers()
-
-
-def _write(numbers: NDArray[np.float64]) -> object:
-    named = {label for label, number in zip(answers.labels(), numbers, strict=True) if number > 0}
-    first = sorted(code for code in named if len(code) == 2)
-    return {root: sorted(code for code in named if len(code) == 3 and code[:2] == root) for root in first}
 
 
 def _numbers(query: splits.Query) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from openfingym.suites.mirai.functions import functions_of
 if TYPE_CHECKING:
     from openfingym.vault import View
 
-_ILLEGAL = (
+ILLEGAL = (
     "Illegal action: {} Please make sure your action is a valid and executable function call with correct arguments "
     "based on the API description."
 )
@@ -125,4 +125,4 @@ def as_json(value: object) -> object:
 
 
 def _refusal(error: IllegalCallError) -> Reply:
-    return Reply(_ILLEGAL.format(error), valid=False, fault=error.fault, error=str(error))
+    return Reply(ILLEGAL.format(error), valid=False, fault=error.fault, error=str(error))

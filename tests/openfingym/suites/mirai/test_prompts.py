@@ -1,20 +1,26 @@
 """Prompts word for word where the paper prints them, and what is filled in everywhere."""
 
 import itertools
+import json
 from datetime import date
 from typing import get_args
 
+import numpy as np
 import pytest
 
 from openfingym.errors import UsageError
+from openfingym.suites.asking import Way
 from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.answers import CodeAnswer, parsed_countries, parsed_ranking, parsed_set
+from openfingym.suites.mirai.asking import form_of, read, voted, write
 from openfingym.suites.mirai.client import api_description
-from openfingym.suites.mirai.consistency import voted
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
 from openfingym.suites.mirai.prompts import AnswerStyle, Style, prompt_of
 from openfingym.suites.mirai.question import ObjectQuestion, RelationQuestion
-from openfingym.suites.mirai.retrieval import retrieve
+from openfingym.suites.mirai.retrieval import retrieval
+from openfingym.suites.mirai.suite import SUITE
+from openfingym.suites.mirai.tools import Tools
+from openfingym.suites.suite import Observation, SuiteQuestion, UnreadableAnswerError
 
 QUESTION = RelationQuestion(date(2024, 2, 8), "PNG", "AUS", date(2024, 2, 7))
 QUERY = (
@@ -102,23 +108,41 @@ def test_direct_prompts_have_no_tools_and_the_dictionary_every_code():
 
 
 def test_retrieval_gives_the_pair_in_both_directions_and_what_was_known(world):
-    view = world.vault.as_of("2023-03-15T23:59:59+00:00")
-    found = retrieve(view, date(2023, 3, 16), "CHN", "USA")
-    known = world.known("events", "2023-03-15T23:59:59+00:00")
+    time = "2023-03-15T23:59:59+00:00"
+    tools = Tools(world.vault.as_of(time))
+    query = {"date": "2023-03-16", "head": "CHN", "tail": "USA", "today": "2023-03-15"}
+    question = SuiteQuestion("q", "?", time, query)
+
+    def retrieved(what, calls=20):
+        looking, answer = retrieval(question, what, calls), None
+        try:
+            while True:
+                reply = tools.reply(*looking.send(answer))
+                assert reply.valid, reply.text
+                answer = Observation(reply.text, reply.valid, reply.value)
+                calls -= 1
+        except StopIteration as end:
+            assert calls >= 0
+            return end.value
+
+    found = retrieved("both")
+    known = world.known("events", time)
     pair = known[known["head"].isin(["USA", "CHN"]) & known["tail"].isin(["USA", "CHN"])]
     assert len(found.events) == min(30, len(pair))
     assert {event.head_entity.code for event in found.events} == {"USA", "CHN"}
     assert [event.date for event in found.events] == sorted((event.date for event in found.events), reverse=True)
     assert len(found.articles) == 15
     assert all(article.date.date <= "2023-03-15" for article in found.articles)
+    assert all(article.content for article in found.articles)
     assert "United States" in found.articles[0].title or "China" in found.articles[0].title
-    question = RelationQuestion(date(2023, 3, 16), "CHN", "USA", date(2023, 3, 15))
-    text = prompt_of("retrieval", question, retrieved=found).system
+    way = Way("rag")
+    text = SUITE.prompt(question, way, SUITE.options({}), found).system
     assert repr(found.events[0]) in text
     assert found.articles[-1].title in text
-    only = retrieve(view, date(2023, 3, 16), "CHN", "USA", news=False)
+    only = retrieved("events")
     assert only.articles is None
-    assert "news articles up to" not in prompt_of("retrieval", question, retrieved=only).system
+    assert "news articles up to" not in SUITE.prompt(question, way, SUITE.options({}), only).system
+    assert len(retrieved("both", calls=4).articles) == 2
 
 
 def test_a_simulated_world_says_so():
@@ -136,14 +160,27 @@ def test_the_description_has_the_functions_of_the_subset():
         api_description("some")
 
 
-def test_votes():
+def test_votes() -> None:
     answers = [
-        parsed_set({"04": ["042", "043"], "19": []}),
-        parsed_set({"04": ["042"], "01": ["010"]}),
-        parsed_set({"01": ["011"]}),
+        read({"04": ["042", "043"], "19": []}),
+        read({"04": ["042"], "01": ["010"]}),
+        read({"01": ["011"]}),
     ]
-    assert voted(answers).codes == {"01": (), "04": ("042",)}
-    assert voted(answers, votes=3).codes == {}
-    assert voted(answers[:1]).codes == {"04": ("042", "043"), "19": ()}
-    with pytest.raises(UsageError):
-        voted([])
+    assert write(voted(answers)) == {"01": [], "04": ["042"]}
+    assert write(voted(answers[:1])) == {"04": ["042", "043"], "19": []}
+    ranked = [read(["042", "010"]), read({"042": 0.6, "190": 0.2})]
+    assert write(voted(ranked)) == {"042": 0.8}
+
+
+def test_every_form_writes_what_the_task_reads() -> None:
+    text = 'I think so. Final Answer: {"042": 0.8, "010": 0.55, "036": 0.2}'
+    for name in ("probabilities", "probabilities10"):
+        numbers = form_of(name).read(text)
+        assert np.allclose(read(form_of(name).write(numbers)), numbers, atol=1e-9)
+    for name, kept in (("top10", 10), ("top30", 30), ("all", 40)):
+        codes = [relation.code for relation in taxonomy.relations(2)][:40]
+        numbers = form_of(name).read(f"Final Answer: {json.dumps(codes)}")
+        assert np.allclose(read(form_of(name).write(numbers)), numbers, atol=1e-9)
+        assert list(form_of(name).write(numbers)) == codes[:kept]
+    with pytest.raises(UnreadableAnswerError, match="could not be parsed"):
+        form_of("top10").read("Final Answer: as before")

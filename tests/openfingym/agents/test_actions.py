@@ -2,7 +2,7 @@
 
 import pytest
 
-from openfingym.suites.mirai.actions import Action, react_action, tagged_action
+from openfingym.agents.llm.actions import Action, react_action, tagged_action
 from openfingym.suites.mirai.answers import parsed_set
 from openfingym.suites.mirai.calls import parsed_call
 

@@ -1,0 +1,26 @@
+"""Answers without tools of one's own: from what a model knows, step by step, or from what is retrieved for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from openfingym.agents.llm.answering import Respondent
+from openfingym.agents.llm.asking import Sampling
+from openfingym.agents.llm.session import Conversation
+from openfingym.agents.llm.settings import Answering
+from openfingym.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Answers each question of a task in one message."""
+
+    questions: Answering
+    sampling: Sampling = field(default_factory=Sampling)
+    takes_steps = True
+
+    async def act(self, session: Conversation) -> None:
+        """See :class:`openfingym.agents.llm.ModelAgent`."""
+        if session.tools.questions is None:
+            raise UsageError(f"agent {self.questions.method!r} answers questions, and the task asks none")
+        await Respondent(session, session.tools.questions, self.questions, self.sampling, "").answer_all()

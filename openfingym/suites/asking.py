@@ -1,0 +1,147 @@
+"""How a model is asked a question of a suite, in words that fit any suite; a suite may have its own."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from openfingym.errors import OpenFinGymError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.suites.suite import AnswerForm, SuiteQuestion, SuiteTool
+
+Method = Literal["direct", "zero-shot-cot", "rag", "react"]
+ActionForm = Literal["tool", "function", "block", "tags"]
+STEP_BY_STEP = "Please think step by step."
+LONGEST_CALL = 20_000
+"""Characters of a call."""
+_FENCED = re.compile(r"\A```(?:python|py|tool_code)?\s*\n?(.*?)\n?```\Z", re.DOTALL)
+
+
+class UnreadableCallError(OpenFinGymError):
+    """A line is no call of a tool; the message says what was expected."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a model is to come to an answer."""
+
+    method: Method
+    """From what it knows, step by step, from what is retrieved for it, or with tools."""
+    action: ActionForm = "tool"
+    """With tools: by native calls, a line of text, a block of code, or the tags of thinking models."""
+    tools: str = "full"
+    """Name of the subset of tools."""
+    answer: str = ""
+    """Name of the form of the answer; empty for the usual one."""
+    dictionary: bool = False
+    """Whether what the codes of answers mean is given with the question."""
+    steps: int = 20
+    """Actions that it has, the answer included."""
+    simulated: bool = False
+    """Whether the world is made up, which is then said."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a model is sent first."""
+
+    system: str
+    """Empty where everything is in the user's message."""
+    user: str
+
+
+def plain_prompt(
+    question: SuiteQuestion, way: Way, tools: Sequence[SuiteTool], form: AnswerForm, module: str, found: object
+) -> Prompt:
+    """A prompt in plain words.
+
+    Args:
+        question: what is asked.
+        way: how it is to be answered.
+        tools: what may be called.
+        form: what an answer is.
+        module: text of the module that blocks of code find; empty where tools are functions there.
+        found: what was retrieved, as text; None where nothing was looked for.
+    """
+    parts = ["You are an expert who answers questions. Each is asked as of a time, and nothing later is known."]
+    if way.simulated:
+        parts.append("The world that is asked about is simulated: what you know of the real one does not hold in it.")
+    if way.method == "react":
+        parts.append(_how_to_act(way, tools, module))
+    if found is not None:
+        parts.append(f"What was found as of that time:\n\n{found or 'Nothing.'}")
+    ending = f"<answer>{'...'}</answer>" if way.action == "tags" else '"Final Answer:" and the answer'
+    parts.append(f"End with {ending}. The answer is {form.expected}.")
+    asked = f"Asked as of {question.as_of}: {question.text}"
+    return Prompt("\n\n".join(parts), f"{asked} {STEP_BY_STEP}" if way.method == "zero-shot-cot" else asked)
+
+
+def _how_to_act(way: Way, tools: Sequence[SuiteTool], module: str) -> str:
+    listed = "\n".join(
+        f"- {tool.name}({', '.join(_properties(tool))}): {tool.description} Arguments: {json.dumps(_properties(tool))}"
+        for tool in tools
+    )
+    if way.action == "tags":
+        how = (
+            "Think in <think> tags. Call a function by one line of Python in <function_call> and </function_call>, and "
+            "read what it answers in <observation>."
+        )
+    elif way.action == "block":
+        how = (
+            'Alternate "Thought:", "Action:" and "Observation:". An action is a block of Python between ```python and '
+            "```, which calls the functions below and prints what you are to read; variables are not kept from one "
+            "block to the next."
+        )
+    else:
+        how = (
+            'Alternate "Thought:", "Action:" and "Observation:". An action is one line with exactly one call of a '
+            "function below, its arguments by name."
+        )
+    return (
+        f"{how} You have {way.steps} actions, the answer included.\n\n{module or listed or 'There are no functions.'}"
+    )
+
+
+def plain_call(text: str, tools: Sequence[SuiteTool]) -> tuple[str, dict[str, object]]:
+    """The tool that a line of Python calls and its arguments by name, which are literals. It is parsed, never run.
+
+    Raises:
+        UnreadableCallError: it is no call.
+    """
+    fenced = _FENCED.match(text.strip())
+    line = (fenced.group(1) if fenced else text).strip().strip("`")
+    expected = f"Expected one call of {', '.join(tool.name for tool in tools) or 'nothing, since there are no tools'}"
+    try:
+        call = ast.parse(line[:LONGEST_CALL], mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise UnreadableCallError(f"{expected}; found {line[:200]!r}.") from None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+        raise UnreadableCallError(f"{expected}; found {line[:200]!r}.")
+    name = call.func.id
+    places = [key for tool in tools if tool.name == name for key in _properties(tool)]
+    if len(call.args) > len(places) or any(keyword.arg is None for keyword in call.keywords):
+        raise UnreadableCallError(f"{name} is called with {', '.join(places) or 'no arguments'}, by name.")
+    nodes = {**dict(zip(places, call.args, strict=False)), **{str(each.arg): each.value for each in call.keywords}}
+    try:
+        return name, {key: ast.literal_eval(node) for key, node in nodes.items()}
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise UnreadableCallError(f"Arguments of {name} are literals, such as 3 or 'text'.") from None
+
+
+def median(answers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The median of each number over answers, at least one; of labels that are 0 or 1, what most have."""
+    return np.asarray(np.median(np.stack(answers), axis=0))
+
+
+def _properties(tool: SuiteTool) -> Mapping[str, object]:
+    found = tool.parameters.get("properties")
+    return found if isinstance(found, Mapping) else {}

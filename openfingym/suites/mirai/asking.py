@@ -1,0 +1,133 @@
+"""How a model is asked MIRAI's questions: the paper's prompts, what it retrieves, its rankings and its vote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.suites.asking import Prompt, UnreadableCallError, Way
+from openfingym.suites.mirai import answers
+from openfingym.suites.mirai.arguments import IllegalCallError
+from openfingym.suites.mirai.calls import parsed_call
+from openfingym.suites.mirai.prompts import AnswerStyle, Style, prompt_of
+from openfingym.suites.mirai.retrieval import Retrieved, asked
+from openfingym.suites.mirai.tools import ILLEGAL
+from openfingym.suites.suite import AnswerForm, UnreadableAnswerError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.suites.suite import SuiteQuestion
+
+VOTES = 2
+"""Answers that must name a code, of several: the paper's text has more than two, its code at least two."""
+STYLES: Mapping[str, tuple[AnswerStyle, int | None]] = {
+    "set": ("set", None),
+    "top10": ("ranking", 10),
+    "top30": ("ranking", 30),
+    "all": ("ranking", None),
+    "probabilities10": ("probabilities", 10),
+    "probabilities30": ("probabilities", 30),
+    "probabilities": ("probabilities", None),
+}
+"""Forms in which an agent may be asked for its answer: what it is, and how many codes of it count."""
+
+
+def form_of(name: str) -> AnswerForm:
+    """A form of an answer by its name."""
+    style, most = STYLES[name]
+    if style == "set":
+        return AnswerForm(answers.labels(), answers.SET_FORM, read, write)
+    expected = answers.RANKING_FORM if style == "ranking" else answers.PROBABILITY_FORM
+    return AnswerForm(
+        answers.labels(), expected, partial(_read_ranking, most=most, probabilities=style == "probabilities"), write
+    )
+
+
+def read(answer: object) -> NDArray[np.float64]:
+    """A set of codes; or a ranking of second-level codes, with probabilities or without, whose numbers are scores.
+
+    Raises:
+        UnreadableAnswerError: it is neither.
+    """
+    found = answers.parsed_set(answer)
+    if isinstance(found, answers.Unparsed):
+        ranked = answers.parsed_ranking(answer)
+        if isinstance(ranked, answers.Unparsed):
+            raise UnreadableAnswerError(f"The answer could not be parsed: {found.found}.")
+        found = ranked
+    return found.numbers()
+
+
+def write(numbers: NDArray[np.float64]) -> object:
+    """A set of codes; where they have scores, the second-level ones with these, the highest first."""
+    named = {
+        label: round(float(number), 12) for label, number in zip(answers.labels(), numbers, strict=True) if number > 0
+    }
+    second = {code: number for code, number in named.items() if len(code) == 3}
+    if any(number < 1.0 for number in second.values()):
+        return dict(sorted(second.items(), key=lambda pair: -pair[1]))
+    first = sorted(code for code in named if len(code) == 2)
+    return {root: sorted(code for code in second if code[:2] == root) for root in first}
+
+
+def voted(found: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The codes that enough answers name; of fewer answers than that, all must. Scores are means over all answers."""
+    stacked = np.stack(found)
+    counts = (stacked > 0.0).sum(axis=0)
+    means = stacked.mean(axis=0)
+    scores = np.where(stacked.max() > 0.0 and np.isin(stacked, (0.0, 1.0)).all(), 1.0, means)
+    kept = np.where(counts >= min(VOTES, len(found)), scores, 0.0)
+    labels = answers.labels()
+    for place, code in enumerate(labels):
+        if len(code) == 3 and kept[place] > 0.0:
+            root = labels.index(code[:2])
+            kept[root] = max(kept[root], 1.0)
+    return np.asarray(kept)
+
+
+def prompt(question: SuiteQuestion, way: Way, subset: str, found: object) -> Prompt:
+    """The paper's prompt; see :meth:`openfingym.suites.suite.Suite.prompt`."""
+    style, most = STYLES[way.answer or "set"]
+    return prompt_of(
+        _style(way),
+        asked(question),
+        subset=subset if way.method == "react" else "none",
+        answer=style,
+        most=most,
+        retrieved=found if isinstance(found, Retrieved) else None,
+        steps=way.steps,
+        simulated=way.simulated,
+    )
+
+
+def _style(way: Way) -> Style:
+    if way.method == "react":
+        return {"function": "react-single", "block": "react-code", "tags": "thinking"}.get(way.action, "react-single")  # type: ignore[return-value]
+    if way.method == "rag":
+        return "retrieval"
+    if way.dictionary and way.method == "direct":
+        return "dictionary"
+    return "direct" if way.method == "direct" else "zero-shot-cot"
+
+
+def read_call(text: str) -> tuple[str, dict[str, object]]:
+    """The function that a line of text calls, with its arguments as JSON values.
+
+    Raises:
+        UnreadableCallError: it is no call; in the paper's words.
+    """
+    try:
+        return parsed_call(text)
+    except IllegalCallError as error:
+        raise UnreadableCallError(ILLEGAL.format(error)) from None
+
+
+def _read_ranking(answer: object, *, most: int | None, probabilities: bool) -> NDArray[np.float64]:
+    found = answers.parsed_ranking(answer, most, probabilities=probabilities)
+    if isinstance(found, answers.Unparsed):
+        raise UnreadableAnswerError(f"The answer could not be parsed: {found.found}.")
+    return found.numbers()
