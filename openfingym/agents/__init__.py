@@ -153,9 +153,9 @@ def with_sampling(
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if not agent.asks_model or not changes:
         return agent
-    from openfingym.agents.llm import Asked, CodeBlock, OneShot, React
+    from openfingym.agents.llm import Answerer, CodeBlock, OneShot, React
 
-    if not isinstance(agent.acts, Asked | CodeBlock | OneShot | React):
+    if not isinstance(agent.acts, Answerer | CodeBlock | OneShot | React):
         raise UsageError(f"agent {agent.name!r} asks its model in its own way: its sampling cannot be set")
     return replace(agent, acts=replace(agent.acts, sampling=replace(agent.acts.sampling, **changes)))
 

@@ -118,7 +118,8 @@ def rollouts_in(run: Path) -> list[Path]:
     """
     if (run / RESULT).is_file():
         return [run]
-    found = sorted(path.parent for path in run.glob(f"*/{RESULT}"))
+    # Of a run, they are in a folder for each task.
+    found = sorted(path.parent for depth in ("*", "*/*") for path in run.glob(f"{depth}/{RESULT}"))
     if not found:
         raise UsageError(f"{run}: no rollout is in this folder; name one of a run, or that of a whole run")
     return found

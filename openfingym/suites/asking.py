@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from openfingym.errors import OpenFinGymError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from openfingym.suites.suite import AnswerForm, SuiteQuestion, SuiteTool
@@ -31,7 +31,7 @@ class UnreadableCallError(OpenFinGymError):
 
 
 @dataclass(frozen=True)
-class Way:
+class Approach:
     """How a model is to come to an answer."""
 
     method: Method
@@ -60,7 +60,7 @@ class Prompt:
 
 
 def plain_prompt(
-    question: SuiteQuestion, way: Way, tools: Sequence[SuiteTool], form: AnswerForm, module: str, found: object
+    question: SuiteQuestion, way: Approach, tools: Sequence[SuiteTool], form: AnswerForm, module: str, found: object
 ) -> Prompt:
     """A prompt in plain words.
 
@@ -85,7 +85,7 @@ def plain_prompt(
     return Prompt("\n\n".join(parts), f"{asked} {STEP_BY_STEP}" if way.method == "zero-shot-cot" else asked)
 
 
-def _how_to_act(way: Way, tools: Sequence[SuiteTool], module: str) -> str:
+def _how_to_act(way: Approach, tools: Sequence[SuiteTool], module: str) -> str:
     listed = "\n".join(
         f"- {tool.name}({', '.join(_properties(tool))}): {tool.description} Arguments: {json.dumps(_properties(tool))}"
         for tool in tools
@@ -137,9 +137,10 @@ def plain_call(text: str, tools: Sequence[SuiteTool]) -> tuple[str, dict[str, ob
         raise UnreadableCallError(f"Arguments of {name} are literals, such as 3 or 'text'.") from None
 
 
-def median(answers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The median of each number over answers, at least one; of labels that are 0 or 1, what most have."""
-    return np.asarray(np.median(np.stack(answers), axis=0))
+def most_frequent(answers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The answer that most attempts gave, of at least one; of several such, the earliest."""
+    counts = Counter(answer.tobytes() for answer in answers)
+    return max(answers, key=lambda answer: counts[answer.tobytes()])
 
 
 def _properties(tool: SuiteTool) -> Mapping[str, object]:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from openfingym.errors import OpenFinGymError
-from openfingym.suites.asking import Prompt, Way, median, plain_call, plain_prompt
+from openfingym.suites.asking import Approach, Prompt, most_frequent, plain_call, plain_prompt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -218,7 +218,9 @@ class Suite(ABC):
             f"the suite {self.name!r} retrieves nothing: {question.id}, {what}, {options}, {calls}"
         )
 
-    def prompt(self, question: SuiteQuestion, way: Way, options: Mapping[str, Scalar], found: object = None) -> Prompt:
+    def prompt(
+        self, question: SuiteQuestion, way: Approach, options: Mapping[str, Scalar], found: object = None
+    ) -> Prompt:
         """What a model is sent first.
 
         Args:
@@ -229,9 +231,9 @@ class Suite(ABC):
         """
         allowed = self.subsets(options)[way.tools]
         tools = [tool for tool in self.tools(options) if tool.name in allowed]
-        client, forms = self.client(options), self.forms(options)
-        form = forms[way.answer or next(iter(forms))]
-        return plain_prompt(question, way, tools, form, client.source if client else "", found)
+        client = self.client(options)
+        form = self.forms(options)[way.answer] if way.answer else self.question_form(question, options)
+        return plain_prompt(question, way, tools, form, client.source if client and tools else "", found)
 
     def read_call(self, text: str, options: Mapping[str, Scalar]) -> tuple[str, dict[str, object]]:
         """The tool that a line of text calls, and its arguments by name.
@@ -243,7 +245,7 @@ class Suite(ABC):
 
     def vote(self, answers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         """One answer from the answers of several attempts, at least one."""
-        return median(answers)
+        return most_frequent(answers)
 
     def client(self, options: Mapping[str, Scalar]) -> SuiteClient | None:  # noqa: ARG002 - a suite may have one
         """The tools as Python objects, where the suite has such a module; programs can do without."""

@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from openfingym.agents.llm.asked import Asked
+from openfingym.agents.llm.answerer import Answerer
 from openfingym.agents.llm.asking import Sampling
 from openfingym.agents.llm.codeblock import CodeBlock
 from openfingym.agents.llm.command import Command
@@ -40,8 +40,8 @@ from openfingym.agents.llm.settings import Answering
 
 __all__ = [
     "MODEL_AGENTS",
+    "Answerer",
     "Answering",
-    "Asked",
     "Assignment",
     "CodeBlock",
     "Command",
@@ -58,9 +58,9 @@ _AGENTS: dict[str, Callable[[], ModelAgent]] = {
     "oneshot": OneShot,
     "react": React,
     "codeblock": CodeBlock,
-    "direct": partial(Asked, Answering("direct")),
-    "zero-shot-cot": partial(Asked, Answering("zero-shot-cot")),
-    "rag": partial(Asked, Answering("rag")),
+    "direct": partial(Answerer, Answering("direct")),
+    "zero-shot-cot": partial(Answerer, Answering("zero-shot-cot")),
+    "rag": partial(Answerer, Answering("rag")),
 }
 MODEL_AGENTS: Mapping[str, Callable[[], ModelAgent]] = MappingProxyType(_AGENTS)
 """The built-in ones by name."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from openfingym.agents.llm.asking import Sampling
     from openfingym.agents.llm.questions import QuestionPlayer
     from openfingym.models.messages import Message
+    from openfingym.suites.suite import AnswerForm
 
 BLOCK = "block.py"
 RUN_BLOCK = f"import interface\n\ninterface.run_block({BLOCK!r})\n"
@@ -59,12 +60,17 @@ class Respondent:
         asking = questions.asking
         assert asking is not None, "who asks is known of every task with questions"
         self._suite, self._options = asking.suite, asking.options
-        forms = self._suite.forms(self._options)
-        self._form = forms[settings.answer or next(iter(forms))]
-        self._usual = self._form is forms[next(iter(forms))]
+        self._usual = not settings.answer
         self._given: NDArray[np.float64] | None = None
         """The answer to vote on that the tool ``answer`` took last."""
         self._allowed = self._suite.subsets(self._options)[settings.tools if settings.method == "react" else NOTHING]
+
+    @property
+    def _form(self) -> AnswerForm:
+        """What an answer to the question at hand is, as the model is told."""
+        if self._usual:
+            return self._suite.question_form(self._questions.question, self._options)
+        return self._suite.forms(self._options)[self._settings.answer]
 
     async def answer_all(self) -> None:
         """Answer every question that is left."""
@@ -109,7 +115,7 @@ class Respondent:
         if native and self._usual:
             session.begin(text, system=self._system, sampling=self._sampling)
         else:
-            way = settings.way(steps=questions.steps_left, simulated=questions.simulated)
+            way = settings.approach(steps=questions.steps_left, simulated=questions.simulated)
             prompt = self._suite.prompt(questions.question, way, self._options, found)
             system = f"{self._system}\n\n{prompt.system}".strip() if native else prompt.system
             session.begin(prompt.user, system=system, sampling=self._sampling)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from openfingym.errors import UsageError
-from openfingym.suites.asking import ActionForm, Method, Way
+from openfingym.suites.asking import ActionForm, Approach, Method
 
 if TYPE_CHECKING:
     from openfingym.suites.suite import Asking
@@ -104,9 +104,9 @@ class Answering:
         if self.votes > asking.attempts:
             raise UsageError(f"votes is {self.votes}; a question may be attempted {asking.attempts} times")
 
-    def way(self, *, steps: int, simulated: bool) -> Way:
+    def approach(self, *, steps: int, simulated: bool) -> Approach:
         """As a suite's prompt takes it."""
-        return Way(self.method, self.action, self.tools, self.answer, self.dictionary, steps, simulated)
+        return Approach(self.method, self.action, self.tools, self.answer, self.dictionary, steps, simulated)
 
 
 def _value(key: str, value: str, kind: type) -> object:

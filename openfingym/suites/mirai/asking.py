@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.suites.asking import Prompt, UnreadableCallError, Way
+from openfingym.suites.asking import Approach, Prompt, UnreadableCallError
 from openfingym.suites.mirai import answers
 from openfingym.suites.mirai.arguments import IllegalCallError
 from openfingym.suites.mirai.calls import parsed_call
@@ -89,7 +89,7 @@ def voted(found: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.asarray(kept)
 
 
-def prompt(question: SuiteQuestion, way: Way, subset: str, found: object) -> Prompt:
+def prompt(question: SuiteQuestion, way: Approach, subset: str, found: object) -> Prompt:
     """The paper's prompt; see :meth:`openfingym.suites.suite.Suite.prompt`."""
     style, most = STYLES[way.answer or "set"]
     return prompt_of(
@@ -104,7 +104,7 @@ def prompt(question: SuiteQuestion, way: Way, subset: str, found: object) -> Pro
     )
 
 
-def _style(way: Way) -> Style:
+def _style(way: Approach) -> Style:
     if way.method == "react":
         return {"function": "react-single", "block": "react-code", "tags": "thinking"}.get(way.action, "react-single")  # type: ignore[return-value]
     if way.method == "rag":

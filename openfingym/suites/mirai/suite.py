@@ -12,7 +12,7 @@ import numpy as np
 
 from openfingym.data.dataset import DatasetInfo
 from openfingym.errors import DataError, OpenFinGymError
-from openfingym.suites.asking import Prompt, Way
+from openfingym.suites.asking import Approach, Prompt
 from openfingym.suites.mirai import answers, asking, retrieval, splits, taxonomy
 from openfingym.suites.mirai.client import MODULE, client_source
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
@@ -138,7 +138,13 @@ class MiraiSuite(Suite):
         """The latest events of the pair, the articles that fit best, or both."""
         return retrieval.retrieval(question, what, calls)
 
-    def prompt(self, question: SuiteQuestion, way: Way, options: Mapping[str, Scalar], found: object = None) -> Prompt:  # noqa: ARG002
+    def prompt(
+        self,
+        question: SuiteQuestion,
+        way: Approach,
+        options: Mapping[str, Scalar],  # noqa: ARG002
+        found: object = None,
+    ) -> Prompt:
         """The paper's prompt."""
         return asking.prompt(question, way, way.tools, found)
 

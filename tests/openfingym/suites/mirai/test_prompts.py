@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from openfingym.errors import UsageError
-from openfingym.suites.asking import Way
+from openfingym.suites.asking import Approach
 from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.answers import CodeAnswer, parsed_countries, parsed_ranking, parsed_set
 from openfingym.suites.mirai.asking import form_of, read, voted, write
@@ -135,7 +135,7 @@ def test_retrieval_gives_the_pair_in_both_directions_and_what_was_known(world):
     assert all(article.date.date <= "2023-03-15" for article in found.articles)
     assert all(article.content for article in found.articles)
     assert "United States" in found.articles[0].title or "China" in found.articles[0].title
-    way = Way("rag")
+    way = Approach("rag")
     text = SUITE.prompt(question, way, SUITE.options({}), found).system
     assert repr(found.events[0]) in text
     assert found.articles[-1].title in text

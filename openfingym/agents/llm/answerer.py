@@ -12,7 +12,7 @@ from openfingym.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Asked:
+class Answerer:
     """Answers each question of a task in one message."""
 
     questions: Answering
