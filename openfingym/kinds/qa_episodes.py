@@ -13,8 +13,9 @@ action                                  leads to
                                         they are named, are part of this one action
 ``{"ran": true}`` or ``false``          the end of that block; one that failed was an invalid action
 ``{"attempt": n, "of": m}``             the first or another of several attempts at the question: limits
-                                        are those of an attempt, and end it and not the question; with
-                                        ``before``, what the last attempt came to, for the record
+                                        are those of an attempt, and end it and not the question.
+                                        ``before``, here and in the answer, is what the attempt that
+                                        ends with it came to, for the record
 null                                    nothing
 ======================================  ============================================================
 """
@@ -139,7 +140,7 @@ class QuestionEpisode:
             case None:
                 self._block = None
                 return self._shown(Observation("Nothing was done."))
-            case {"answer": answer} if len(action) == 1:
+            case {"answer": answer, **rest} if not rest or (self._of > 1 and rest.keys() == {"before"}):
                 return self._answer(answer)
             case {"tool": str(name), **rest} if rest.keys() <= {"arguments"}:
                 arguments = rest.get("arguments", {})

@@ -106,7 +106,7 @@ class Respondent:
             before = None if answer is None else self._form.write(answer)
             answers += [] if answer is None else [answer]
         if answers:
-            await questions.answer(self._form.write(self._suite.vote(answers)))
+            await questions.answer(self._form.write(self._suite.vote(answers)), before)
 
     async def _attempt(self, text: str, found: object) -> NDArray[np.float64] | None:
         """One conversation about the question; the answer that it came to, where that is to be voted on."""

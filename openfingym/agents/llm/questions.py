@@ -158,13 +158,17 @@ class QuestionPlayer:
         text, failed = await self.call(tool, arguments)
         return Observation(text, not failed, None if failed or self._at is None else self._at.observation.get("value"))
 
-    async def answer(self, answer: object) -> tuple[str, bool]:
+    async def answer(self, answer: object, before: object = None) -> tuple[str, bool]:
         """Answer the question.
+
+        Args:
+            answer: the answer, a text or a JSON value.
+            before: of an answer that was voted, the answer of the last attempt, for the record.
 
         Returns:
             The text for the model, and whether the answer could not be parsed.
         """
-        return await self._step({"answer": answer})
+        return await self._step({"answer": answer, **({} if before is None else {"before": before})})
 
     async def message(self, text: str) -> tuple[str, bool]:
         """Record a message that neither calls nor answers: an invalid action."""

@@ -11,24 +11,29 @@ from openfingym.models.testing.conversation import BLOCKS_MARKER, Call, Completi
 
 ANSWER_TOOL = "answer"
 LOOKUP = "get_relation_distribution"
+ENTITIES = "get_entity_distribution"
 NEWS = "get_news_articles"
 MOST = 5
 USUAL = ("010", "040", "036", "042", "020")
 """Relations that are frequent anywhere."""
-_PAIR = re.compile(r"head_entity=ISOCode\((\w{3})\).*?tail_entity=ISOCode\((\w{3}|\?)\)")
+_ASKED = re.compile(
+    r"head_entity=ISOCode\((\w{3})\), relation=CAMEOCode\((\d{3}|\?)\), tail_entity=ISOCode\((\w{3}|\?)\)"
+)
 _CODE = re.compile(r"CAMEOCode\(code='(\d{3})'\)")
+_COUNTRY = re.compile(r"ISOCode\(code='([A-Z]{3})'\)")
 
 
 def answer_question(request: CompletionRequest) -> Reply:
-    """Look up what happened between the two countries of the latest question, then name the most frequent of it."""
+    """Look up what happened between the two countries of the latest question, or to whom one did something, then name
+    the most frequent of it.
+    """
     since = _since_asked(request)
-    pair = _PAIR.search(since[0].content)
     told = [message.content for message in since[1:] if message.role == "tool"]
-    if pair is not None and LOOKUP in request.tools and not told:
-        arguments = {"head_entities": [pair[1]], "tail_entities": [pair[2]]}
-        return Reply("First what is known of the two.", (Call(LOOKUP, arguments),))
-    codes = _seen(told[-1]) if told else ()
-    return Reply("The most frequent so far.", (Call(ANSWER_TOOL, {"answer": _answer(request, codes)}),))
+    tool, arguments = _lookup(since[0].content)
+    if tool in request.tools and not told:
+        return Reply("First what is known of the two.", (Call(tool, arguments),))
+    answer = _answer(request, *(_seen(told[-1]) if told else ((), ())))
+    return Reply("The most frequent so far.", (Call(ANSWER_TOOL, {"answer": answer}),))
 
 
 def asks_in_words(request: CompletionRequest) -> bool:
@@ -42,16 +47,14 @@ def asks_in_words(request: CompletionRequest) -> bool:
 
 def answer_in_words(request: CompletionRequest) -> Reply:
     """The same in the text of messages: a line with a call, a block of code, or tags; or at once, without tools."""
-    asked, prompt = request.messages[-1].content, request.text
+    latest, prompt = request.messages[-1].content, request.text
     tags = "<function_call>" in prompt
-    if asked.startswith(("Observation:", "<observation>")):
-        return _final(request, _seen(asked) or USUAL, tags=tags)
-    pair = _PAIR.search(prompt)
-    function = next((name for name in (LOOKUP, NEWS) if f"def {name}(" in prompt), None)
-    if pair is None or function is None:
-        return _final(request, _seen(prompt) or USUAL, tags=tags)
-    tail = "" if pair[2] == "?" else f', tail_entities=[ISOCode("{pair[2]}")]'
-    call = f'{function}(head_entities=[ISOCode("{pair[1]}")]{tail})'
+    tool, arguments = _lookup(prompt)
+    function = next((name for name in (tool, NEWS) if f"def {name}(" in prompt), None)
+    if function is None or latest.startswith(("Observation:", "<observation>")):
+        return _final(request, latest if function else prompt, tags=tags)
+    given = ", ".join(f"{key}={_written(value)}" for key, value in arguments.items())
+    call = f"{function}({given})" if function == tool else f'{NEWS}(text_description="What the two do to each other")'
     if tags:
         return Reply(f"<think>First what is known.\n<function_call>{call}</function_call>")
     if "print()" in prompt:
@@ -59,29 +62,50 @@ def answer_in_words(request: CompletionRequest) -> Reply:
     return Reply(f"Thought: First what is known.\nAction: {call}")
 
 
-def _final(request: CompletionRequest, codes: tuple[str, ...], *, tags: bool) -> Reply:
-    answer = _answer(request, codes)
+def _lookup(text: str) -> tuple[str, dict[str, object]]:
+    """The tool that tells most of the question in a text, and its arguments; an empty name where there is no question."""
+    found = _ASKED.search(text)
+    if found is None:
+        return "", {}
+    head, relation, tail = found.groups()
+    if tail == "?":
+        return ENTITIES, {"involved_relations": [relation], "interacted_entities": [head], "entity_role": "tail"}
+    return LOOKUP, {"head_entities": [head], "tail_entities": [tail]}
+
+
+def _written(value: object) -> str:
+    """An argument as it is written with the classes of the API."""
+    if not isinstance(value, list):
+        return json.dumps(value)
+    codes = [f"{'ISOCode' if code.isalpha() else 'CAMEOCode'}({json.dumps(code)})" for code in value]
+    return f"[{', '.join(codes)}]"
+
+
+def _final(request: CompletionRequest, shown: str, *, tags: bool) -> Reply:
+    codes, countries = _seen(shown)
+    answer = _answer(request, codes or USUAL, countries or ("USA", "CHN"))
     if tags:
         return Reply(f"The most frequent so far.</think>\n<answer>{answer}</answer>")
-    acting = "Thought: " if '"Thought"' in request.text else ""
-    label = "Action: " if acting else ""
-    return Reply(f"{acting}The most frequent so far.\n{label}Final Answer: {answer}")
+    thought, action = ("Thought: ", "Action: ") if '"Thought"' in request.text else ("", "")
+    return Reply(f"{thought}The most frequent so far.\n{action}Final Answer: {answer}")
 
 
-def _answer(request: CompletionRequest, codes: tuple[str, ...]) -> str:
+def _answer(request: CompletionRequest, codes: tuple[str, ...], countries: tuple[str, ...]) -> str:
     """In the form that is asked for."""
-    if "ISO 3166-1 alpha-3 country codes. For example" in request.text:
-        return json.dumps(["USA", "CHN"])
+    found = [*_ASKED.finditer(request.text)]
+    if found and found[-1][3] == "?":
+        return json.dumps(countries)
     if "values are the probabilities" in request.text:
         return json.dumps({code: round(0.9 - 0.1 * place, 2) for place, code in enumerate(codes)})
     if "ordered from the most likely" in request.text:
-        return json.dumps(list(codes))
+        return json.dumps(codes)
     return json.dumps({root: [code for code in codes if code[:2] == root] for root in sorted({c[:2] for c in codes})})
 
 
-def _seen(text: str) -> tuple[str, ...]:
-    """Relations that a text shows, the most frequent first, of equally frequent ones the first."""
-    return tuple(code for code, _ in Counter(_CODE.findall(text)).most_common(MOST))
+def _seen(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Relations and countries that a text shows, the most frequent first, of equally frequent ones the first."""
+    codes, countries = (Counter(form.findall(text)).most_common(MOST) for form in (_CODE, _COUNTRY))
+    return tuple(code for code, _ in codes), tuple(code for code, _ in countries)
 
 
 def _since_asked(request: CompletionRequest) -> tuple[Message, ...]:

@@ -75,17 +75,18 @@ def write(numbers: NDArray[np.float64]) -> object:
 
 
 def voted(found: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The codes that enough answers name; of fewer answers than that, all must. Scores are means over all answers."""
+    """The codes that enough answers name; of fewer answers than that, all must. Scores are means over all answers, but
+    for sets of codes, where a first-level code stays if one of its second-level codes does.
+    """
     stacked = np.stack(found)
-    counts = (stacked > 0.0).sum(axis=0)
-    means = stacked.mean(axis=0)
-    scores = np.where(stacked.max() > 0.0 and np.isin(stacked, (0.0, 1.0)).all(), 1.0, means)
-    kept = np.where(counts >= min(VOTES, len(found)), scores, 0.0)
+    named = stacked > 0.0
+    scores = 1.0 if np.isin(stacked, (0.0, 1.0)).all() else stacked.mean(axis=0)
+    kept = np.where(named.sum(axis=0) >= min(VOTES, len(found)), scores, 0.0)
     labels = answers.labels()
-    for place, code in enumerate(labels):
-        if len(code) == 3 and kept[place] > 0.0:
-            root = labels.index(code[:2])
-            kept[root] = max(kept[root], 1.0)
+    if len(kept) == len(labels):  # relations, and no countries
+        for place, code in enumerate(labels):
+            if len(code) == 3 and kept[place] > 0.0:
+                kept[labels.index(code[:2])] = 1.0
     return np.asarray(kept)
 
 

@@ -130,8 +130,10 @@ class MiraiSuite(Suite):
         there = {one.name for one in functions_of(_options(options).subset)}
         return {name: tuple(one.name for one in functions_of(name) if one.name in there) for name in SUBSETS}
 
-    def forms(self, options: Mapping[str, Scalar]) -> Mapping[str, AnswerForm]:  # noqa: ARG002 - the same for all
-        """A set of codes, or a ranking of some or all, or one with probabilities."""
+    def forms(self, options: Mapping[str, Scalar]) -> Mapping[str, AnswerForm]:
+        """A set of codes, or a ranking of some or all, or one with probabilities; of countries a list."""
+        if options.get("asks") == "objects":
+            return {"list": self.form(options)}
         return {name: asking.form_of(name) for name in asking.STYLES}
 
     def retrieval(self, question: SuiteQuestion, what: str, options: Mapping[str, Scalar], calls: int) -> Retrieval:  # noqa: ARG002

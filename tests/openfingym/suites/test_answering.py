@@ -128,7 +128,7 @@ def test_the_answer_that_most_attempts_gave_counts(jar_task: Path) -> None:
     actions = found.actions(0)
     attempts = [(one["attempt"], one.get("before")) for one in actions if "attempt" in one]
     assert attempts == [(1, None), (2, 0.3), (3, None), (4, 0.4)]
-    assert actions[-1] == {"answer": 0.4}
+    assert actions[-1] == {"answer": 0.4, "before": 0.4}
 
 
 def test_a_call_made_once_too_often_ends_its_attempt_alone(jar_task: Path) -> None:
@@ -144,7 +144,7 @@ def test_blocks_of_code_in_trouble(jar_task: Path) -> None:
     blocks = ["y = x = 1\nlevel(99)", "print(y)", "while True: pass"]
     seen: list[str] = []
 
-    def say(last: str, day: str) -> str:  # noqa: ARG001
+    def say(last: str, day: str) -> str:
         seen.append(last)
         return f"Action: ```python\n{blocks[len(seen) - 1]}\n```"
 
@@ -176,7 +176,7 @@ def test_a_subset_holds_for_blocks_too(jar_task: Path) -> None:
 
 
 def test_a_question_that_takes_too_long_is_left(jar_task: Path) -> None:
-    def say(last: str, day: str) -> str:  # noqa: ARG001
+    def say(last: str, day: str) -> str:
         if int(day) % 2:
             time.sleep(1.0)
         return "Final Answer: 0.5"
