@@ -148,7 +148,8 @@ class Respondent:
             return message.content
         text = message.said if message.said is not None else f"{message.reasoning or ''}{message.content}"
         text = text.partition("</function_call>")[0] + ("</function_call>" if "</function_call>" in text else "")
-        self._session.show_again(text)
+        if not self._sampling.append_only:
+            self._session.show_again(text)
         return text
 
     async def _act(self, content: str) -> tuple[NDArray[np.float64] | None, str]:
