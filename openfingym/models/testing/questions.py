@@ -63,7 +63,7 @@ def answer_in_words(request: CompletionRequest) -> Reply:
 
 
 def _lookup(text: str) -> tuple[str, dict[str, object]]:
-    """The tool that tells most of the question in a text, and its arguments; an empty name where there is no question."""
+    """The tool that tells most of the question in a text, and its arguments; an empty name if there is none."""
     found = _ASKED.search(text)
     if found is None:
         return "", {}
