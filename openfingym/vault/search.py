@@ -29,11 +29,21 @@ _ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe
 _MOST_TIMES = 2**16 - 1
 
 
-def words(text: str) -> list[str]:
-    """The words of a text: runs of letters and digits, without case and accents. No stemming, no stop words."""
+def plain(text: str) -> str:
+    """A text without case and accents."""
     if not text.isascii():
         text = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
-    return _WORD.findall(text.casefold())
+    return text.casefold()
+
+
+def words(text: str) -> list[str]:
+    """The words of a text: runs of letters and digits, without case and accents. No stemming, no stop words."""
+    return _WORD.findall(plain(text))
+
+
+def phrase_pattern(phrase: Sequence[str]) -> re.Pattern[str]:
+    """Finds words that follow each other in a text of which :func:`plain` was taken."""
+    return re.compile(r"(?<![^\W_])" + r"[\W_]+".join(map(re.escape, phrase)) + r"(?![^\W_])")
 
 
 class SearchIndex:
@@ -71,12 +81,20 @@ class SearchIndex:
                 scores[documents] += rarity * (times / (times + held_back))
         return scores
 
+    def holding(self, wanted: Iterable[str], known: int) -> Array:
+        """The documents below ``known`` that have every one of some words, in order; all of them for no word."""
+        lists = sorted((self._postings(word, known)[0] for word in set(wanted)), key=len)
+        rows = lists[0].astype(np.int64) if lists else np.arange(known)
+        for other in lists[1:]:
+            rows = rows[np.isin(rows, other, assume_unique=True)]
+        return rows
+
     def _postings(self, word: str, known: int) -> tuple[Array, Array]:
         """The documents below ``known`` with a word, and how many times each has it."""
         number = self._words.number(word)
-        if number is None:
-            return self._documents[:0], self._times[:0]
-        part = slice(int(self._starts[number]), int(self._starts[number + 1]))
+        # A word that no document has takes the steps that one of later documents takes, and as long.
+        start, end = (0, 0) if number is None else (int(self._starts[number]), int(self._starts[number + 1]))
+        part = slice(start, end)
         documents = self._documents[part]
         count = int(documents.searchsorted(documents.dtype.type(known)))
         return documents[:count], self._times[part][:count]

@@ -85,7 +85,9 @@ QUERIES = [
 @st.composite
 def calls(draw: st.DrawFn) -> Call:
     table = draw(st.sampled_from(list(TABLES)))
-    kind = draw(st.sampled_from(["count", "counts", "rows", "current", "latest", "vintages", "search", "sql"]))
+    kind = draw(
+        st.sampled_from(["count", "counts", "rows", "current", "latest", "vintages", "search", "holding", "sql"])
+    )
     if kind == "sql":
         return Call("sql", (draw(st.sampled_from(QUERIES)),))
     if kind in {"latest", "vintages"}:
@@ -97,9 +99,11 @@ def calls(draw: st.DrawFn) -> Call:
     if kind == "counts":
         return Call("counts", (table, draw(named(table)), where))
     options: dict[str, Any] = {"limit": draw(st.sampled_from([1, 2, 10, 10**9, 0, -1]))}
-    if kind == "search":
+    if kind in {"search", "holding"}:
         query = " ".join(draw(st.lists(st.sampled_from([*WORDS, f"{CANARY}1", "", "% -"]), min_size=1, max_size=4)))
         where = draw(st.just({}) | wheres("documents"))
+        if kind == "holding":
+            return Call("holding", ("documents", [query, *query.split()[:1]]), {"where": where})
         return Call("search", ("documents", query), {"where": where, **options})
     signs = draw(st.lists(st.tuples(st.sampled_from(["", "-"]), named(table)), max_size=2))
     options["order"] = [sign + name for sign, name in signs]
