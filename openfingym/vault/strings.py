@@ -20,8 +20,8 @@ class Strings(Sequence[bytes]):
 
     def __init__(self, arrays: Arrays, name: str) -> None:
         # Of single elements, a memoryview gives Python's own numbers and bytes many times faster than an array does.
-        self._starts = memoryview(np.asarray(arrays[f"{name}.starts"]))
-        self._bytes = memoryview(np.asarray(arrays[f"{name}.bytes"]))
+        self._starts = memoryview(arrays[f"{name}.starts"])  # type: ignore[arg-type]  # typed for Python 3.12 on
+        self._bytes = memoryview(arrays[f"{name}.bytes"])  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self._starts) - 1
