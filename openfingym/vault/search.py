@@ -92,11 +92,13 @@ class SearchIndex:
     def _postings(self, word: str, known: int) -> tuple[Array, Array]:
         """The documents below ``known`` with a word, and how many times each has it."""
         number = self._words.number(word)
-        # A word that no document has takes the steps that one of later documents takes, and as long.
-        start, end = (0, 0) if number is None else (int(self._starts[number]), int(self._starts[number + 1]))
-        part = slice(start, end)
+        if not len(self._words):
+            return self._documents[:0], self._times[:0]
+        # A word that no document has takes the steps of one that only later documents have, and as long.
+        place = number or 0
+        part = slice(int(self._starts[place]), int(self._starts[place + 1]))
         documents = self._documents[part]
-        count = int(documents.searchsorted(documents.dtype.type(known)))
+        count = int(documents.searchsorted(documents.dtype.type(known))) * (number is not None)
         return documents[:count], self._times[part][:count]
 
 
