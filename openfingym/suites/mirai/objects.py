@@ -101,12 +101,6 @@ def skillless(truths: NDArray[np.float64], rows: int, generator: np.random.Gener
     return found
 
 
-def voted(found: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The countries that two answers name (of one answer, all of it), by the mean of their numbers over all answers."""
-    stacked = np.stack(found)
-    return np.where((stacked > 0.0).sum(axis=0) >= min(2, len(found)), stacked.mean(axis=0), 0.0)
-
-
 def _by_frequency(truths: NDArray[np.float64]) -> Sequence[str]:
     order = np.argsort(-truths.sum(axis=0), kind="stable")
     return [labels()[place] for place in order.tolist() if truths[:, place].any()]

@@ -171,7 +171,7 @@ class MiraiSuite(Suite):
 
     def vote(self, answers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         """The codes that two answers name, or the countries."""
-        return objects.voted(answers) if len(answers[0]) == len(objects.labels()) else asking.voted(answers)
+        return asking.voted(answers)
 
     def client(self, options: Mapping[str, Scalar]) -> SuiteClient:
         """The classes and functions of the paper as they are: ``from mirai_api import *``."""
