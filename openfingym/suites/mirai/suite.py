@@ -105,18 +105,18 @@ class MiraiSuite(Suite):
         vault, chosen = _vault(dataset), _options(options)
         private = chosen.months[0]
         asks_objects = chosen.asks == "objects"
-        find, put, known_as = (
-            (splits.object_queries, objects.question, objects.truth)
-            if asks_objects
-            else (splits.relation_queries, _question, _numbers)
-        )
+        put, known_as = (objects.question, objects.truth) if asks_objects else (_question, _numbers)
+
+        def find(month: str, count: int = splits.QUERIES) -> tuple[splits.Query, ...]:
+            return _queries(vault, month, count, chosen.asks)
+
         # What is given with its answer must have been known when the first question is asked.
         first_known = splits.as_of(date.fromisoformat(f"{private}-01"), chosen.horizon).date()
         back = next(back for back in range(1, 24) if _last_day(_shifted(private, -back)) <= first_known)
         *train, practice = [_shifted(private, -back - more) for more in range(TRAIN_MONTHS, -1, -1)]
-        known = [query for month in train for query in find(vault, month)]
-        rehearsed = find(vault, practice, count=PRACTICE)
-        asked = [query for month in chosen.months for query in find(vault, month)]
+        known = [query for month in train for query in find(month)]
+        rehearsed = find(practice, PRACTICE)
+        asked = [query for month in chosen.months for query in find(month)]
         every = [*known, *rehearsed, *asked]
         texts = tuple(put(query, chosen.horizon) for query in every)
         first, second = len(known), len(known) + len(rehearsed)
@@ -236,6 +236,13 @@ def _question(query: splits.Query, horizon: int) -> SuiteQuestion:
         query={"date": str(query.date), "head": query.head, "tail": query.tail, "today": f"{known:%Y-%m-%d}"},
         tags=(f"{query.date:%Y-%m}", f"{horizon} d"),
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _queries(vault: Vault, month: str, count: int, asks: str) -> tuple[splits.Query, ...]:
+    """The queries of a month; picking them takes a second, and tasks share months."""
+    find = splits.object_queries if asks == "objects" else splits.relation_queries
+    return find(vault, month, count=count)
 
 
 def _vault(dataset: str) -> Vault:
