@@ -14,6 +14,7 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -119,6 +120,62 @@ def best(scores: Array, rows: Array | None, limit: int) -> Array:
     return found if rows is None else rows[found]
 
 
+class WordCounts:
+    """How often each document has each word, for documents that are added one after another."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._of_words, self._times, self._sizes, self._lengths = array("I"), array("H"), array("I"), array("I")
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def add(self, documents: Iterable[Sequence[str]]) -> None:
+        """Count the words of more documents.
+
+        Args:
+            documents: their texts in parts, in the order in which they became known.
+        """
+        numbers = self._numbers
+        for part in documents:
+            for text in part:
+                counts = Counter(words(text))
+                self._of_words.extend([numbers.setdefault(word, len(numbers)) for word in counts])
+                self._times.extend([min(count, _MOST_TIMES) for count in counts.values()])
+                self._sizes.append(len(counts))
+                self._lengths.append(counts.total())
+
+    def write(self, stream: BinaryIO, documents: int) -> None:
+        """Write the index of the first documents, of which it is made alone.
+
+        Args:
+            stream: the file.
+            documents: how many.
+        """
+        # Copies: an array that NumPy looks at cannot grow.
+        sizes, lengths = (np.array(kept[:documents], np.uint32) for kept in (self._sizes, self._lengths))
+        pairs = int(sizes.sum())
+        of_words, times = np.array(self._of_words[:pairs], np.uint32), np.array(self._times[:pairs], np.uint16)
+        # Words are numbered as they come, so that those of the first documents are the first.
+        first = int(of_words.max()) + 1 if pairs else 0
+        # UTF-8 sorts as code points do, and so does Python.
+        ordered = sorted(islice(self._numbers, first))
+        place = np.zeros(first, np.uint32)
+        place[[self._numbers[word] for word in ordered]] = np.arange(first, dtype=np.uint32)
+        of_words_sorted = place[of_words]
+        by_word = np.argsort(of_words_sorted, kind="stable")
+        in_documents = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
+        writer = ArrayWriter(stream)
+        write_strings(writer, "words", [ordered])
+        starts = np.searchsorted(of_words_sorted[by_word], np.arange(first + 1))
+        writer.add("postings.starts", starts.astype("u8"))
+        writer.add("postings.documents", in_documents[by_word])
+        writer.add("postings.times", times[by_word])
+        writer.add("lengths", lengths)
+        writer.add("lengths.sums", np.append(0, np.cumsum(lengths.astype(np.uint64))).astype("u8"))
+        writer.finish()
+
+
 def write_index(stream: BinaryIO, documents: Iterable[Sequence[str]]) -> None:
     """Write the index of documents.
 
@@ -126,27 +183,6 @@ def write_index(stream: BinaryIO, documents: Iterable[Sequence[str]]) -> None:
         stream: the file.
         documents: their texts in parts, in the order in which they became known.
     """
-    numbers: dict[str, int] = {}
-    of_words, times, sizes, lengths = array("I"), array("H"), array("I"), array("I")
-    for part in documents:
-        for text in part:
-            counts = Counter(words(text))
-            of_words.extend([numbers.setdefault(word, len(numbers)) for word in counts])
-            times.extend([min(count, _MOST_TIMES) for count in counts.values()])
-            sizes.append(len(counts))
-            lengths.append(counts.total())
-    # UTF-8 sorts as code points do, and so does Python.
-    ordered = sorted(numbers)
-    place = np.zeros(len(ordered), np.uint32)
-    place[[numbers[word] for word in ordered]] = np.arange(len(ordered), dtype=np.uint32)
-    of_words_sorted = place[np.frombuffer(of_words, np.uint32)] if len(of_words) else np.zeros(0, np.uint32)
-    by_word = np.argsort(of_words_sorted, kind="stable")
-    in_documents = np.repeat(np.arange(len(sizes), dtype=np.uint32), np.asarray(sizes))
-    writer = ArrayWriter(stream)
-    write_strings(writer, "words", [ordered])
-    writer.add("postings.starts", np.searchsorted(of_words_sorted[by_word], np.arange(len(ordered) + 1)).astype("u8"))
-    writer.add("postings.documents", in_documents[by_word])
-    writer.add("postings.times", np.asarray(times)[by_word])
-    writer.add("lengths", np.asarray(lengths, np.uint32))
-    writer.add("lengths.sums", np.append(0, np.cumsum(np.asarray(lengths, np.uint64))).astype("u8"))
-    writer.finish()
+    counts = WordCounts()
+    counts.add(documents)
+    counts.write(stream, len(counts))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from openfingym.errors import OpenFinGymError
 from openfingym.vault import Between, Vault, View
+from openfingym.vault.truncated import Truncations
 
 from .worlds import CANARY, DOCUMENTS, EVENTS, FACTS, HEADS, SECRET_FROM, START, WORDS, world
 
@@ -174,6 +175,27 @@ def test_hindsight_shows_everything_and_says_so(whole: Vault) -> None:
     assert (view.hindsight, view.time, whole.as_of(START).hindsight) == (True, START, False)
     assert view.count("events") == 120
     assert view.sql("SELECT count(*) AS n FROM events") == [{"n": 120}]
+
+
+def test_copies_that_are_written_when_they_are_looked_at_are_those_written_whole(whole: Vault, tmp_path: Path) -> None:
+    """Byte by byte, in any order of times; and nothing is written that nobody looks at."""
+    with Truncations(whole, tmp_path) as copies:
+        for hour in (-1, 100, 420, 299, 700, 1):
+            time = START + timedelta(hours=hour)
+            copy, folder = (
+                copies.at(time, tmp_path / f"{hour}"),
+                whole.truncated(time, tmp_path / f"whole{hour}").folder,
+            )
+            assert list(copy.folder.iterdir()) == []
+            view = copy.as_of(START + timedelta(hours=HOURS))
+            view.count("events")
+            assert [path.name for path in copy.folder.iterdir()] == ["events.columns"]
+            view.count("facts")
+            view.search("documents", "vote")
+            for path in copy.folder.iterdir():
+                assert path.read_bytes() == (folder / path.name).read_bytes(), (hour, path.name)
+            assert len(list(copy.folder.iterdir())) == 4
+            assert view.sql("SELECT count(*) AS n FROM events") == [{"n": view.count("events")}]
 
 
 def test_a_truncated_vault_has_no_byte_of_what_came_later(whole: Vault, tmp_path: Path) -> None:
