@@ -23,7 +23,7 @@ from openfingym.vault.engine import engine_errors, quoted, writing_database
 from openfingym.vault.queries import Queries
 from openfingym.vault.search import SearchIndex, WordCounts
 from openfingym.vault.spec import KNOWN_AT, TableSpec
-from openfingym.vault.tables import Table
+from openfingym.vault.tables import OpenTable
 from openfingym.vault.vault import Vault
 from openfingym.vault.writer import VaultWriter
 
@@ -136,7 +136,7 @@ class _Copy(Vault):
         super().__init__(folder, replace(about, tables=tables))
         self._source, self._time = source, time
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> OpenTable:
         """A table by its name, as :meth:`Vault.table`."""
         if name in self._entries and name not in self._tables:
             with self._opening:
@@ -158,7 +158,7 @@ class _Copy(Vault):
         self._source.write_search(spec, self._time, path)
 
 
-class _CopiedTable(Table):
+class _CopiedTable(OpenTable):
     def __init__(self, spec: TableSpec, path: Path, write_search: Callable[[TableSpec, Path], None]) -> None:
         super().__init__(spec, path)
         self._write_search = write_search
