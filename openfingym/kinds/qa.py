@@ -44,6 +44,11 @@ START = Start(
 unit = "share of a set"
 low = 0.0
 high = 1.0
+
+[metadata.openfingym.contract.options]   # what the suite lets a task choose; these are what it has without them
+month = "2024-02"
+horizon = 1            # days ahead: 1, 7, 30 or 90
+subset = "full"        # full | events | news | none
 """,
     metrics=(("second_level_f1", 1.0),),
 )

@@ -286,6 +286,23 @@ def code_samples(rng: np.random.Generator) -> Case:
     )
 
 
+def items(rng: np.random.Generator) -> Case:
+    """The second level of :func:`codes` alone."""
+    case = codes(rng)
+
+    def second(arrays: Arrays) -> Arrays:
+        return {name: values[:, 20:].copy() for name, values in arrays.items()}
+
+    assert case.misplaced is not None
+    return Case(
+        second(case.truth),
+        second(case.perfect),
+        tuple(map(second, case.ladder)),
+        tuple(map(second, case.rivals)),
+        second(case.misplaced),
+    )
+
+
 CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "point": point,
     "forecast": forecast,
@@ -300,6 +317,7 @@ CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "ranking": ranking,
     "codes": codes,
     "code_samples": code_samples,
+    "items": items,
     "trading": trading,
 }
 """A case of each kind of question."""

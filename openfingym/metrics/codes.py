@@ -6,6 +6,8 @@ a code that was not named, and of the others the higher stands before the lower 
 all are alike. An answer's first level is what it names there, not what follows from its second level. A row without
 a true code asks nothing, and is a :class:`~openfingym.errors.DataError`. Precision, recall and F1 are means over rows
 (macro); an empty answer has 0 in all three.
+
+Other items than codes, such as countries, have one level and any columns: the kind of question ``items``.
 """
 
 from __future__ import annotations
@@ -79,20 +81,21 @@ def class_divergence(y_true: Numbers, y_pred: Numbers, classes: int) -> float:
     return max(float((p * np.log(p / q)).sum(axis=1).mean()), 0.0)
 
 
-def filtered_reciprocal_rank(y_true: Numbers, y_pred: Numbers) -> float:
-    """Mean of 1 / rank over all true second-level codes, each ranked with the other true codes of its row taken out.
+def filtered_reciprocal_rank(y_true: Numbers, y_pred: Numbers, first: int = FIRST_LEVEL) -> float:
+    """Mean of 1 / rank over all true second-level codes, each ranked with the other true codes of its row taken out;
+    they are the columns from ``first`` on.
 
     Equal scores share their mean rank, so the order of ties cannot matter; a code that was not named counts 0.
     """
-    ranks, named = _filtered_ranks(y_true, y_pred)
+    ranks, named = _filtered_ranks(y_true, y_pred, int(first))
     return float(np.mean(named / ranks))
 
 
-def filtered_hits(y_true: Numbers, y_pred: Numbers) -> float:
+def filtered_hits(y_true: Numbers, y_pred: Numbers, first: int = FIRST_LEVEL) -> float:
     """Share of all true second-level codes whose rank, that of :func:`filtered_reciprocal_rank`, is at most
     :data:`TOP`.
     """
-    ranks, named = _filtered_ranks(y_true, y_pred)
+    ranks, named = _filtered_ranks(y_true, y_pred, int(first))
     return float(np.mean(named * (ranks <= TOP)))
 
 
@@ -126,12 +129,12 @@ def voted_f1(y_true: Numbers, samples: Numbers, votes: float = VOTES) -> float:
     return float(_f1(truth, agreed.astype(np.float64)).mean())
 
 
-def _checked(y_true: Numbers, y_pred: Numbers) -> tuple[Marks, Marks]:
+def _checked(y_true: Numbers, y_pred: Numbers, first: int = FIRST_LEVEL) -> tuple[Marks, Marks]:
     truth = known("y_true", y_true, 2)
     if not ((truth == 0.0) | (truth == 1.0)).all():
         raise DataError("y_true must be 0 or 1 in every cell: whether a row has the code")
-    if truth.shape[1] <= FIRST_LEVEL:
-        raise DataError(f"y_true has {truth.shape[1]} columns, expected {FIRST_LEVEL} of first-level codes and more")
+    if truth.shape[1] <= first:
+        raise DataError(f"y_true has {truth.shape[1]} columns, expected {first} of first-level codes and more")
     given = answer("y_pred", y_pred, 2)
     same_shape("y_pred", given, truth.shape)
     if given.min() < 0.0:
@@ -139,16 +142,16 @@ def _checked(y_true: Numbers, y_pred: Numbers) -> tuple[Marks, Marks]:
     return truth, given
 
 
-def _marks(y_true: Numbers, y_pred: Numbers) -> tuple[Marks, Marks]:
+def _marks(y_true: Numbers, y_pred: Numbers, first: int = FIRST_LEVEL) -> tuple[Marks, Marks]:
     """The truth, and which codes are named, 0 or 1."""
-    truth, given = _checked(y_true, y_pred)
+    truth, given = _checked(y_true, y_pred, first)
     return truth, (given > 0.0).astype(np.float64)
 
 
 def _counts(y_true: Numbers, y_pred: Numbers, level: int) -> tuple[Marks, Marks, Marks]:
     """(true and named, true, named) of each row at a level, 0 for all columns."""
     columns = (slice(None), slice(0, FIRST_LEVEL), slice(FIRST_LEVEL, None))[int(level)]
-    truth, named = (marks[:, columns] for marks in _marks(y_true, y_pred))
+    truth, named = (marks[:, columns] for marks in _marks(y_true, y_pred, FIRST_LEVEL if level else 0))
     true = truth.sum(axis=1)
     _require_true(true, level)
     return (truth * named).sum(axis=1), true, named.sum(axis=1)
@@ -172,16 +175,16 @@ def _sampled(y_true: Numbers, samples: Numbers) -> tuple[Marks, Marks]:
     return truth, (drawn > 0.0).astype(np.float64)
 
 
-def _ranking(y_true: Numbers, y_pred: Numbers) -> tuple[NDArray[np.bool_], Marks]:
-    """The truth and the scores of the second level."""
-    truth, given = (values[:, FIRST_LEVEL:] for values in _checked(y_true, y_pred))
-    _require_true(truth.sum(axis=1), 2)
+def _ranking(y_true: Numbers, y_pred: Numbers, first: int = FIRST_LEVEL) -> tuple[NDArray[np.bool_], Marks]:
+    """The truth and the scores of the columns from ``first`` on: those of the second level."""
+    truth, given = (values[:, first:] for values in _checked(y_true, y_pred, first))
+    _require_true(truth.sum(axis=1), 2 if first else 0)
     return truth == 1.0, given
 
 
-def _filtered_ranks(y_true: Numbers, y_pred: Numbers) -> tuple[Marks, NDArray[np.bool_]]:
+def _filtered_ranks(y_true: Numbers, y_pred: Numbers, first: int) -> tuple[Marks, NDArray[np.bool_]]:
     """Rank of every true code, and whether it was named, [true codes of all rows]."""
-    truth, given = _ranking(y_true, y_pred)
+    truth, given = _ranking(y_true, y_pred, first)
     ranks, named = [], []
     for true, row in zip(truth, given, strict=True):
         own, others = row[true][:, None], row[~true][None, :]
@@ -209,6 +212,7 @@ def _require_true(true: Marks, level: int) -> None:
 _PAPER = "Ye et al. 2024 (MIRAI)"
 _sets = partial(Metric, problem="codes", unit="none", range=(0.0, 1.0), direction="higher", optimum=1.0)
 _sampling = partial(Metric, problem="code_samples", unit="none", range=(0.0, 1.0), direction="higher", optimum=1.0)
+_items = partial(Metric, problem="items", unit="none", range=(0.0, 1.0), direction="higher", optimum=1.0)
 _SUBJECTS = {1: ("first_level", "first-level codes"), 2: ("second_level", "second-level codes"), 0: ("set", "codes")}
 METRICS = (
     *(
@@ -296,5 +300,35 @@ METRICS = (
         source=f"{_PAPER}, section 3.3 (code)",
         parameters={"votes": VOTES},
         differs="at least two samples, as in the paper's code; its text has more than two",
+    ),
+    *(
+        _items(
+            f"item_{name}",
+            function,
+            description=described,
+            source=f"{_PAPER}, section 2.2",
+            parameters={"level": 0},
+            diagnostic=name != "f1",
+            proper=name == "f1",
+        )
+        for name, function, described in (
+            ("precision", set_precision, "share of the named items that are true, mean over rows"),
+            ("recall", set_recall, "share of the true items that are named, mean over rows"),
+            ("f1", set_f1, "harmonic mean of precision and recall of items, mean over rows"),
+        )
+    ),
+    *(
+        _items(
+            f"item_{name}",
+            function,
+            description=described,
+            source=f"{_PAPER}, D.4.2; Han et al. 2021",
+            parameters={"first": 0},
+            differs="every true item counts, as in the filtered setting that the paper cites",
+        )
+        for name, function, described in (
+            ("mrr", filtered_reciprocal_rank, "mean of 1 / rank of each true item without the other true ones"),
+            ("hits_at_10", filtered_hits, "share of true items with such a rank of at most 10"),
+        )
     ),
 )

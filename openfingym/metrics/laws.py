@@ -220,6 +220,16 @@ def code_samples(rng: np.random.Generator) -> Law:
     return Law(law.truth, {"samples": honest}, ({"samples": varied}, *({"samples": rival} for rival in rivals)))
 
 
+def items(rng: np.random.Generator) -> Law:
+    """The second level of :func:`codes` alone."""
+    law = codes(rng)
+
+    def second(arrays: Arrays) -> Arrays:
+        return {name: values[:, 20:].copy() for name, values in arrays.items()}
+
+    return Law(second(law.truth), second(law.honest), tuple(map(second, law.beaten)))
+
+
 LAWS: Mapping[Problem, Callable[[np.random.Generator], Law]] = MappingProxyType(
     {
         "point": point,
@@ -235,6 +245,7 @@ LAWS: Mapping[Problem, Callable[[np.random.Generator], Law]] = MappingProxyType(
         "ranking": ranking,
         "codes": codes,
         "code_samples": code_samples,
+        "items": items,
         "trading": trading,
     }
 )

@@ -33,6 +33,7 @@ AXES: Mapping[str, int] = {
 CODE_AXES: Mapping[str, Mapping[str, int]] = {
     "codes": {"y_true": 2, "y_pred": 2},
     "code_samples": {"y_true": 2, "samples": 3},
+    "items": {"y_true": 2, "y_pred": 2},
 }
 """The same of arrays that have another number elsewhere, by kind of question."""
 
@@ -100,7 +101,7 @@ def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
         same_shape("scores", found["scores"], found["labels"].shape)
         if not np.isin(found["labels"], (0.0, 1.0)).all():
             raise DataError("labels must be 0 or 1")
-    elif problem in {"codes", "code_samples"}:
+    elif problem in {"codes", "code_samples", "items"}:
         _check_codes(found, ANSWERS[problem][0])
     elif "y_true" in found:
         for name in answers:

@@ -31,7 +31,7 @@ description = "{description}"
 
 [metadata.openfingym]
 format = 1
-family = "{family}"       # forecasting | generation | fraud | trading
+family = "{family}"       # forecasting | generation | fraud | trading | questions
 asset_class = "{asset_class}"    # commodity | crypto | equity | fx | rates | lob | synthetic | graph
 frequency = "{frequency}"          # intraday | hourly | daily | weekly | monthly | none
 panel = "{panel}"   # what the data holds, in a few words

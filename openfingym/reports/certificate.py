@@ -21,6 +21,7 @@ from openfingym.packages.build import build
 from openfingym.reports.trading.replay import read_actions
 from openfingym.results.run_folder import RESULT, read_run
 from openfingym.suites.suite import SuiteQuestion
+from openfingym.vault.truncated import Truncations
 
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
@@ -94,18 +95,19 @@ def certify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> C
         if calls:
             asked[question.as_of].append((question, calls))
     differences, count = [], 0
-    for place, (time, questions) in enumerate(sorted(asked.items()), 1):
-        progress(f"{place}/{len(asked)}: {len(questions)} questions as of {time}")
-        with tempfile.TemporaryDirectory(prefix="ofg-truncated-") as copy:
-            truncated = vault.truncated(time, Path(copy) / "vault")
-            for question, calls in questions:
-                whole, early = (suite.lookup(one, question, options) for one in (vault, truncated))
-                for call in calls:
-                    name, arguments = str(call["tool"]), call.get("arguments", {})
-                    assert isinstance(arguments, dict)
-                    count += 1
-                    if whole(name, arguments) != early(name, arguments):
-                        differences.append(Difference(question.id, name, str(arguments)[:500]))
+    with tempfile.TemporaryDirectory(prefix="ofg-truncated-") as scratch, Truncations(vault, scratch) as copies:
+        for place, (time, questions) in enumerate(sorted(asked.items()), 1):
+            progress(f"{place}/{len(asked)}: {len(questions)} questions as of {time}")
+            with tempfile.TemporaryDirectory(dir=scratch) as copy:
+                truncated = copies.at(time, Path(copy) / "vault")
+                for question, calls in questions:
+                    whole, early = (suite.lookup(one, question, options) for one in (vault, truncated))
+                    for call in calls:
+                        name, arguments = str(call["tool"]), call.get("arguments", {})
+                        assert isinstance(arguments, dict)
+                        count += 1
+                        if whole(name, arguments) != early(name, arguments):
+                            differences.append(Difference(question.id, name, str(arguments)[:500]))
     questions_with_calls = sum(map(len, asked.values()))
     return Certificate(result.rollout_id, result.task, snapshot, questions_with_calls, count, tuple(differences))
 

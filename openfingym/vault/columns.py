@@ -216,7 +216,11 @@ class CodedColumn(Column):
 
     def listed(self, condition: Condition, known: int) -> list[Array] | None:
         """The rows below ``known`` that fulfil a condition, as lists without a row in common."""
-        lists = [self.postings.below(code, known) for code in self.codes(condition)]
+        codes = self.codes(condition)
+        lists = [self.postings.below(code, known) for code in codes]
+        if not codes and len(self.postings):
+            # A value that no row has takes the steps of one that only later rows have, and as long.
+            lists = [self.postings.below(0, known)[:0]]
         if self._starts is not None and len(lists) > 1:
             return [np.unique(np.concatenate(lists))]
         return lists

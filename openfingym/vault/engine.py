@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +66,10 @@ def engine_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
+        if (full := os.strerror(errno.ENOSPC)) in str(error):
+            raise StoreError(
+                f"{what}: cannot be written ({full}); free some space, then run the same command again"
+            ) from error
         raise StoreError(f"{what}: {error}") from error
     except duckdb.Error as error:
         raise DataError(f"{what}: {error}") from error

@@ -14,6 +14,7 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,11 +30,21 @@ _ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe
 _MOST_TIMES = 2**16 - 1
 
 
-def words(text: str) -> list[str]:
-    """The words of a text: runs of letters and digits, without case and accents. No stemming, no stop words."""
+def plain(text: str) -> str:
+    """A text without case and accents."""
     if not text.isascii():
         text = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
-    return _WORD.findall(text.casefold())
+    return text.casefold()
+
+
+def words(text: str) -> list[str]:
+    """The words of a text: runs of letters and digits, without case and accents. No stemming, no stop words."""
+    return _WORD.findall(plain(text))
+
+
+def phrase_pattern(phrase: Sequence[str]) -> re.Pattern[str]:
+    """Finds words that follow each other in a text of which :func:`plain` was taken."""
+    return re.compile(r"(?<![^\W_])" + r"[\W_]+".join(map(re.escape, phrase)) + r"(?![^\W_])")
 
 
 class SearchIndex:
@@ -71,14 +82,24 @@ class SearchIndex:
                 scores[documents] += rarity * (times / (times + held_back))
         return scores
 
+    def holding(self, wanted: Iterable[str], known: int) -> Array:
+        """The documents below ``known`` that have every one of some words, in order; all of them for no word."""
+        lists = sorted((self._postings(word, known)[0] for word in set(wanted)), key=len)
+        rows = lists[0].astype(np.int64) if lists else np.arange(known)
+        for other in lists[1:]:
+            rows = rows[np.isin(rows, other, assume_unique=True)]
+        return rows
+
     def _postings(self, word: str, known: int) -> tuple[Array, Array]:
         """The documents below ``known`` with a word, and how many times each has it."""
         number = self._words.number(word)
-        if number is None:
+        if not len(self._words):
             return self._documents[:0], self._times[:0]
-        part = slice(int(self._starts[number]), int(self._starts[number + 1]))
+        # A word that no document has takes the steps of one that only later documents have, and as long.
+        place = number or 0
+        part = slice(int(self._starts[place]), int(self._starts[place + 1]))
         documents = self._documents[part]
-        count = int(documents.searchsorted(documents.dtype.type(known)))
+        count = int(documents.searchsorted(documents.dtype.type(known))) * (number is not None)
         return documents[:count], self._times[part][:count]
 
 
@@ -99,6 +120,62 @@ def best(scores: Array, rows: Array | None, limit: int) -> Array:
     return found if rows is None else rows[found]
 
 
+class WordCounts:
+    """How often each document has each word, for documents that are added one after another."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._of_words, self._times, self._sizes, self._lengths = array("I"), array("H"), array("I"), array("I")
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def add(self, documents: Iterable[Sequence[str]]) -> None:
+        """Count the words of more documents.
+
+        Args:
+            documents: their texts in parts, in the order in which they became known.
+        """
+        numbers = self._numbers
+        for part in documents:
+            for text in part:
+                counts = Counter(words(text))
+                self._of_words.extend([numbers.setdefault(word, len(numbers)) for word in counts])
+                self._times.extend([min(count, _MOST_TIMES) for count in counts.values()])
+                self._sizes.append(len(counts))
+                self._lengths.append(counts.total())
+
+    def write(self, stream: BinaryIO, documents: int) -> None:
+        """Write the index of the first documents, of which it is made alone.
+
+        Args:
+            stream: the file.
+            documents: how many.
+        """
+        # Copies: an array that NumPy looks at cannot grow.
+        sizes, lengths = (np.array(kept[:documents], np.uint32) for kept in (self._sizes, self._lengths))
+        pairs = int(sizes.sum())
+        of_words, times = np.array(self._of_words[:pairs], np.uint32), np.array(self._times[:pairs], np.uint16)
+        # Words are numbered as they come, so that those of the first documents are the first.
+        first = int(of_words.max()) + 1 if pairs else 0
+        # UTF-8 sorts as code points do, and so does Python.
+        ordered = sorted(islice(self._numbers, first))
+        place = np.zeros(first, np.uint32)
+        place[[self._numbers[word] for word in ordered]] = np.arange(first, dtype=np.uint32)
+        of_words_sorted = place[of_words]
+        by_word = np.argsort(of_words_sorted, kind="stable")
+        in_documents = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
+        writer = ArrayWriter(stream)
+        write_strings(writer, "words", [ordered])
+        starts = np.searchsorted(of_words_sorted[by_word], np.arange(first + 1))
+        writer.add("postings.starts", starts.astype("u8"))
+        writer.add("postings.documents", in_documents[by_word])
+        writer.add("postings.times", times[by_word])
+        writer.add("lengths", lengths)
+        writer.add("lengths.sums", np.append(0, np.cumsum(lengths.astype(np.uint64))).astype("u8"))
+        writer.finish()
+
+
 def write_index(stream: BinaryIO, documents: Iterable[Sequence[str]]) -> None:
     """Write the index of documents.
 
@@ -106,27 +183,6 @@ def write_index(stream: BinaryIO, documents: Iterable[Sequence[str]]) -> None:
         stream: the file.
         documents: their texts in parts, in the order in which they became known.
     """
-    numbers: dict[str, int] = {}
-    of_words, times, sizes, lengths = array("I"), array("H"), array("I"), array("I")
-    for part in documents:
-        for text in part:
-            counts = Counter(words(text))
-            of_words.extend([numbers.setdefault(word, len(numbers)) for word in counts])
-            times.extend([min(count, _MOST_TIMES) for count in counts.values()])
-            sizes.append(len(counts))
-            lengths.append(counts.total())
-    # UTF-8 sorts as code points do, and so does Python.
-    ordered = sorted(numbers)
-    place = np.zeros(len(ordered), np.uint32)
-    place[[numbers[word] for word in ordered]] = np.arange(len(ordered), dtype=np.uint32)
-    of_words_sorted = place[np.frombuffer(of_words, np.uint32)] if len(of_words) else np.zeros(0, np.uint32)
-    by_word = np.argsort(of_words_sorted, kind="stable")
-    in_documents = np.repeat(np.arange(len(sizes), dtype=np.uint32), np.asarray(sizes))
-    writer = ArrayWriter(stream)
-    write_strings(writer, "words", [ordered])
-    writer.add("postings.starts", np.searchsorted(of_words_sorted[by_word], np.arange(len(ordered) + 1)).astype("u8"))
-    writer.add("postings.documents", in_documents[by_word])
-    writer.add("postings.times", np.asarray(times)[by_word])
-    writer.add("lengths", np.asarray(lengths, np.uint32))
-    writer.add("lengths.sums", np.append(0, np.cumsum(np.asarray(lengths, np.uint64))).astype("u8"))
-    writer.finish()
+    counts = WordCounts()
+    counts.add(documents)
+    counts.write(stream, len(counts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import overload
 
@@ -20,8 +19,9 @@ class Strings(Sequence[bytes]):
     """
 
     def __init__(self, arrays: Arrays, name: str) -> None:
-        self._starts: Array = arrays[f"{name}.starts"]
-        self._bytes: Array = arrays[f"{name}.bytes"]
+        # Of single elements, a memoryview gives Python's own numbers and bytes many times faster than an array does.
+        self._starts = memoryview(arrays[f"{name}.starts"])  # type: ignore[arg-type]  # typed for Python 3.12 on
+        self._bytes = memoryview(arrays[f"{name}.bytes"])  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -35,7 +35,7 @@ class Strings(Sequence[bytes]):
             return [self[each] for each in range(*number.indices(len(self)))]
         if not 0 <= number < len(self):
             raise IndexError(number)
-        return self._bytes[int(self._starts[number]) : int(self._starts[number + 1])].tobytes()
+        return self._bytes[self._starts[number] : self._starts[number + 1]].tobytes()
 
     def text(self, number: int) -> str:
         """The string of a number."""
@@ -43,13 +43,25 @@ class Strings(Sequence[bytes]):
 
     def first_from(self, value: str) -> int:
         """How many strings sort before ``value``."""
-        return bisect_left(self, value.encode("utf-8", "surrogatepass"))
+        return self._place(value.encode("utf-8", "surrogatepass"))
 
     def number(self, value: str) -> int | None:
         """The number of a string; None if it is not among them."""
         wanted = value.encode("utf-8", "surrogatepass")
-        place = bisect_left(self, wanted)
+        place = self._place(wanted)
         return place if place < len(self) and self[place] == wanted else None
+
+    def _place(self, wanted: bytes) -> int:
+        """How many strings sort before this one; bisection in a loop of its own, since it is what lookups wait for."""
+        starts, content = self._starts, self._bytes
+        low, high = 0, len(starts) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if content[starts[middle] : starts[middle + 1]].tobytes() < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
 
 def write_strings(writer: ArrayWriter, name: str, parts: Iterable[Sequence[str]]) -> int:

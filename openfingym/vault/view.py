@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +12,7 @@ import numpy as np
 
 from openfingym.errors import UsageError
 from openfingym.vault.conditions import Value, Where
-from openfingym.vault.search import best
+from openfingym.vault.search import best, phrase_pattern, plain, words
 from openfingym.vault.spec import KNOWN_AT
 from openfingym.vault.tables import OpenTable
 
@@ -154,6 +155,34 @@ class View:
         dicts = self._dicts(opened, rows, columns)
         return [Hit(float(scores[row]), found) for row, found in zip(rows.tolist(), dicts, strict=True)]
 
+    def holding(
+        self, table: str, phrases: Sequence[str], *, where: Where | None = None, columns: Sequence[str] | None = None
+    ) -> list[Row]:
+        """The documents that hold every one of some phrases: its words, whole and one after another, in one of the
+        columns that the table has for it. They are in the order in which they became known.
+
+        Args:
+            table: name of the table.
+            phrases: words as :meth:`search` takes them; one without any is held by no document.
+            where: condition for each of some columns.
+            columns: which columns to give; all by default.
+        """
+        opened, known = self._opened(table)
+        parts = [words(phrase) for phrase in phrases]
+        rows = opened.index.holding({word for part in parts for word in part}, known if all(parts) else 0)
+        for name, condition in (where or {}).items():
+            rows = rows[opened.column(name).fulfilling(condition, rows)]
+        # Who holds a single word, the index has said.
+        patterns = [phrase_pattern(part) for part in parts if len(part) > 1]
+        if patterns and len(rows):
+            texts = [opened.column(name).values(rows) for name in opened.spec.text]
+            found = [
+                all(any(_holds(text, one) for text in of_row) for one in patterns)
+                for of_row in zip(*texts, strict=True)
+            ]
+            rows = rows[np.asarray(found)]
+        return self._dicts(opened, rows, columns)
+
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[Row]:
         """Rows of a query in DuckDB's SQL, for a suite's own code; never for text that an agent wrote.
 
@@ -183,6 +212,10 @@ class View:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a view stays in its process: whoever gets a copy of a vault could read all of it")
+
+
+def _holds(text: object, pattern: re.Pattern[str]) -> bool:
+    return text is not None and pattern.search(plain(str(text))) is not None
 
 
 def _sorted(table: OpenTable, rows: Array, order: Sequence[str], limit: int | None) -> Array:

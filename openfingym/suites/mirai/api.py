@@ -17,7 +17,7 @@ from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.arguments import IllegalCallError, shown
 from openfingym.suites.mirai.classes import CAMEOCode, Country, Date, DateRange, Event, ISOCode, Relation
 from openfingym.suites.mirai.functions import MOST_ARTICLES, MOST_EVENTS
-from openfingym.suites.mirai.matching import likely_countries, likely_relations, words_of
+from openfingym.suites.mirai.matching import likely_countries, likely_relations
 from openfingym.vault import Between
 
 if TYPE_CHECKING:
@@ -143,6 +143,8 @@ class EventApi:
     ) -> int:
         """Number of articles."""
         where = self._articles(date_range, head_entities, tail_entities, relations, keywords)
+        if where is not None and keywords:
+            return len(where["id"])  # they fulfil the other conditions
         return 0 if where is None else self._view.count("articles", where)
 
     def get_news_articles(
@@ -188,7 +190,7 @@ class EventApi:
         given = where.get("date", Between())
         end = given.high or self._view.time.date()
         # If the last days have enough, no earlier one is needed, and nearly all rows need no sorting.
-        for days in _LAST_DAYS:
+        for days in _LAST_DAYS if "id" not in where else ():  # a long list of ids is looked up once
             start = max(given.low or date.min, date.fromordinal(max(end.toordinal() - days, 1)))
             recent = {**where, "date": Between(start, given.high)}
             if self._view.count(table, recent) >= limit:
@@ -216,18 +218,8 @@ class EventApi:
 
     def _with_keywords(self, keywords: Sequence[str], where: Mapping[str, Any]) -> list[str]:
         """Ids of the articles whose title or text holds every keyword, as whole words, in any case."""
-        phrases = [f" {' '.join(words_of(keyword))} " for keyword in keywords]
-        # Whoever holds the longest phrase holds its words, which an index finds.
-        longest = max(phrases, key=len)
-        hits = self._view.search(
-            "articles", longest, where=where, columns=["id", "title", "text"], limit=self._view.count("articles", where)
-        )
-        found = []
-        for hit in hits:
-            text = f" {' '.join(words_of(str(hit.row['title'])))} \n {' '.join(words_of(str(hit.row['text'])))} "
-            if all(phrase in text for phrase in phrases):
-                found.append(str(hit.row["id"]))
-        return found
+        rows = self._view.holding("articles", keywords, where=where, columns=["id"])
+        return [str(row["id"]) for row in rows]
 
     def _events_about(self, text: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Events by the best match of their articles; equally good ones the latest first."""

@@ -92,7 +92,7 @@ def voted(found: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 def prompt(question: SuiteQuestion, way: Approach, subset: str, found: object) -> Prompt:
     """The paper's prompt; see :meth:`openfingym.suites.suite.Suite.prompt`."""
-    style, most = STYLES[way.answer or "set"]
+    style, most = STYLES.get(way.answer, STYLES["set"])  # of countries there is a list alone
     return prompt_of(
         _style(way),
         asked(question),

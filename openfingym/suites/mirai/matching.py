@@ -23,6 +23,8 @@ _NAME_WEIGHT = 3
 """A word of a relation's name counts as so many of its description."""
 _LEAST_LIKE = 0.6
 """Share of letters that a name must have in common with what is asked for."""
+_MOST_LETTERS = 200
+"""Letters of a description that are compared with the names of relations, none of which has half as many."""
 _SPREAD = 0.2
 """A name is left out if another is more alike by more than this."""
 _STOP = frozenset(
@@ -78,7 +80,7 @@ def likely_relations(description: str) -> tuple[taxonomy.Relation, ...]:
         return (taxonomy.relation(text),)
     frequencies, documents, mean = _corpus()
     words = dict.fromkeys(_stems(text))
-    folded = _folded(text)
+    folded = _folded(text)[:_MOST_LETTERS]
     scored = []
     for relation, counts, length in documents:
         score = 0.0
@@ -102,8 +104,10 @@ def _by_words(wanted: str, name: str) -> float:
 
 def _by_letters(wanted: str, name: str) -> float:
     letters = difflib.SequenceMatcher(None, wanted, name)
-    # The quick ratio is never below the true one.
-    return letters.ratio() if letters.quick_ratio() >= _LEAST_LIKE - 0.05 else 0.0
+    # The quick ratios are never below the true one.
+    least = _LEAST_LIKE - 0.05
+    near = letters.real_quick_ratio() >= least and letters.quick_ratio() >= least
+    return letters.ratio() if near else 0.0
 
 
 @cache

@@ -12,6 +12,7 @@ from openfingym.files.locks import take
 from openfingym.suites.mirai.tables import write_vault
 from openfingym.suites.mirai.world.simulate import WorldSize, simulate
 from openfingym.vault import Source, Vault
+from openfingym.vault.engine import engine_errors
 
 NAME = "mirai-simulated"
 SOURCE = Source(
@@ -47,16 +48,18 @@ def write_simulated(folder: str | Path | None, size: WorldSize | None = None, *,
     """
     size = size or WorldSize()
     world = simulate(size, seed=seed)
-    return write_vault(
-        world.records,
-        world.texts,
-        folder,
-        name=NAME,
-        title=f"A simulated world of countries, {size.days} days from {size.first_day}, seed {seed}; no event is real",
-        sources=[SOURCE],
-        simulated=True,
-        notes={"seed": str(seed), "recipe": recipe_of(size, seed)},
-    )
+    with engine_errors(NAME):
+        return write_vault(
+            world.records,
+            world.texts,
+            folder,
+            name=NAME,
+            title=f"A simulated world of countries, {size.days} days from {size.first_day}, seed {seed}; "
+            "no event is real",
+            sources=[SOURCE],
+            simulated=True,
+            notes={"seed": str(seed), "recipe": recipe_of(size, seed)},
+        )
 
 
 def recipe_of(size: WorldSize, seed: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from openfingym.data.dataset import DatasetInfo
 from openfingym.errors import DataError, OpenFinGymError
 from openfingym.suites.asking import Approach, Prompt
-from openfingym.suites.mirai import answers, asking, retrieval, splits, taxonomy
+from openfingym.suites.mirai import answers, asking, objects, retrieval, splits, taxonomy
 from openfingym.suites.mirai.client import MODULE, client_source
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
 from openfingym.suites.mirai.simulated import NAME, recipe_of, simulated_vault
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 PULLED = "mirai"
 """Name of the vault that ``openfingym vault pull mirai`` makes."""
+ASKS = ("relations", "objects")
+"""What a query leaves open: the relations between two countries, or the countries of a relation."""
 TRAIN_MONTHS = 3
 PRACTICE = 20
 """Queries of the month before that are for practice."""
@@ -54,13 +56,16 @@ TEXT = (
 class MiraiOptions:
     """What a task chooses."""
 
-    month: str
+    months: tuple[str, ...]
+    """The months that are asked about, one after another."""
     horizon: int
     subset: str
+    asks: str
+    """One of :data:`ASKS`."""
 
 
 class MiraiSuite(Suite):
-    """Which relations there will be between two countries."""
+    """Which relations there will be between two countries, or with which countries there will be one."""
 
     name = "mirai"
     programs = frozenset({"recurrency", "frequency"})
@@ -68,16 +73,20 @@ class MiraiSuite(Suite):
     has_dictionary = True
 
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
-        """``month`` that is asked about, ``horizon`` in days, and ``subset`` of the tools."""
+        """``month`` that is asked about, or the first and the last of some, as ``2023-11..2024-02``; ``horizon`` in
+        days; ``subset`` of the tools; and whether a query ``asks`` for ``relations``, as without it, or ``objects``.
+        """
         chosen: dict[str, Scalar] = {"month": splits.PAPER_MONTHS[-1], "horizon": 1, "subset": "full"}
-        if unknown := given.keys() - chosen.keys():
-            raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}")
+        if unknown := given.keys() - {*chosen, "asks"}:
+            raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}, asks")
         chosen |= given
         if chosen["horizon"] not in splits.HORIZONS:
             raise ValueError(f"options.horizon is {chosen['horizon']!r}; expected one of {splits.HORIZONS}")
         if chosen["subset"] not in SUBSETS:
             raise ValueError(f"options.subset is {chosen['subset']!r}; expected one of {', '.join(SUBSETS)}")
-        _month_number(chosen["month"])
+        if chosen.get("asks", ASKS[0]) not in ASKS:
+            raise ValueError(f"options.asks is {chosen['asks']!r}; expected one of {', '.join(ASKS)}")
+        _months(chosen["month"])
         return chosen
 
     def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:  # noqa: ARG002 - one world for all
@@ -89,34 +98,40 @@ class MiraiSuite(Suite):
         return dataset != PULLED
 
     def questions(self, dataset: str, options: Mapping[str, Scalar]) -> QuestionSet:
-        """The queries of the month, some for practice, and three months with answers.
+        """The queries of the months, some for practice, and three months with answers.
 
         Practice is of the last month that was over as of the first query, answers are of the months before.
         """
         vault, chosen = _vault(dataset), _options(options)
-        private = chosen.month
+        private = chosen.months[0]
+        asks_objects = chosen.asks == "objects"
+        put, known_as = (objects.question, objects.truth) if asks_objects else (_question, _numbers)
+
+        def find(month: str, count: int = splits.QUERIES) -> tuple[splits.Query, ...]:
+            return _queries(vault, month, count, chosen.asks)
+
         # What is given with its answer must have been known when the first question is asked.
         first_known = splits.as_of(date.fromisoformat(f"{private}-01"), chosen.horizon).date()
         back = next(back for back in range(1, 24) if _last_day(_shifted(private, -back)) <= first_known)
         *train, practice = [_shifted(private, -back - more) for more in range(TRAIN_MONTHS, -1, -1)]
-        known = [query for month in train for query in _queries(vault, month, splits.QUERIES)]
-        rehearsed = _queries(vault, practice, PRACTICE)
-        asked = _queries(vault, private, splits.QUERIES)
+        known = [query for month in train for query in find(month)]
+        rehearsed = find(practice, PRACTICE)
+        asked = [query for month in chosen.months for query in find(month)]
         every = [*known, *rehearsed, *asked]
-        texts = tuple(_question(query, chosen.horizon) for query in every)
+        texts = tuple(put(query, chosen.horizon) for query in every)
         first, second = len(known), len(known) + len(rehearsed)
         return QuestionSet(
-            info=_info(vault, every),
+            info=_info(vault, every, objects.labels() if asks_objects else answers.labels()),
             snapshot=vault.digest,
             train=texts[:first],
             public=texts[first:second],
             private=texts[second:],
-            truths=np.stack([_numbers(query) for query in every]),
+            truths=np.stack([known_as(query) for query in every]),
         )
 
-    def form(self, options: Mapping[str, Scalar]) -> AnswerForm:  # noqa: ARG002 - one form for all
-        """A set of codes of both levels."""
-        return asking.form_of("set")
+    def form(self, options: Mapping[str, Scalar]) -> AnswerForm:
+        """A set of codes of both levels, or a list of countries."""
+        return objects.form() if _options(options).asks == "objects" else asking.form_of("set")
 
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
         """The functions of the subset."""
@@ -132,8 +147,8 @@ class MiraiSuite(Suite):
 
     def forms(self, options: Mapping[str, Scalar]) -> Mapping[str, AnswerForm]:
         """A set of codes, or a ranking of some or all, or one with probabilities; of countries a list."""
-        if options.get("asks") == "objects":
-            return {"list": self.form(options)}
+        if _options(options).asks == "objects":
+            return {"list": objects.form()}
         return {name: asking.form_of(name) for name in asking.STYLES}
 
     def retrieval(self, question: SuiteQuestion, what: str, options: Mapping[str, Scalar], calls: int) -> Retrieval:  # noqa: ARG002
@@ -155,7 +170,7 @@ class MiraiSuite(Suite):
         return asking.read_call(text)
 
     def vote(self, answers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The codes that two answers name."""
+        """The codes that two answers name, or the countries."""
         return asking.voted(answers)
 
     def client(self, options: Mapping[str, Scalar]) -> SuiteClient:
@@ -178,13 +193,19 @@ class MiraiSuite(Suite):
         return call
 
     def prior(self, truths: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-        """The set of codes that would have been the best answer to all training questions."""
+        """The set of codes that would have been the best answer to all training questions; of countries, all that were
+        an answer, the most frequent first.
+        """
+        if truths.shape[1] == len(objects.labels()):
+            return np.repeat(objects.prior(truths)[None], rows, axis=0)
         return np.repeat(_best_constant(truths)[None], rows, axis=0)
 
     def skillless(
         self, truths: NDArray[np.float64], rows: int, generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
         """Nothing, everything, the most frequent codes, and codes drawn as often as they occur."""
+        if truths.shape[1] == len(objects.labels()):
+            return objects.skillless(truths, rows, generator)
         found = {"nothing": np.zeros((rows, truths.shape[1])), "everything": np.ones((rows, truths.shape[1]))}
         for most in (1, 3, 10, 30):
             found[f"the {most} most frequent"] = np.repeat(_most_frequent(truths, most)[None], rows, axis=0)
@@ -217,8 +238,11 @@ def _question(query: splits.Query, horizon: int) -> SuiteQuestion:
     )
 
 
-def _queries(vault: Vault, month: str, count: int) -> tuple[splits.Query, ...]:
-    return splits.relation_queries(vault, month, count=count)
+@functools.lru_cache(maxsize=64)
+def _queries(vault: Vault, month: str, count: int, asks: str) -> tuple[splits.Query, ...]:
+    """The queries of a month; picking them takes a second, and tasks share months."""
+    find = splits.object_queries if asks == "objects" else splits.relation_queries
+    return find(vault, month, count=count)
 
 
 def _vault(dataset: str) -> Vault:
@@ -287,7 +311,17 @@ def _with_roots(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _options(options: Mapping[str, Scalar]) -> MiraiOptions:
-    return MiraiOptions(str(options["month"]), int(options["horizon"]), str(options["subset"]))
+    asks = str(options.get("asks", ASKS[0]))
+    return MiraiOptions(_months(options["month"]), int(options["horizon"]), str(options["subset"]), asks)
+
+
+def _months(given: Scalar) -> tuple[str, ...]:
+    """The months of an option: one, or from one to another."""
+    first, _, last = str(given).partition("..")
+    begin, end = _month_number(first), _month_number(last or first)
+    if end < begin:
+        raise ValueError(f"options.month is {given!r}, which is backwards")
+    return tuple(_shifted(first, number) for number in range(end - begin + 1))
 
 
 def _month_number(month: Scalar) -> int:
@@ -296,7 +330,7 @@ def _month_number(month: Scalar) -> int:
     except ValueError:
         year, number = 0, 0
     if not (1 <= number <= 12 and f"{year:04d}-{number:02d}" == month and year > 0):
-        raise ValueError(f"options.month is {month!r}; expected a month such as 2024-02")
+        raise ValueError(f"options.month is {month!r}; expected a month such as 2024-02, or 2023-11..2024-02")
     return 12 * year + number - 1
 
 
@@ -309,7 +343,7 @@ def _last_day(month: str) -> date:
     return date.fromisoformat(f"{_shifted(month, 1)}-01") - timedelta(days=1)
 
 
-def _info(vault: Vault, queries: list[splits.Query]) -> DatasetInfo:
+def _info(vault: Vault, queries: list[splits.Query], channels: tuple[str, ...]) -> DatasetInfo:
     manifest = vault.manifest
     return DatasetInfo(
         name=manifest.name,
@@ -320,13 +354,13 @@ def _info(vault: Vault, queries: list[splits.Query]) -> DatasetInfo:
         licence="; ".join(source.licence for source in manifest.sources),
         frequency="daily",
         measure="mixed",
-        unit="CAMEO codes",
+        unit="ISO codes" if channels == objects.labels() else "CAMEO codes",
         calendar="every day",
         corporate_actions="none: events between countries",
         first=min(query.date for query in queries),
         last=max(query.date for query in queries),
         rows=len(queries),
-        channels=answers.labels(),
+        channels=channels,
         missing=0,
         sha256=vault.digest,
     )

@@ -390,6 +390,8 @@ UNCITED = "defined here"
 ELSEWHERE = {
     "filtered_mrr": "test_codes.py has it beside a ranking that is filtered by hand",
     "filtered_hits_at_10": "test_codes.py",
+    "item_mrr": "test_codes.py",
+    "item_hits_at_10": "test_codes.py",
     "second_level_f1_voted": "test_codes.py has votes counted by hand",
     "dynamic_tail_error_01": "test_threshold_strategies.py has the strategies written out, step by step",
     "dynamic_tail_error_05": "test_threshold_strategies.py",

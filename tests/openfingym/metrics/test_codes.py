@@ -103,6 +103,23 @@ def test_rankings_agree_with_sorting_one_by_one(seed, rows):
     assert value("first_code_hits_at_10", relevant, scores) == pytest.approx(np.mean(np.array(firsts) <= 10))
 
 
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), rows=st.integers(1, 8), share=st.sampled_from((0.0, 0.05, 0.4)))
+def test_items_are_sets_and_rankings_of_all_columns(seed, rows, share):
+    """Against scikit-learn, and against codes behind a first level that is another's."""
+    relevant, chosen, rng = drawn(seed, rows, share)
+    for name, theirs in (("precision", sk.precision_score), ("recall", sk.recall_score), ("f1", sk.f1_score)):
+        expected = theirs(relevant, chosen, average="samples", zero_division=0)
+        assert value(f"item_{name}", relevant, chosen) == pytest.approx(expected, abs=1e-12)
+    before = np.ones((rows, FIRST_LEVEL))
+    scores = chosen * rng.random(chosen.shape)
+    for name in ("mrr", "hits_at_10"):
+        behind = value(f"filtered_{name}", np.hstack([before, relevant]), np.hstack([before, scores]))
+        assert value(f"item_{name}", relevant, scores) == behind
+    one = np.eye(1, 3)
+    assert [value(f"item_{name}", one, np.array([[0.5, 1.0, 0.0]])) for name in ("mrr", "hits_at_10")] == [0.5, 1.0]
+
+
 def second(*row):
     """A second level, behind a first one that the metrics of rankings do not look at."""
     return np.array([[1.0] * FIRST_LEVEL + list(row)])

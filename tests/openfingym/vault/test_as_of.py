@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from openfingym.errors import OpenFinGymError
 from openfingym.vault import Between, Vault, View
+from openfingym.vault.truncated import Truncations
 
 from .worlds import CANARY, DOCUMENTS, EVENTS, FACTS, HEADS, SECRET_FROM, START, WORDS, world
 
@@ -85,7 +86,9 @@ QUERIES = [
 @st.composite
 def calls(draw: st.DrawFn) -> Call:
     table = draw(st.sampled_from(list(TABLES)))
-    kind = draw(st.sampled_from(["count", "counts", "rows", "current", "latest", "vintages", "search", "sql"]))
+    kind = draw(
+        st.sampled_from(["count", "counts", "rows", "current", "latest", "vintages", "search", "holding", "sql"])
+    )
     if kind == "sql":
         return Call("sql", (draw(st.sampled_from(QUERIES)),))
     if kind in {"latest", "vintages"}:
@@ -97,9 +100,11 @@ def calls(draw: st.DrawFn) -> Call:
     if kind == "counts":
         return Call("counts", (table, draw(named(table)), where))
     options: dict[str, Any] = {"limit": draw(st.sampled_from([1, 2, 10, 10**9, 0, -1]))}
-    if kind == "search":
+    if kind in {"search", "holding"}:
         query = " ".join(draw(st.lists(st.sampled_from([*WORDS, f"{CANARY}1", "", "% -"]), min_size=1, max_size=4)))
         where = draw(st.just({}) | wheres("documents"))
+        if kind == "holding":
+            return Call("holding", ("documents", [query, *query.split()[:1]]), {"where": where})
         return Call("search", ("documents", query), {"where": where, **options})
     signs = draw(st.lists(st.tuples(st.sampled_from(["", "-"]), named(table)), max_size=2))
     options["order"] = [sign + name for sign, name in signs]
@@ -170,6 +175,27 @@ def test_hindsight_shows_everything_and_says_so(whole: Vault) -> None:
     assert (view.hindsight, view.time, whole.as_of(START).hindsight) == (True, START, False)
     assert view.count("events") == 120
     assert view.sql("SELECT count(*) AS n FROM events") == [{"n": 120}]
+
+
+def test_copies_that_are_written_when_they_are_looked_at_are_those_written_whole(whole: Vault, tmp_path: Path) -> None:
+    """Byte by byte, in any order of times; and nothing is written that nobody looks at."""
+    with Truncations(whole, tmp_path) as copies:
+        for hour in (-1, 100, 420, 299, 700, 1):
+            time = START + timedelta(hours=hour)
+            copy, folder = (
+                copies.at(time, tmp_path / f"{hour}"),
+                whole.truncated(time, tmp_path / f"whole{hour}").folder,
+            )
+            assert list(copy.folder.iterdir()) == []
+            view = copy.as_of(START + timedelta(hours=HOURS))
+            view.count("events")
+            assert [path.name for path in copy.folder.iterdir()] == ["events.columns"]
+            view.count("facts")
+            view.search("documents", "vote")
+            for path in copy.folder.iterdir():
+                assert path.read_bytes() == (folder / path.name).read_bytes(), (hour, path.name)
+            assert len(list(copy.folder.iterdir())) == 4
+            assert view.sql("SELECT count(*) AS n FROM events") == [{"n": view.count("events")}]
 
 
 def test_a_truncated_vault_has_no_byte_of_what_came_later(whole: Vault, tmp_path: Path) -> None:

@@ -121,3 +121,28 @@ def test_a_query_without_a_known_word_finds_nothing(vault: Vault, query: str) ->
 )
 def test_words_have_neither_case_nor_accents(text: str, found: list[str]) -> None:
     assert words(text) == found
+
+
+def test_phrases_are_held_as_a_plain_reading_has_it(vault: Vault, documents: pd.DataFrame) -> None:
+    time = START + timedelta(hours=60)
+    known = documents[documents.known_at <= time]
+    texts = {row.number: f" {' '.join(words(row.body))} " for row in known.itertuples()}
+    found = 0
+    for phrases in (
+        ["w0"],
+        ["W0 w1"],
+        ["w0, w1", "w2"],
+        ["w3-w0_w1"],
+        ["w1", "w1"],
+        ["w0", "?!"],
+        ["zz"],
+        ["w0 w1 w0"],
+        [],
+    ):
+        wanted = [f" {' '.join(words(phrase))} " for phrase in phrases]
+        numbers = [number for number, text in texts.items() if all(phrase in text for phrase in wanted)]
+        assert [row["number"] for row in vault.as_of(time).holding("docs", phrases)] == numbers, phrases
+        some = [row["number"] for row in vault.as_of(time).holding("docs", phrases, where={"outlet": "wire"})]
+        assert set(some) == set(numbers) & set(known[known.outlet == "wire"].number)
+        found += 0 < len(numbers) < len(known)
+    assert found > 4

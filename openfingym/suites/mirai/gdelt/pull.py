@@ -22,6 +22,7 @@ from openfingym.suites.mirai.gdelt.listing import MASTER_LIST, read_listing
 from openfingym.suites.mirai.gdelt.texts import POLITE, TextStore, fetch_texts, is_local, texts_of_folder, write_texts
 from openfingym.suites.mirai.tables import THRESHOLD, connection, quoted, write_vault
 from openfingym.vault import Source
+from openfingym.vault.engine import engine_errors
 
 if TYPE_CHECKING:
     from openfingym.vault import Vault
@@ -127,7 +128,7 @@ def pull(options: PullOptions, told: Callable[[str], None] = _untold) -> PullRep
     if options.folder is not None and options.folder.exists():
         raise UsageError(f"{options.folder} exists already; a snapshot never changes, so choose another folder")
     work = options.work or store.home() / "pulls" / NAME
-    with store_errors(work, "choose another folder with --work"):
+    with store_errors(work, "choose another folder with --work"), engine_errors(f"{work}"):
         work.mkdir(parents=True, exist_ok=True)
         # Two pulls in one folder would take each other's files.
         with take(work / ".lock"), Client(ClientPolicy(pause_s=options.pause_s)) as client:

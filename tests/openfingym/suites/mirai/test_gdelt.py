@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,9 +21,10 @@ from click.testing import CliRunner
 
 from openfingym.cli import cli
 from openfingym.data.sources.transport import ClientPolicy
-from openfingym.errors import DataError, UsageError
+from openfingym.errors import DataError, StoreError, UsageError
 from openfingym.suites.mirai.gdelt import PullOptions, PullReport, pull
 from openfingym.vault import Vault
+from tests.openfingym.rollouts.driving import fill
 
 from .gdelt_server import OK_TEXT, Gdelt, Row, expected_events, made_rows, serving, zipped
 
@@ -169,6 +172,39 @@ def test_a_pull_that_is_killed_goes_on_where_it_was(tmp_path: Path, whole: PullR
     assert sum(fresh.values()) == 1, "only the file at which it was killed last is asked for"
     assert report.vault.digest == whole.vault.digest
     assert not list((tmp_path / "work").glob(".reduced*"))
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[None]:
+    """A file system of its own at a folder."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+@pytest.mark.parametrize("room", [8, 40, 120])
+def test_a_pull_on_a_full_disk_goes_on_once_there_is_room(tmp_path: Path, whole: PullReport, room: int) -> None:
+    """``room`` kilobytes are left: for few archives, for many, for all of them but not for their tables."""
+    gdelt = Gdelt()
+    gdelt.publish(ROWS)
+    with small_disk(tmp_path / "disk", "1M"), serving(gdelt):
+        work = tmp_path / "disk" / "work"
+        work.mkdir()
+        ballast = fill(tmp_path / "disk")
+        os.truncate(ballast, ballast.stat().st_size - 1024 * room)
+        with pytest.raises(StoreError, match="free some space"):
+            pull(options(gdelt, tmp_path, work=work, connections=1))
+        assert not (tmp_path / "vault").exists()
+        there = {path.name for path in (work / "files").rglob("*.zip")}
+        ballast.unlink()
+        gdelt.asked.clear()
+        report = pull(options(gdelt, tmp_path, work=work, connections=1))
+    assert report.vault.digest == whole.vault.digest
+    assert not there & set(gdelt.asked), "what is whole is not asked for again"
 
 
 def test_half_written_days_are_made_again(tmp_path: Path, whole: PullReport) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from collections import Counter, defaultdict
 from datetime import date, timedelta
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from openfingym import store
-from openfingym.errors import UsageError
+from openfingym.errors import StoreError, UsageError
 from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.gdelt.cleaning import clean_text
 from openfingym.suites.mirai.simulated import simulated_vault, write_simulated
@@ -126,3 +128,18 @@ def test_what_happened_lately_tells_more_the_nearer_the_day(simulated_world: Vau
     assert found[0][1] > found[0][0] + 0.03
     assert found[0][1] > found[1][1] > found[3][1]
     assert 0.08 < found[0][0] < 0.4
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+@pytest.mark.parametrize("room", ["30k", "100k"])
+def test_a_world_on_a_full_disk_leaves_nothing_and_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str
+) -> None:
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path))
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(tmp_path)], check=True)
+    try:
+        with pytest.raises(StoreError, match="free some space"):
+            simulated_vault(SMALL, seed=3)
+        assert [path.name for path in tmp_path.rglob("*") if path.is_file() and not path.name.endswith(".lock")] == []
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
