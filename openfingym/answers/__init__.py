@@ -6,7 +6,8 @@ comes to the same verdict. What no rule can tell is said to be undecided, and is
 
 from __future__ import annotations
 
+from openfingym.answers.deciding import Outcome, State, Verdict, decide
 from openfingym.answers.packing import BYTES, WIDTH, pack, unpack
 from openfingym.answers.reference import Part, Reference, expected
 
-__all__ = ["BYTES", "WIDTH", "Part", "Reference", "expected", "pack", "unpack"]
+__all__ = ["BYTES", "WIDTH", "Outcome", "Part", "Reference", "State", "Verdict", "decide", "expected", "pack", "unpack"]

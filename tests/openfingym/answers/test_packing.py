@@ -20,7 +20,7 @@ def test_a_text_comes_back_as_it_was(text: str) -> None:
 
 def test_what_cannot_be_packed_is_refused_and_says_why() -> None:
     assert unpack(pack("亿" * 1000)) == "亿" * 1000
-    with pytest.raises(UsageError, match="3,001 bytes.*at most 3,000"):
+    with pytest.raises(UsageError, match=r"3,001 bytes.*at most 3,000"):
         pack("a" * 3001)
     with pytest.raises(UsageError, match=r"U\+0000"):
         pack("a\0b")

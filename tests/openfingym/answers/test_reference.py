@@ -54,7 +54,7 @@ def test_the_scale_is_read_from_the_unit() -> None:
         ({"type": "number", "value": "62"}, "no finite number"),
         ({"type": "number", "value": True}, "no finite number"),
         ({"type": "number", "value": float("nan")}, "no finite number"),
-        ({"type": "number", "value": 1.0, "rule": "between", "low": 1.0}, "low and high"),
+        ({"type": "number", "value": 1.0, "rule": "between", "low": 1.0}, "needs high"),
         ({"type": "number", "value": 1.0, "rule": "between", "low": 2.0, "high": 1.0}, "above high"),
         ({"type": "number", "value": 1.0, "rule": "within"}, "tolerance"),
         ({"type": "number", "value": 1.0, "rule": "near"}, "near"),
