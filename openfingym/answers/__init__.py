@@ -7,7 +7,20 @@ comes to the same verdict. What no rule can tell is said to be undecided, and is
 from __future__ import annotations
 
 from openfingym.answers.deciding import Outcome, State, Verdict, decide
-from openfingym.answers.packing import BYTES, WIDTH, pack, unpack
+from openfingym.answers.packing import BYTES, WIDTH, pack, unpack, unpack_rows
 from openfingym.answers.reference import Part, Reference, expected
 
-__all__ = ["BYTES", "WIDTH", "Outcome", "Part", "Reference", "State", "Verdict", "decide", "expected", "pack", "unpack"]
+__all__ = [
+    "BYTES",
+    "WIDTH",
+    "Outcome",
+    "Part",
+    "Reference",
+    "State",
+    "Verdict",
+    "decide",
+    "expected",
+    "pack",
+    "unpack",
+    "unpack_rows",
+]

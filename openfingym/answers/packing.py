@@ -16,6 +16,7 @@ BYTES = 6
 WIDTH = 500
 """Numbers of an answer and of a reference, where nothing else is stated: 3,000 bytes."""
 _LARGEST = 2.0 ** (8 * BYTES)
+_UNSOUND = "the numbers are no packed text; expected what openfingym.answers.pack made"
 _ORDER = 256 ** np.arange(BYTES - 1, -1, -1, dtype=np.int64)
 
 
@@ -54,17 +55,25 @@ def unpack(numbers: NDArray[np.float64]) -> str:
     Raises:
         UsageError: no text is packed so.
     """
-    values = np.asarray(numbers, dtype=np.float64)
-    sound = values.ndim == 1 and bool(((values >= 0.0) & (values < _LARGEST) & (values == np.floor(values))).all())
+    return unpack_rows(np.asarray(numbers, dtype=np.float64)[None])[0]
+
+
+def unpack_rows(rows: NDArray[np.float64]) -> list[str]:
+    """The text of every row, float64[rows, width].
+
+    Raises:
+        UsageError: in some row no text is packed.
+    """
+    sound = rows.ndim == 2 and bool(((rows >= 0.0) & (rows < _LARGEST) & (rows == np.floor(rows))).all())
+    if not sound:
+        raise UsageError(_UNSOUND)
+    # The six low bytes of each big-endian whole number of eight.
+    eight = rows.astype(">i8").view(np.uint8).reshape(len(rows), -1, 8)
+    found = np.ascontiguousarray(eight[:, :, 8 - BYTES :]).reshape(len(rows), -1)
     try:
-        if not sound:
-            raise ValueError
-        # The six low bytes of each big-endian whole number of eight.
-        eight = values.astype(">i8").view(np.uint8).reshape(-1, 8)
-        found = eight[:, 8 - BYTES :].tobytes().rstrip(b"\0")
-        text = found.decode()
-        if "\0" in text:
-            raise ValueError
-    except ValueError as error:
-        raise UsageError("the numbers are no packed text; expected what openfingym.answers.pack made") from error
-    return text
+        texts = [row.tobytes().rstrip(b"\0").decode() for row in found]
+    except UnicodeDecodeError as error:
+        raise UsageError(_UNSOUND) from error
+    if any("\0" in text for text in texts):
+        raise UsageError(_UNSOUND)
+    return texts

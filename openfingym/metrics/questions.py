@@ -33,6 +33,7 @@ AXES: Mapping[str, int] = {
 CODE_AXES: Mapping[str, Mapping[str, int]] = {
     "codes": {"y_true": 2, "y_pred": 2},
     "code_samples": {"y_true": 2, "samples": 3},
+    "words": {"y_true": 2, "y_pred": 2},
 }
 """The same of arrays that have another number elsewhere, by kind of question."""
 

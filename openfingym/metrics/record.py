@@ -33,6 +33,7 @@ Problem = Literal[
     "ranking",
     "codes",
     "code_samples",
+    "words",
     "trading",
 ]
 """Kind of question, which fixes the names and shapes of the arrays; see :data:`SHAPES`."""
@@ -51,6 +52,7 @@ SHAPES: Mapping[Problem, Mapping[str, str]] = {
     "ranking": {"labels": "[n], 0 or 1", "scores": "[n]"},
     "codes": {"y_true": "[n, 20 + c], 0 or 1", "y_pred": "[n, 20 + c], at least 0"},
     "code_samples": {"y_true": "[n, 20 + c], 0 or 1", "samples": "[n, 20 + c, k], at least 0"},
+    "words": {"y_true": "[n, w], packed references", "y_pred": "[n, w], packed texts"},
     "trading": {"record": "[episodes, steps + 1, 7], the account record"},
 }
 """Arrays of each kind of question, by the name under which a metric takes them."""
@@ -69,6 +71,7 @@ ANSWERS: Mapping[Problem, tuple[str, ...]] = {
     "ranking": ("scores",),
     "codes": ("y_pred",),
     "code_samples": ("samples",),
+    "words": ("y_pred",),
     "trading": ("record",),
 }
 """Names of the arrays that come of what the agent did; the others are the verifier's."""

@@ -31,7 +31,7 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(
-    r"(?:[ -]| ?\(?in )?(percentage points?|per cent|basis points?|[A-Za-z]+\$|[A-Za-z]+|[%‰$€£¥￥₹₩₽₺]"
+    r"(?: ?\(?in |[ -])?(percentage points?|per cent|basis points?|[A-Za-z]+\$|[A-Za-z]+|[%‰$€£¥￥₹₩₽₺]"
     r"|个百分点|個百分點|百分点|个?基点|万亿|萬億|[千百十][万萬亿億]"
     r"|[万萬千百亿億兆]|人民币|美元|美金|港元|港币|日元|欧元|英镑|新台币|元)",
     re.IGNORECASE,
