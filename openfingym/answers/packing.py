@@ -11,13 +11,12 @@ from openfingym.errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BYTES = 6
-"""Bytes of a text in one number: whole numbers below 2 ** 48, which float64 holds exactly."""
-WIDTH = 500
+BYTES = 4
+"""Bytes of a text in one number: whole numbers below 2 ** 32, which float64 holds exactly, and any contract allows."""
+WIDTH = 750
 """Numbers of an answer and of a reference, where nothing else is stated: 3,000 bytes."""
 _LARGEST = 2.0 ** (8 * BYTES)
 _UNSOUND = "the numbers are no packed text; expected what openfingym.answers.pack made"
-_ORDER = 256 ** np.arange(BYTES - 1, -1, -1, dtype=np.int64)
 
 
 def pack(text: str, width: int = WIDTH) -> NDArray[np.float64]:
@@ -25,10 +24,10 @@ def pack(text: str, width: int = WIDTH) -> NDArray[np.float64]:
 
     Args:
         text: any text but one with the character U+0000 or half a surrogate pair.
-        width: how many numbers there are; the text has at most 6 bytes of UTF-8 a number.
+        width: how many numbers there are; the text has at most 4 bytes of UTF-8 a number.
 
     Returns:
-        float64[width], whole numbers from 0 to below 2 ** 48: six bytes each, the first one highest; 0 after the end.
+        float64[width], whole numbers from 0 to below 2 ** 32: four bytes each, the first one highest; 0 after the end.
 
     Raises:
         UsageError: the text is too long, or has such a character.
@@ -45,8 +44,7 @@ def pack(text: str, width: int = WIDTH) -> NDArray[np.float64]:
         raise UsageError(
             f"the text has {len(found):,} bytes in UTF-8; expected at most {BYTES * width:,}: the answer alone"
         )
-    bytes_ = np.frombuffer(found.ljust(BYTES * width, b"\0"), dtype=np.uint8).reshape(width, BYTES)
-    return np.asarray((bytes_.astype(np.int64) * _ORDER).sum(axis=1), dtype=np.float64)
+    return np.frombuffer(found.ljust(BYTES * width, b"\0"), dtype=">u4").astype(np.float64)
 
 
 def unpack(numbers: NDArray[np.float64]) -> str:
@@ -67,11 +65,8 @@ def unpack_rows(rows: NDArray[np.float64]) -> list[str]:
     sound = rows.ndim == 2 and bool(((rows >= 0.0) & (rows < _LARGEST) & (rows == np.floor(rows))).all())
     if not sound:
         raise UsageError(_UNSOUND)
-    # The six low bytes of each big-endian whole number of eight.
-    eight = rows.astype(">i8").view(np.uint8).reshape(len(rows), -1, 8)
-    found = np.ascontiguousarray(eight[:, :, 8 - BYTES :]).reshape(len(rows), -1)
     try:
-        texts = [row.tobytes().rstrip(b"\0").decode() for row in found]
+        texts = [row.tobytes().rstrip(b"\0").decode() for row in rows.astype(">u4")]
     except UnicodeDecodeError as error:
         raise UsageError(_UNSOUND) from error
     if any("\0" in text for text in texts):

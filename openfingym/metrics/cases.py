@@ -288,15 +288,15 @@ def code_samples(rng: np.random.Generator) -> Case:
 
 
 def packed(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Texts of at most 120 bytes as rows, float64[texts, 20]."""
-    return np.stack([pack(text, 20) for text in texts])
+    """Texts of at most 120 bytes as rows, float64[texts, 30]."""
+    return np.stack([pack(text, 30) for text in texts])
 
 
 def amounts(numbers: Sequence[float]) -> NDArray[np.float64]:
-    """References whose answers are these numbers of dollars and cents, in six groups, float64[numbers, 40]."""
+    """References whose answers are these numbers of dollars and cents, in six groups, float64[numbers, 60]."""
     parts = [Reference((Part("price", "number", n, "USD", decimals=2),)) for n in numbers]
     grouped = [replace(one, group=("abc"[i % 3], "de"[i // 3 % 2])) for i, one in enumerate(parts)]
-    return np.stack([pack(one.to_json(), 40) for one in grouped])
+    return np.stack([pack(one.to_json(), 60) for one in grouped])
 
 
 def words(rng: np.random.Generator) -> Case:
@@ -308,7 +308,7 @@ def words(rng: np.random.Generator) -> Case:
         return {"y_pred": said([f"{p + (1.0 if i in wrong[:count] else 0.0):.2f}" for i, p in enumerate(prices)])}
 
     def said(texts: Sequence[str]) -> NDArray[np.float64]:
-        return np.pad(packed(texts), ((0, 0), (0, 20)))
+        return np.pad(packed(texts), ((0, 0), (0, 30)))
 
     return Case(
         {"y_true": amounts(prices)},

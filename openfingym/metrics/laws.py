@@ -237,7 +237,7 @@ def words(rng: np.random.Generator) -> Law:
         [""] * 300,
         [f"{price:.2f}" for price in either],
     )
-    honest, *rivals = ({"y_pred": np.pad(packed(texts), ((0, 0), (0, 20)))} for texts in answers)
+    honest, *rivals = ({"y_pred": np.pad(packed(texts), ((0, 0), (0, 30)))} for texts in answers)
     return Law({"y_true": amounts(truth)}, honest, tuple(rivals))
 
 

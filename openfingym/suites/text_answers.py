@@ -26,7 +26,7 @@ def text_form(schema: Mapping[str, Any] | None = None, *, width: int = WIDTH, la
     Args:
         schema: what may be told of one question's answer (:meth:`~openfingym.answers.Reference.schema`); None for what
             all questions of a task share.
-        width: numbers of a row; an answer has at most 6 bytes a number.
+        width: numbers of a row; an answer has at most 4 bytes a number.
         language: ``en`` or ``zh``.
     """
     told = expected(schema or {"parts": [], "table": False, "ordered": False}, language)

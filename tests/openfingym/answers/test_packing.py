@@ -12,9 +12,9 @@ TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 @settings(max_examples=150, deadline=None)
 @given(TEXTS)
 def test_a_text_comes_back_as_it_was(text: str) -> None:
-    row = pack(text, 80)
-    assert row.shape == (80,)
-    assert (row < 2.0**48).all()
+    row = pack(text, 120)
+    assert row.shape == (120,)
+    assert (row < 2.0**32).all()
     assert unpack(row) == text
 
 
@@ -28,7 +28,7 @@ def test_what_cannot_be_packed_is_refused_and_says_why() -> None:
         pack("\ud800")
 
 
-@pytest.mark.parametrize("broken", [-1.0, 0.5, 2.0**48, np.nan, np.inf, 1e300, 255.0 * 256**5])
+@pytest.mark.parametrize("broken", [-1.0, 0.5, 2.0**32, np.nan, np.inf, 1e300, 255.0 * 256**3])
 def test_numbers_that_are_no_text_are_refused(broken: float) -> None:
     row = pack("62.57 million USD", 10)
     row[1] = broken

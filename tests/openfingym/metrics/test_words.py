@@ -14,8 +14,8 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
     truth, answers = [], []
     for group, (right, count) in TIERS.items():
         for number in range(count):
-            truth.append(pack(Reference((Part("x", "number", 7.0 + number),), group=group).to_json(), 40))
-            answers.append(pack(f"{7 + number} dollars" if number < right else "12.5", 40))
+            truth.append(pack(Reference((Part("x", "number", 7.0 + number),), group=group).to_json(), 60))
+            answers.append(pack(f"{7 + number} dollars" if number < right else "12.5", 60))
     return np.stack(truth), np.stack(answers)
 
 
@@ -32,17 +32,17 @@ def test_the_average_of_a_published_row() -> None:
     truth, answers = [], []
     for (subset, tier), share in shares.items():
         count = 1000 if tier == 1 else 500  # of unlike sizes, which must not count
-        reference = pack(Reference((Part("x", "number", 7.0),), group=(subset, str(tier))).to_json(), 20)
+        reference = pack(Reference((Part("x", "number", 7.0),), group=(subset, str(tier))).to_json(), 40)
         hits = round(count * share / 100)
         truth += [reference] * count
-        answers += [pack("7", 20)] * hits + [pack("8", 20)] * (count - hits)
+        answers += [pack("7", 40)] * hits + [pack("8", 40)] * (count - hits)
     assert grouped_accuracy(np.stack(truth), np.stack(answers)) == pytest.approx(0.604, abs=5e-4)
 
 
 def test_what_no_rule_can_tell_is_not_right_and_broken_rows_are_refused() -> None:
-    truth = pack(Reference(text="about 740").to_json(), 40)[None]
-    assert decided_accuracy(truth, pack("740", 40)[None]) == 0.0
+    truth = pack(Reference(text="about 740").to_json(), 60)[None]
+    assert decided_accuracy(truth, pack("740", 60)[None]) == 0.0
     with pytest.raises(DataError, match="no references"):
-        decided_accuracy(pack("{}", 40)[None], truth)
+        decided_accuracy(pack("{}", 60)[None], truth)
     with pytest.raises(UsageError, match="no packed text"):
         decided_accuracy(truth, truth + 0.5)
