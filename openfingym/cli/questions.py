@@ -71,10 +71,10 @@ def lint(ctx: click.Context, file: Path, strict: bool, as_json: bool) -> None:
 @click.option("--name", help="Name of the import and of its task; that of the file if nothing is said.")
 @click.option("--tools", default="none", show_default=True, metavar="SUITE|none", help="Lend the tools of a suite.")
 @click.option(
-    "--to", type=click.Path(file_okay=False, path_type=Path), help="Folder of the task; ./NAME if nothing is said."
+    "--to", type=click.Path(file_okay=False, path_type=Path), default=".", help="Folder in which the task's is made."
 )
 @json_option("an object")
-def import_command(file: Path, name: str | None, tools: str, to: Path | None, as_json: bool) -> None:
+def import_command(file: Path, name: str | None, tools: str, to: Path, as_json: bool) -> None:
     """Read the questions of FILE, and write a task that `openfingym run` plays.
 
     FILE is in our own form, or in one of the two in which FinSearchComp was published. Numbers and dates that can be
@@ -87,7 +87,7 @@ def import_command(file: Path, name: str | None, tools: str, to: Path | None, as
     found = read_questions(file)
     chosen = name or name_of(file)
     SUITE.require(chosen, tools)
-    folder = write_task((to or Path(chosen)).absolute(), chosen, found, tools)
+    folder = write_task((to / chosen).absolute(), chosen, found, tools)
     kept = keep(chosen, found)
     told = {"name": chosen, "questions": len(found), "by_rule": _by_rule(found), "task": str(folder), "kept": str(kept)}
     if as_json:
