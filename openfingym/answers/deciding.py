@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from openfingym.answers.matching import Candidate, candidates, name_key
 from openfingym.answers.reading.cleaning import HEDGE, LONGEST, answer_and_rest, cleaned, final_parts
@@ -47,8 +46,7 @@ _BETWEEN_ALTERNATIVES = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What became of an answer."""
 
     outcome: Outcome
@@ -140,6 +138,8 @@ def _single(part: Part, text: str) -> Verdict:
     """One part, in the text that is to say it."""
     found = candidates(part, text)
     rule = part.rule if part.type == "number" else part.type
+    if len(found) == 1 and found[0].right and not found[0].loose and found[0][:2] == (0, len(text)):
+        return Verdict("right", "answered", rule, f"{part.name}: as in the reference")
     right = [candidate for candidate in found if candidate.right]
     others = [candidate for candidate in found if candidate.right is False]
     if not right:

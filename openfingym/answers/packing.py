@@ -62,6 +62,8 @@ def unpack_rows(rows: NDArray[np.float64]) -> list[str]:
     Raises:
         UsageError: in some row no text is packed.
     """
+    if rows.ndim == 2:  # most of a row is empty
+        rows = rows[:, : int(np.max(np.flatnonzero(rows.any(axis=0)), initial=-1)) + 1]
     sound = rows.ndim == 2 and bool(((rows >= 0.0) & (rows < _LARGEST) & (rows == np.floor(rows))).all())
     if not sound:
         raise UsageError(_UNSOUND)

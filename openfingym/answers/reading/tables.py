@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -144,6 +145,7 @@ def _cells(line: str, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(parts) if len(parts) == len(names) else (line,)
 
 
+@functools.lru_cache(maxsize=4096)
 def _key(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalnum())
 
