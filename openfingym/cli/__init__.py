@@ -20,6 +20,10 @@ COMMANDS = {
     "task": ("openfingym.cli.task:task", "Show, build, check or scaffold a task package."),
     "data": ("openfingym.cli.data:data", "List, pull and verify datasets."),
     "vault": ("openfingym.cli.vault:vault", "Build, describe and verify vaults: what became known, and when."),
+    "questions": (
+        "openfingym.cli.questions:questions",
+        "Lint, import and judge questions of your own.",
+    ),
     "agents": ("openfingym.cli.agents:agents", "List the agents, built-in ones and those of installed packages."),
     "run": ("openfingym.cli.run:run", "Run one agent on one or more tasks and print verified scores."),
     "rollout": ("openfingym.cli.rollout:rollout", "Run many rollouts: tasks x agents x models x seeds."),

@@ -7,13 +7,14 @@ a flawed metric might prefer to the perfect one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openfingym.answers import Part, Reference, pack
 from openfingym.metrics.record import Problem
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -303,6 +304,47 @@ def items(rng: np.random.Generator) -> Case:
     )
 
 
+def packed(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Texts of at most 120 bytes as rows, float64[texts, 30]."""
+    return np.stack([pack(text, 30) for text in texts])
+
+
+def amounts(numbers: Sequence[float]) -> NDArray[np.float64]:
+    """References whose answers are these numbers of dollars and cents, in six groups, float64[numbers, 60]."""
+    parts = [Reference((Part("price", "number", n, "USD", decimals=2),)) for n in numbers]
+    grouped = [replace(one, group=("abc"[i % 3], "de"[i // 3 % 2])) for i, one in enumerate(parts)]
+    return np.stack([pack(one.to_json(), 60) for one in grouped])
+
+
+def words(rng: np.random.Generator) -> Case:
+    """Sixty prices; the ladder gets more and more of them wrong, the rivals hedge, or say nothing."""
+    prices = np.round(rng.uniform(10.0, 99.0, 60), 2).tolist()
+    wrong = rng.permutation(60)
+
+    def mistaken(count: int) -> Arrays:
+        return {"y_pred": said([f"{p + (1.0 if i in wrong[:count] else 0.0):.2f}" for i, p in enumerate(prices)])}
+
+    def said(texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.pad(packed(texts), ((0, 0), (0, 30)))
+
+    return Case(
+        {"y_true": amounts(prices)},
+        {"y_pred": said([f"${p:.2f}" for p in prices])},
+        tuple(map(mistaken, (6, 20, 60))),
+        tuple(
+            {"y_pred": said(texts)}
+            for texts in (
+                [""] * 60,
+                ["unknown"] * 60,
+                ["10 to 99"] * 60,
+                [f"{p:.2f} or {p + 1.0:.2f}" for p in prices],
+                [f"{p:.0f}" for p in prices],
+            )
+        ),
+        {"y_pred": said([f"{p:.2f}" for p in prices[::-1]])},
+    )
+
+
 CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "point": point,
     "forecast": forecast,
@@ -318,6 +360,7 @@ CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "codes": codes,
     "code_samples": code_samples,
     "items": items,
+    "words": words,
     "trading": trading,
 }
 """A case of each kind of question."""

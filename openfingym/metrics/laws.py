@@ -21,8 +21,10 @@ from openfingym.metrics.cases import (
     NORMAL_QUANTILES,
     Arrays,
     account,
+    amounts,
     drifting_paths,
     named_codes,
+    packed,
     with_first_level,
 )
 from openfingym.metrics.record import Problem
@@ -230,6 +232,25 @@ def items(rng: np.random.Generator) -> Law:
     return Law(second(law.truth), second(law.honest), tuple(map(second, law.beaten)))
 
 
+def words(rng: np.random.Generator) -> Law:
+    """Three hundred prices of which two are known to be likely, one of them more: that one, the other one, both, a
+    range that holds both, nothing, and one of the two at random.
+    """
+    first, second = np.round(rng.uniform(10.0, 99.0, (2, 300)), 2)
+    truth = np.where(rng.random(300) < 0.7, first, second).tolist()
+    either = np.where(rng.random(300) < 0.5, first, second)
+    answers: tuple[list[str], ...] = (
+        [f"{price:.2f}" for price in first],
+        [f"{price:.2f}" for price in second],
+        [f"{one:.2f} or {other:.2f}" for one, other in zip(first, second, strict=True)],
+        [f"{min(one, other):.2f}-{max(one, other):.2f}" for one, other in zip(first, second, strict=True)],
+        [""] * 300,
+        [f"{price:.2f}" for price in either],
+    )
+    honest, *rivals = ({"y_pred": np.pad(packed(texts), ((0, 0), (0, 30)))} for texts in answers)
+    return Law({"y_true": amounts(truth)}, honest, tuple(rivals))
+
+
 LAWS: Mapping[Problem, Callable[[np.random.Generator], Law]] = MappingProxyType(
     {
         "point": point,
@@ -246,6 +267,7 @@ LAWS: Mapping[Problem, Callable[[np.random.Generator], Law]] = MappingProxyType(
         "codes": codes,
         "code_samples": code_samples,
         "items": items,
+        "words": words,
         "trading": trading,
     }
 )

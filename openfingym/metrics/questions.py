@@ -34,6 +34,7 @@ CODE_AXES: Mapping[str, Mapping[str, int]] = {
     "codes": {"y_true": 2, "y_pred": 2},
     "code_samples": {"y_true": 2, "samples": 3},
     "items": {"y_true": 2, "y_pred": 2},
+    "words": {"y_true": 2, "y_pred": 2},
 }
 """The same of arrays that have another number elsewhere, by kind of question."""
 

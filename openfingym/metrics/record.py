@@ -34,6 +34,7 @@ Problem = Literal[
     "codes",
     "code_samples",
     "items",
+    "words",
     "trading",
 ]
 """Kind of question, which fixes the names and shapes of the arrays; see :data:`SHAPES`."""
@@ -53,6 +54,7 @@ SHAPES: Mapping[Problem, Mapping[str, str]] = {
     "codes": {"y_true": "[n, 20 + c], 0 or 1", "y_pred": "[n, 20 + c], at least 0"},
     "code_samples": {"y_true": "[n, 20 + c], 0 or 1", "samples": "[n, 20 + c, k], at least 0"},
     "items": {"y_true": "[n, c], 0 or 1", "y_pred": "[n, c], at least 0"},
+    "words": {"y_true": "[n, w], packed references", "y_pred": "[n, w], packed texts"},
     "trading": {"record": "[episodes, steps + 1, 7], the account record"},
 }
 """Arrays of each kind of question, by the name under which a metric takes them."""
@@ -72,6 +74,7 @@ ANSWERS: Mapping[Problem, tuple[str, ...]] = {
     "codes": ("y_pred",),
     "code_samples": ("samples",),
     "items": ("y_pred",),
+    "words": ("y_pred",),
     "trading": ("record",),
 }
 """Names of the arrays that come of what the agent did; the others are the verifier's."""

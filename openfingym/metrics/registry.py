@@ -33,6 +33,7 @@ from openfingym.metrics import (
     tail_score,
     threshold_strategies,
     trading,
+    words,
 )
 from openfingym.metrics.record import Metric
 from openfingym.plugins import entry_points
@@ -64,6 +65,7 @@ _MODULES = (
     copying,
     classification,
     codes,
+    words,
     trading,
 )
 

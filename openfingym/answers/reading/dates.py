@@ -1,0 +1,96 @@
+"""Dates in a text, in English and in Chinese: days, months, quarters, halves and years."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from typing import NamedTuple
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"  # noqa: E501
+_NTH = r"(?:st|nd|rd|th)?"
+_YEAR = r"(?:19|20)[0-9]{2}"
+_QUARTERS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "一": 1, "二": 2, "三": 3, "四": 4}
+DATES = re.compile(
+    rf"(?<![A-Za-z0-9.,$])(?:"
+    rf"(?P<y1>{_YEAR})(?P<s1>[-/.])(?P<m1>[0-9]{{1,2}})(?P=s1)(?P<d1>[0-9]{{1,2}})(?![0-9])(?:T[0-9:.]+Z?)?"
+    rf"|(?P<y2>{_YEAR})\s*年\s*(?:度)?(?:(?P<m2>[0-9]{{1,2}})\s*月份?(?:\s*(?P<d2>[0-9]{{1,2}})\s*[日号])?"
+    rf"|第?(?P<q2>[一二三四1-4])季度?|Q(?P<q6>[1-4])|(?P<h2>[上下])半年)?"
+    rf"|(?P<m3>{_MONTH})\s*(?P<d3>[0-9]{{1,2}}){_NTH}(?:,\s*|\s+)(?P<y3>{_YEAR})(?![0-9])"
+    rf"|(?P<d4>[0-9]{{1,2}}){_NTH}(?:\s+of)?[\s-]+(?P<m4>{_MONTH}),?[\s-]*(?P<y4>{_YEAR})(?![0-9])"
+    rf"|(?P<m5>{_MONTH}),?\s*(?:of\s+)?(?P<y5>{_YEAR})(?![0-9])"
+    rf"|(?P<a>[0-9]{{1,2}})(?P<s6>[/.-])(?P<b>[0-9]{{1,2}})(?P=s6)(?P<y6>{_YEAR})(?![0-9])"
+    rf"|Q(?P<q3>[1-4])\s*(?:of\s+)?[-/' ]?\s*(?:FY|fiscal(?: year)?)?\s*(?P<y7>{_YEAR})(?![0-9])"
+    rf"|(?:FY)?(?P<y8>{_YEAR})\s*[-/]?\s*Q(?P<q4>[1-4])\b"
+    rf"|(?P<q5>first|second|third"
+    rf"|fourth)[\s-]+(?:fiscal\s+)?quarter(?:\s+of)?(?:\s+fiscal)?(?:\s+year)?\s+(?P<y9>{_YEAR})(?![0-9])"
+    rf"|H(?P<h1>[12])\s*(?:of\s+)?-?\s*(?P<y10>{_YEAR})(?![0-9])|(?P<y11>{_YEAR})\s*-?\s*H(?P<h3>[12])\b"
+    rf"|(?P<y12>{_YEAR})-(?P<m12>0[1-9]|1[0-2])(?![0-9-])"
+    rf"|(?P<c>{_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01]))(?![0-9.,])"
+    rf"|(?P<m13>{_MONTH})\s*(?P<d13>[0-9]{{1,2}}){_NTH}(?![0-9.,]*[0-9%])"
+    rf"|(?P<m14>(?<![0-9])[0-9]{{1,2}})\s*月\s*(?P<d14>[0-9]{{1,2}})\s*[日号]"
+    rf"|(?:FY\s*'?|fiscal\s+(?:year\s+)?)(?P<y13>{_YEAR}|[0-9]{{2}}\b)"
+    rf")",
+    re.IGNORECASE,
+)
+YEARS = re.compile(rf"(?<![A-Za-z0-9.,$€£¥+-]){_YEAR}(?![0-9%]|[.,][0-9]|\s*(?:%|万|亿|million|billion))")
+
+
+class DateMention(NamedTuple):
+    """A date in a text."""
+
+    start: int
+    end: int
+    readings: tuple[str, ...]
+    """As references state dates: ``2024-03-15``, ``2024-03``, ``2024-Q1``, ``2024-H1``, ``2024``; two where day and
+    month may be either; without a year ``--03-15``."""
+
+
+def dates_of(text: str) -> list[DateMention]:
+    """Every date in a text but years that stand alone."""
+    return [DateMention(match.start(), match.end(), found) for match in DATES.finditer(text) if (found := _read(match))]
+
+
+def years_of(text: str) -> Iterator[DateMention]:
+    """Numbers that may be years."""
+    for match in YEARS.finditer(text):
+        yield DateMention(match.start(), match.end(), (match[0],))
+
+
+def _read(match: re.Match[str]) -> tuple[str, ...]:
+    found = {key: value for key, value in match.groupdict().items() if value is not None}
+    if "c" in found:
+        digits = found["c"]
+        return _days((digits[:4], digits[4:6], digits[6:]))
+    if "a" in found:
+        first, second, year = found["a"], found["b"], found["y6"]
+        return tuple(dict.fromkeys(_days((year, first, second), (year, second, first))))
+    values = {key[0]: value for key, value in found.items()}
+    year, month, day = values.get("y", ""), values.get("m", ""), values.get("d")
+    if len(year) == 2:
+        year = f"20{year}"
+    number = month if month.isdigit() else str(_MONTHS.index(month[:3].casefold()) + 1) if month else ""
+    if not year:
+        return (f"--{int(number):02d}-{int(day or 0):02d}",) if 1 <= int(number) <= 12 else ()
+    if day:
+        return _days((year, number, day))
+    if month:
+        return (f"{year}-{int(number):02d}",) if 1 <= int(number) <= 12 else ()
+    if "q" in values:
+        quarter = values["q"].casefold()
+        return (f"{year}-Q{_QUARTERS.get(quarter) or quarter}",)
+    if "h" in values:
+        return (f"{year}-H{ {'上': 1, '下': 2}.get(values['h'], values['h']) }",)
+    return (year,)
+
+
+def _days(*candidates: tuple[str, str, str]) -> tuple[str, ...]:
+    """Those that are days, in ISO form."""
+    found = []
+    for year, month, day in candidates:
+        try:
+            found.append(date(int(year), int(month), int(day)).isoformat())
+        except ValueError:
+            continue
+    return tuple(found)

@@ -1,0 +1,115 @@
+"""Numbers in Chinese numerals and in English words."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+_DIGITS = {char: value for value, chars in enumerate(("零〇", "一壹", "二两贰兩", "三叁", "四肆", "五伍", "六陆", "七柒", "八捌", "九玖")) for char in chars}  # fmt: skip  # noqa: E501
+_TENS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000}
+_MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
+_DIGIT = "".join(_DIGITS)
+CHINESE = re.compile(
+    rf"(?P<minus>负|負)?(?P<share>百分之|千分之)?(?P<body>"
+    rf"[{_DIGIT}十拾百佰千仟][{_DIGIT}十拾百佰千仟万萬亿億兆]*(?:点[{_DIGIT}]+[万萬亿億兆]*)?)"
+)
+_ONES = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_DECADES = {
+    "twenty": 20,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "seventy": 70,
+    "eighty": 80,
+    "ninety": 90,
+}
+_VALUES = {word: value for value, word in enumerate(_ONES)} | _DECADES
+NAMED = frozenset(_VALUES)
+"""English words of which one is in every number in words."""
+_NAMED = "|".join(sorted(_VALUES, key=len, reverse=True))
+_LARGE = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+ENGLISH = re.compile(
+    rf"\b(?P<minus>minus |negative )?(?P<body>(?:{_NAMED})"
+    rf"(?:[ -]+(?:and[ -]+)?(?:hundred|thousand|million|billion|trillion|{_NAMED}))*"
+    rf"(?: point(?: (?:{'|'.join(_ONES[:10])}))+(?: (?:thousand|million|billion|trillion))?)?)\b",
+    re.IGNORECASE,
+)
+
+
+def chinese(body: str) -> tuple[Decimal, Decimal] | None:
+    """The number of Chinese numerals such as ``一百二十三点四亿``, and how large one of its last place is; None where
+    they are none, as ``十百``.
+    """
+    whole, _, rest = body.partition("点")
+    places = "".join(char for char in rest if char in _DIGITS)
+    after = [_MYRIADS[char] for char in rest[len(places) :]]
+    if len(whole) > 1 and all(char in _DIGITS for char in whole):
+        # Digits one after the other, as 二〇二四.
+        number, last = int("".join(str(_DIGITS[char]) for char in whole)), 1
+    else:
+        found = _whole(whole)
+        if found is None:
+            return None
+        number, last = found
+    scale = Decimal(1)
+    for size in after:
+        scale *= size
+    if not places:
+        return Decimal(number) * scale, Decimal(last) * scale
+    digits = "".join(str(_DIGITS[char]) for char in places)
+    return Decimal(f"{number}.{digits}") * scale, Decimal(1).scaleb(-len(digits)) * scale
+
+
+def english(body: str) -> tuple[Decimal, Decimal] | None:
+    """The number of English words such as ``sixty-two point five seven million``, and how large one of its last place
+    is; None where they are none, as ``two three``.
+    """
+    whole, _, rest = body.casefold().replace("-", " ").partition(" point ")
+    total, current, last, below = 0, 0, 1, 10**15
+    previous = ""
+    for word in whole.split():
+        if word == "and":
+            continue
+        if word in _LARGE:
+            if _LARGE[word] >= below:
+                return None
+            total, current, below, last = total + (current or 1) * _LARGE[word], 0, _LARGE[word], _LARGE[word]
+        elif word == "hundred":
+            current, last = (current or 1) * 100, 100
+        else:
+            value = _VALUES[word]
+            # "two three" and "sixty seventeen" are two numbers, not one.
+            if previous in _VALUES and not (previous in _DECADES and 0 < value < 10):
+                return None
+            current, last = current + value, 1
+        previous = word
+    words = rest.split()
+    digits = "".join(str(_VALUES[word]) for word in words if word in _VALUES)
+    scale = next((Decimal(_LARGE[word]) for word in words if word in _LARGE), Decimal(1))
+    if not digits:
+        return Decimal(total + current), Decimal(last)
+    return Decimal(f"{total + current}.{digits}") * scale, Decimal(1).scaleb(-len(digits)) * scale
+
+
+def _whole(text: str) -> tuple[int, int] | None:
+    total, section, digit, last, smallest = 0, 0, None, 1, 10**17
+    for char in text:
+        if char in _DIGITS:
+            if digit:
+                return None
+            digit, last = _DIGITS[char], 1
+        elif char in _TENS:
+            section, digit, last = section + (1 if digit is None else digit) * _TENS[char], None, _TENS[char]
+        else:
+            size = _MYRIADS[char]
+            section += digit or 0
+            if size > smallest and total:
+                total = (total + section) * size
+            else:
+                total += (section or 1) * size
+            section, digit, last, smallest = 0, None, size, size
+    return total + section + (digit or 0), last

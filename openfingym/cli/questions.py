@@ -1,0 +1,166 @@
+"""``openfingym questions ...``: questions of suites and of a user's own."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from openfingym.cli.render import print_json, print_table
+from openfingym.cli.task import json_option
+from openfingym.errors import OpenFinGymError
+
+if TYPE_CHECKING:
+    from openfingym.judging.judged_run import JudgedAnswer
+    from openfingym.suites.imported.formats import ImportedQuestion
+
+file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+@click.group()
+def questions() -> None:
+    """Lint and import questions of your own, and let a model judge what no rule can decide."""
+
+
+@questions.command()
+@file_argument
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@json_option("a list, an object a finding")
+@click.pass_context
+def lint(ctx: click.Context, file: Path, strict: bool, as_json: bool) -> None:
+    """Look for ambiguity in the questions of FILE, by the eleven rules of the guide.
+
+    FILE is JSON Lines or a JSON list of records with a `question`, `QUESTION` or `prompt`; answers are optional. The
+    exit status is 1 where a rule found an error.
+    """
+    from openfingym.answers.guide import lint as linted
+    from openfingym.suites.imported.formats import question_text, records_of, reference_of
+
+    rows, errors, count = [], 0, 0
+    for place, record in records_of(file):
+        count += 1
+        text = question_text(record)
+        if not text.strip():
+            rows.append({"place": place, "rule": "question", "severity": "error", "found": "", "advice": "no question"})
+            errors += 1
+            continue
+        try:
+            reference = reference_of(record)
+        except (OpenFinGymError, ValueError, TypeError, KeyError):
+            reference = None
+        for finding in linted(text, reference):
+            rows.append({"place": place, **finding._asdict()})
+            errors += finding.severity == "error" or strict
+    if as_json:
+        print_json(rows)
+    else:
+        columns = ["place", "rule", "severity", "found", "advice"]
+        if rows:
+            print_table("Findings", columns, [[str(row[column]) for column in columns] for row in rows])
+        click.echo(f"{count} questions, {len(rows)} findings, {errors} errors")
+    if errors:
+        ctx.exit(1)
+
+
+@questions.command("import")
+@file_argument
+@click.option("--name", help="Name of the import and of its task; that of the file if nothing is said.")
+@click.option("--tools", default="none", show_default=True, metavar="SUITE|none", help="Lend the tools of a suite.")
+@click.option(
+    "--to", type=click.Path(file_okay=False, path_type=Path), default=".", help="Folder in which the task's is made."
+)
+@json_option("an object")
+def import_command(file: Path, name: str | None, tools: str, to: Path, as_json: bool) -> None:
+    """Read the questions of FILE, and write a task that `openfingym run` plays.
+
+    FILE is in our own form, or in one of the two in which FinSearchComp was published. Numbers and dates that can be
+    read beyond doubt are decided by rule; other references are for `openfingym questions judge`.
+    """
+    from openfingym.suites.imported.formats import read_questions
+    from openfingym.suites.imported.package import write_task
+    from openfingym.suites.imported.suite import SUITE, keep, name_of
+
+    found = read_questions(file)
+    chosen = name or name_of(file)
+    SUITE.require(chosen, tools)
+    folder = write_task((to / chosen).absolute(), chosen, found, tools)
+    kept = keep(chosen, found)
+    told = {"name": chosen, "questions": len(found), "by_rule": _by_rule(found), "task": str(folder), "kept": str(kept)}
+    if as_json:
+        print_json(told)
+        return
+    groups = Counter("/".join(one.reference.group) or "none" for one in found)
+    click.echo(f"{len(found)} questions ({', '.join(f'{group}: {count}' for group, count in sorted(groups.items()))})")
+    click.echo(f"{told['by_rule']} have an answer that rules compare; {len(found) - _by_rule(found)} are for a judge")
+    click.echo(f"play them: openfingym run {folder} --agent react --model MODEL")
+
+
+@questions.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--model", required=True, help="Model that judges; stand-in/competent needs no key, and is no judge.")
+@click.option("--base-url", help="Its OpenAI-compatible endpoint; default: $OPENAI_BASE_URL.")
+@click.option("--repeats", type=click.IntRange(1, 9), default=1, show_default=True, help="Judgements of each answer.")
+@click.option(
+    "--sample", type=click.IntRange(0), default=20, show_default=True, help="Answers decided by rule to judge as well."
+)
+@click.option("--no-control", is_flag=True, help="Do not judge against a wrong truth what was found right.")
+@click.option("--replies", is_flag=True, help="Keep the judge's replies, which may tell the truth.")
+@click.option("--limit", type=click.IntRange(1), help="Judge at most so many of the answers that are undecided.")
+@json_option("an object")
+def judge(
+    run: Path,
+    model: str,
+    base_url: str | None,
+    repeats: int,
+    sample: int,
+    no_control: bool,
+    replies: bool,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Have a model judge the answers of RUN that no rule could decide, by the published protocols.
+
+    For the operator of the machine on which the truths lie. Verified scores stay as they are, by rule alone: what the
+    judge says is written to RUN/judgements.jsonl, and shown apart. A reply that cannot be read is asked for again, and
+    is a judge-error in the end, never a 0. An answer that speaks to the judge scores 0.
+    """
+    import asyncio
+
+    from openfingym.files.whole import store_errors, whole_file
+    from openfingym.judging.judge import Judge
+    from openfingym.judging.judged_run import judge_run, summary
+    from openfingym.judging.recorded import recorded_answers
+    from openfingym.models import ModelSpec
+
+    spec = ModelSpec.parse(model, base_url=base_url)
+    found = recorded_answers(run)
+
+    async def ask() -> list[JudgedAnswer]:
+        async with spec.open() as opened:
+            asked = Judge(opened, repeats=repeats, control=not no_control)
+            return await judge_run(asked, found, sample=sample, limit=limit)
+
+    judged = asyncio.run(ask())
+    path = run / "judgements.jsonl"
+    with store_errors(path), whole_file(path) as stream:
+        stream.writelines(json.dumps(one.to_json(replies=replies), ensure_ascii=False) + "\n" for one in judged)
+    told = asdict(summary(judged))
+    if as_json:
+        print_json({"model": spec.name, **told})
+        return
+    print_table("Judged", ["what", "value"], [[name.replace("_", " "), _shown(value)] for name, value in told.items()])
+    click.echo(f"details: {path}")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {count}" for name, count in value.items()) or "none"
+    return "not known" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _by_rule(found: tuple[ImportedQuestion, ...]) -> int:
+    return sum(bool(one.reference.columns) for one in found)

@@ -1,0 +1,208 @@
+"""References from published words: the part of an answer that a rule can compare, and the rest for a judge.
+
+What cannot be read beyond doubt stays a text, which is for a judge: a reference must not be guessed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from openfingym.answers import Part, Reference
+from openfingym.answers.reading.cleaning import cleaned
+from openfingym.answers.reading.dates import dates_of
+from openfingym.answers.reading.numbers import Mention, numbers_of
+
+_NOTE = re.compile(
+    r"\(?\s*(?:(?:scoring (?:criteria|note|standard)s?|criteria|note|accuracy requirements?|required content)\s*:"
+    r"|(?:评分(?:标准|说明|规则)?|注|备注|要求)\s*[:：]|(?:allow(?:able|ed)|permitted) error|允许(?:的)?误差|误差)",
+    re.IGNORECASE,
+)
+_ABSOLUTE = re.compile(r"(?:±|\+/-|\\pm|正负|误差[^0-9]{0,12})\s*\$?([0-9]+(?:\.[0-9]+)?)\s*(%?)")
+_BETWEEN = re.compile(
+    r"between the (?:high|low)|high(?:est)? and low|高[价点]?[和与至到]+(?:最)?低|最高[^。]{0,6}最低", re.IGNORECASE
+)
+_WIDENED = re.compile(
+    r"(?:expand|widen|extend)[^.]*?([0-9]+(?:\.[0-9]+)?)|(?:扩大|放宽)[^。]*?([0-9]+(?:\.[0-9]+)?)", re.IGNORECASE
+)
+_STRICT = re.compile(
+    r"strictly identical|exact(?:ly)? (?:match|the same|identical)|严格一致|完全一致|必须一致", re.IGNORECASE
+)
+_DECIMALS = re.compile(
+    r"(?:(one|two|three|four|five|six|[0-6])\s+decimal)|保留\s*([0-6一两二三四五六])\s*位?小?数?"
+    r"|(nearest (?:integer|whole|million|thousand|dollar)|whole number|取整|整数)",
+    re.IGNORECASE,
+)
+_ASKED_UNIT = re.compile(
+    r"\bin ((?:thousands?|millions?|billions?|trillions?)(?: of)?(?: (?:U\.?S\.? )?(?:dollars|USD"
+    r"|CNY|RMB|yuan|HKD|EUR|euros|JPY|yen|GBP|pounds))?"
+    r"|(?:thousand|million|billion) (?:dollars|USD|CNY|RMB|yuan|HKD|EUR|JPY)|percentage points"
+    r"|percent(?:age)?|basis points)"
+    r"|单位[:：]\s*([^\s,，。；;)）]{1,8})|多少(万亿|亿|百万|万)?(美元|港元|人民币|欧元|元)",
+    re.IGNORECASE,
+)
+_COUNTS = {word: number for number, words in enumerate(("0", "one 1 一", "two 2 二 两", "three 3 三", "four 4 四", "five 5 五", "six 6 六")) for word in words.split()}  # fmt: skip  # noqa: E501
+_LAST = re.compile(
+    r"^(?:rt_)?(?:last|price|latest|close|exchange_rate|current|最新价|收盘价|现价)(?:_price)?$", re.IGNORECASE
+)
+_LOW = re.compile(r"(?:^|_)(?:low|lo|最低)(?:_price)?$|最低价", re.IGNORECASE)
+_HIGH = re.compile(r"(?:^|_)(?:high|hi|最高)(?:_price)?$|最高价", re.IGNORECASE)
+
+
+def published_reference(question: str, answer: str, criteria: str = "", group: tuple[str, ...] = ()) -> Reference:
+    """The reference of a question about the past.
+
+    Args:
+        question: its text, which says how the answer is rounded and in which unit it is.
+        answer: the published answer, perhaps with a note on scoring.
+        criteria: how it is scored, where that is stated apart.
+        group: tier, or subset and tier.
+    """
+    said, note = _parted(answer)
+    criteria = criteria.strip() or note
+    text = cleaned(said)
+    part = _number(question, text, criteria) or _date(text)
+    return Reference((part,) if part else (), group=group, text=answer.strip(), criteria=criteria)
+
+
+def live_reference(question: str, criteria: str, ground_truth: object, group: tuple[str, ...] = ()) -> Reference:
+    """The reference of a question about a price of a day, from what a service answered.
+
+    A rule compares one price; of several, a judge.
+
+    Args:
+        question: its text.
+        criteria: ``Required Content: ...`` and ``Accuracy Requirements: ...``.
+        ground_truth: what was answered, JSON or its text.
+        group: tier, or subset and tier.
+    """
+    found = _json(ground_truth)
+    leaves = dict(_leaves(found))
+    text = json.dumps(found, ensure_ascii=False)[:1500]
+    last, low, high = (_only(leaves, pattern) for pattern in (_LAST, _LOW, _HIGH))
+    several = re.search(r"required content[^.;\n]*?(?:,| and )|需回答[^。\n]*?[、和]", criteria, re.IGNORECASE)
+    part = None
+    if last is not None and not several:
+        absolute, wider = _ABSOLUTE.search(criteria), _WIDENED.search(criteria)
+        if wider and low is not None and high is not None:
+            part = Part(
+                "price", "number", last, rule="widened", low=low, high=high, tolerance=float(wider[1] or wider[2])
+            )
+        elif _BETWEEN.search(criteria) and low is not None and high is not None:
+            part = Part("price", "number", last, rule="between", low=low, high=high)
+        elif absolute and not absolute[2]:
+            part = Part("price", "number", last, rule="within", tolerance=float(absolute[1]))
+        elif re.search(r"rounding|四舍五入", criteria, re.IGNORECASE):
+            part = Part("price", "number", last)
+    return Reference((part,) if part else (), group=group, text=text or question, criteria=criteria.strip()[:1000])
+
+
+def _parted(answer: str) -> tuple[str, str]:
+    match = _NOTE.search(answer)
+    if match is None or match.start() == 0:
+        return answer, ""
+    return answer[: match.start()], answer[match.start() :]
+
+
+def _number(question: str, text: str, criteria: str) -> Part | None:
+    found = numbers_of(text)
+    if len(found) == 2 and all(mention.loose for mention in found) and len(text) < 40:
+        return _range(text, found)
+    if len(found) != 1 or found[0].loose or dates_of(text) or len(re.findall(r"[^\W\d_]{2,}", text)) > 4:
+        return None
+    if _other_words(text, found[0]):
+        return None
+    mention = found[0]
+    unit = text[mention.end - _unit_length(text, mention) :].strip(" .)") or None
+    if unit is None and (asked := _ASKED_UNIT.search(question)):
+        unit = asked[1] or asked[2] or f"{asked[3] or ''}{asked[4] or ''}"
+    value = float(-mention.value if mention.direction < 0 else mention.value)
+    decimals = _decimals(question)
+    if _STRICT.search(criteria):
+        return Part("answer", "number", value, unit, rule="exact")
+    if absolute := _ABSOLUTE.search(criteria):
+        tolerance = float(absolute[1])
+        if absolute[2] and not mention.share:
+            tolerance = abs(value) * tolerance / 100.0
+        return Part("answer", "number", value, unit, decimals=decimals, rule="within", tolerance=tolerance)
+    if criteria and not re.search(r"rounding|四舍五入|unit|单位", criteria, re.IGNORECASE):
+        return None  # a criterion that no rule knows
+    return Part("answer", "number", value, unit, decimals=decimals)
+
+
+def _range(text: str, found: list[Mention]) -> Part | None:
+    low, high = (float(mention.value) for mention in found)
+    if low > high:
+        return None
+    unit = text[found[1].end - _unit_length(text, found[1]) :].strip(" .)") or None
+    return Part("answer", "number", (low + high) / 2.0, unit, rule="between", low=low, high=high)
+
+
+def _other_words(text: str, mention: Mention) -> bool:
+    """Whether words before the number may be a key point of their own, such as a name."""
+    before = re.sub(
+        r"(?:the answer is|about|approximately|around|约|为|是|大约|答案)\s*:?",
+        "",
+        text[: mention.start],
+        flags=re.IGNORECASE,
+    )
+    return bool(re.search(r"[^\W\d_]{2,}", before)) or "," in text[mention.end :] or ";" in text
+
+
+def _unit_length(text: str, mention: Mention) -> int:
+    """How long the unit is that a mention has taken in after its digits."""
+    inside = text[mention.start : mention.end]
+    digits = max((i for i, char in enumerate(inside) if char.isdigit()), default=-1)
+    return len(inside) - digits - 1
+
+
+def _date(text: str) -> Part | None:
+    found = dates_of(text)
+    if len(found) != 1 or len(found[0].readings) != 1 or found[0].readings[0].startswith("--"):
+        return None
+    rest = (text[: found[0].start] + text[found[0].end :]).strip(" .,")
+    return None if rest else Part("answer", "date", found[0].readings[0])
+
+
+def _decimals(question: str) -> int | None:
+    match = _DECIMALS.search(question)
+    if match is None:
+        return None
+    return 0 if match[3] else _COUNTS.get((match[1] or match[2]).casefold())
+
+
+def _json(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _leaves(value: object, depth: int = 0) -> Iterator[tuple[str, float]]:
+    if depth > 8:
+        return
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if isinstance(inner, Mapping | list):
+                yield from _leaves(inner, depth + 1)
+            elif (number := _float(inner)) is not None:
+                yield str(key), number
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, depth + 1)
+
+
+def _float(value: Any) -> float | None:
+    try:
+        return None if isinstance(value, bool) else float(str(value).replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _only(leaves: Mapping[str, float], pattern: re.Pattern[str]) -> float | None:
+    found = {number for key, number in leaves.items() if pattern.search(key)}
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,61 @@
+import pytest
+
+from openfingym.answers import Part, Reference
+from openfingym.answers.guide import RULES, GuideRule, lint
+
+
+def rules(text: str, reference: Reference | None = None) -> set[str]:
+    return {finding.rule for finding in lint(text, reference)}
+
+
+def test_there_are_the_eleven_rules_of_the_guide() -> None:
+    assert len({rule.name for rule in RULES}) == 11
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_finds_the_guides_bad_example_and_not_its_good_one(rule: GuideRule) -> None:
+    assert rule.name in rules(rule.bad)
+    assert rule.name not in rules(rule.good)
+
+
+PUBLISHED = """\
+What was the additional paid-in capital of Lands' End as of the end of the fiscal year 2020? (in thousand dollars, \
+rounded to the nearest integer)
+What was the closing value of the VIX on April 25, 2022? (rounded to two decimal places)
+For the fiscal year 2023, what was Planet Labs' Net cash provided by investing activities? (please answer in \
+thousands of dollars, rounded to the nearest integer)
+What was the U.S. Housing Market Index (HMI) in November 2014? (answer rounded to the nearest integer)
+In April 2015, what was the CPI of Russia? (base year 2015=100, rounded to two decimal places)
+贵州茅台2023财年的净利润（中国会计准则，合并报表）是多少亿元？保留两位小数。"""
+
+
+@pytest.mark.parametrize("text", PUBLISHED.splitlines())
+def test_published_questions_pass(text: str) -> None:
+    assert not rules(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("2023年贵州茅台的净利润是多少？", {"fiscal-year", "currency", "precision", "unit"}),
+        ("美元兑人民币汇率是多少？保留四位小数", {"rmb"}),
+        ("贵州茅台属于哪个行业？", {"industry"}),
+        (
+            "What was Apple's total debt in 2022, in million USD, rounded to the nearest integer?",
+            {"fiscal-year", "timing"},
+        ),
+    ],
+)
+def test_other_questions_do_not(text: str, found: set[str]) -> None:
+    assert found <= rules(text)
+
+
+def test_a_reference_tells_what_kind_of_answer_is_asked_for() -> None:
+    when = "On which day did the price of gold close highest in 2024?"
+    assert not rules(when, Reference((Part("day", "date", "2024-03-15"),)))
+    price = Reference((Part("settlement price", "number", 113.265625),))
+    futures = (
+        "What was the settlement price of the 10-year Treasury note futures on March 1, 2024, rounded to six places?"
+    )
+    assert "futures-quote" in rules(futures)
+    assert "futures-quote" not in rules(futures, price)
