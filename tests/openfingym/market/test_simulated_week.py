@@ -1,6 +1,6 @@
 """A local venue for half a day, or with OPENFINGYM_WEEK=1 for seven days, while all sorts of things go wrong.
 
-There are three venues: a week is played on one of them in turn, or on all with OPENFINGYM_ALL=1.
+There are three such venues: a week is played on the first of them, or on all with OPENFINGYM_ALL=1.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from openfingym.market.tape import RecordKind
 from openfingym.market.tape_reader import TapeReader
 from tests.openfingym.market import simulated_weeks as weeks
 from tests.openfingym.market.skill import better_than_cash_and_basket, skillless
-from tests.turns import in_turn
+from tests.turns import ALL
 
 pytestmark = pytest.mark.timeout(1800)
 WEEK = bool(os.environ.get("OPENFINGYM_WEEK"))
 HOURS = 7 * 24.0 if WEEK else 12.0
-VENUES = in_turn(range(len(weeks.SYMBOLS)), 3) if WEEK else [0]
+VENUES = range(len(weeks.SYMBOLS) if WEEK and ALL else 1)
 AGENTS = 67 if WEEK else 40
 """Of each session."""
 PATIENT = Budgets(price_s=600.0, quote_s=600.0, book_s=600.0)
@@ -76,7 +76,7 @@ def test_a_bar_is_the_venues_own_or_is_flagged(sessions: dict[int, weeks.Simulat
 
 
 def test_what_went_wrong_was_noticed(sessions: dict[int, weeks.SimulatedSession]) -> None:
-    with TapeReader(sessions[VENUES[0]].tape) as reader:
+    with TapeReader(sessions[0].tape) as reader:
         told = Counter(record.json()["kind"] for record in reader if record.kind is RecordKind.TOLD)
     halves = int(HOURS / 12)
     assert told["clock"] == 1
@@ -104,7 +104,7 @@ def test_a_replay_gives_the_same_states_fills_and_marks(
 
 
 def test_another_agent_on_the_same_tape(sessions: dict[int, weeks.SimulatedSession]) -> None:
-    one = sessions[VENUES[0]]
+    one = sessions[0]
 
     def actions() -> Agent:
         return lambda mark: one.actions[mark.number]
