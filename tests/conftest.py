@@ -32,6 +32,10 @@ from openfingym.packages.build import build, write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.scaffold import new_task
 from openfingym.task import Task
+from openfingym_verifier import embedded
+from openfingym_verifier.child import environment
+from tests import turns
+from tests.warm_verifiers import WarmVerifiers
 
 HARBOR = "harbor==0.24.0"
 
@@ -39,7 +43,7 @@ sys.dont_write_bytecode = False  # as above, of this process: what pytest makes 
 # A shell has what it starts in the background ignore the interrupt, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes on a busy machine says nothing of what it tests.
-settings.register_profile("calm", deadline=None)
+settings.register_profile("calm", deadline=None, max_examples=100 if turns.ALL else 50)
 settings.load_profile("calm")
 threadpool_limits(1, user_api="blas")  # of what a plugin has loaded before this
 
@@ -63,6 +67,26 @@ def store_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.delenv(name, raising=False)
     yield home
     patch.undo()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_verifiers(store_home: Path) -> Iterator[WarmVerifiers]:
+    """Has verifiers of this process forked, where the system can; see :mod:`tests.warm_verifiers`."""
+    warm = WarmVerifiers(embedded._spawn, environment(OPENBLAS_NUM_THREADS="1"))
+    patch = pytest.MonkeyPatch()
+    if hasattr(os, "pidfd_open"):
+        patch.setattr(embedded, "_spawn", warm.spawn)
+        if os.environ.get("PYTEST_XDIST_WORKER"):  # of many tests, some will need one
+            warm.start()
+    yield warm
+    patch.undo()
+    warm.close()
+
+
+@pytest.fixture
+def cold_verifiers(warm_verifiers: WarmVerifiers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verifiers load their modules themselves, as they do outside of tests."""
+    monkeypatch.setattr(embedded, "_spawn", warm_verifiers.cold)
 
 
 @pytest.fixture(scope="session")
@@ -151,6 +175,11 @@ def _python_312() -> str | None:
         if probe.stdout.strip() == "True":
             return candidate
     return None
+
+
+def pytest_report_header() -> str:
+    """What is needed to try the same cases again."""
+    return "every case (OPENFINGYM_ALL)" if turns.ALL else f"cases in turn: OPENFINGYM_TURN={turns.TURN}"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

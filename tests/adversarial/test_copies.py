@@ -1,12 +1,12 @@
 """Training windows handed back in disguise are refused by the tasks themselves, and honest windows are not.
 
-Three tasks are tried in an ordinary run; all of them where OPENFINGYM_ALL_COPIES is set (some ten minutes).
+Three tasks are tried in an ordinary run, each with a third of the disguises in turn; all of them where OPENFINGYM_ALL
+is set (some ten minutes).
 """
 
 from __future__ import annotations
 
 import functools
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,13 +17,13 @@ from openfingym.errors import SubmissionError
 from openfingym.packages.build import build
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial.copied_windows import COMBINED, SINGLE, TRANSFORMATIONS, Transformation
+from tests.turns import ALL, in_turn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym_verifier.truth import Grader
 
-ALL = bool(os.environ.get("OPENFINGYM_ALL_COPIES"))
 USUAL = ("exchange-generation", "stock-ohlcv-generation", "stock-generation")
 PAIRS_ON = "stock-ohlcv-generation"
 """The task, a small one, on which pairs of disguises are tried in an ordinary run."""
@@ -31,7 +31,10 @@ TASKS = tuple(task.name for task in tasks(family="generation")) if ALL else USUA
 COPIES = 400
 """Windows taken from training; a submission repeats them."""
 CASES = [
-    (name, change) for name in TASKS for change in (*SINGLE, *COMBINED) if ALL or change in SINGLE or name == PAIRS_ON
+    (name, change)
+    for number, name in enumerate(TASKS)
+    # Each disguise is tried on one of the three tasks at least.
+    for change in in_turn(SINGLE, 3, first=number) + in_turn(COMBINED if ALL or name == PAIRS_ON else (), 3)
 ]
 NOT_FOUND = frozenset(
     {

@@ -3,7 +3,6 @@ fifty."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable
 
@@ -22,11 +21,11 @@ from openfingym_verifier.probing import looks_like_probing
 from openfingym_verifier.truth import Grader, HiddenTask
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial import attacks, honest
+from tests.turns import ALL, in_turn
 
 WITHIN = 20
 HONEST_ROLLOUTS = 50
 BUDGET = 5
-EVERYTHING = bool(os.environ.get("OPENFINGYM_ADVERSARIAL_FULL"))
 """Every honest participant for all its rollouts; else those that take seconds to fit play a few."""
 SLOW = {
     "ridge, bagged anew": 8,
@@ -198,11 +197,11 @@ FORECASTERS = tuple(
 )
 
 
-@pytest.mark.parametrize("name", FORECASTERS)
+@pytest.mark.parametrize("name", in_turn(FORECASTERS, 2))
 def test_honest_forecasters_are_never_flagged(
     task: HiddenTask, participants: dict[str, honest.Participant], name: str
 ) -> None:
-    count = HONEST_ROLLOUTS if EVERYTHING else SLOW.get(name, HONEST_ROLLOUTS)
+    count = HONEST_ROLLOUTS if ALL else SLOW.get(name, HONEST_ROLLOUTS)
     rollouts = [participants[name](number) for number in range(count)]
     assert flagged_at(task, rollouts) is None
     public = [
@@ -253,7 +252,7 @@ def test_hindsight_is_flagged(market: HiddenTask, share: float, rollouts: int) -
 
 def test_honest_traders_are_never_flagged(market: HiddenTask) -> None:
     contract = market.spec.contract
-    count = HONEST_ROLLOUTS if EVERYTHING else 4
+    count = HONEST_ROLLOUTS if ALL else 4
     for name, policy in honest.traders(market, len(contract.symbols), contract.lookback).items():  # type: ignore[union-attr]
         pool = Pool()
         for number in range(count):

@@ -37,6 +37,7 @@ from openfingym_verifier.tokens import TokenIssuer
 from openfingym_verifier.truth import HiddenTask
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial.grammar import Grammar
+from tests.turns import ALL
 
 DOCUMENTS = int(os.environ.get("OPENFINGYM_FUZZ_DOCUMENTS", "2000"))
 ADMIN = "an-admin-token-for-tests"
@@ -416,14 +417,14 @@ SCORED = (
     "ba2motifs-fraud",
     "exchange-generation",
 )
-"""A task of each kind that takes arrays; all are tried with ``OPENFINGYM_ADVERSARIAL_FULL``."""
+"""A task of each kind that takes arrays; all are tried with ``OPENFINGYM_ALL``."""
 
 
 def arrays() -> list[str]:
     from openfingym import catalog
     from openfingym.kinds import is_sequential
 
-    if not os.environ.get("OPENFINGYM_ADVERSARIAL_FULL"):
+    if not ALL:
         return list(SCORED)
     return [name for name in catalog.task_folders() if not is_sequential(load_task(name).spec.contract)]
 

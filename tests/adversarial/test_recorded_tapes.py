@@ -6,7 +6,6 @@ with those bars in hand. On given tapes it wins whatever there is to win, which 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from openfingym.trading.hindsight import hindsight_weights
 from openfingym.verifiers.client import EpisodeStep, VerifiedResult, VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 from tests.marks import SOCKETS_DROPPED
+from tests.turns import ALL
 
 TRADED = 2
 """Private episodes that are traded; those left out count as if nothing were done in them."""
@@ -30,7 +30,7 @@ TRIED = 3
 """Rollouts on fresh tapes, which are judged together."""
 TRADING = {"crypto-trading": "fresh", "equity-trading": "twin"}
 ROLLING = {"equity-rolling-forecast": "twin"}
-if os.environ.get("OPENFINGYM_ADVERSARIAL_FULL"):  # its many bars take a minute
+if ALL:  # its many bars take a minute
     ROLLING |= {"crypto-rolling-forecast": "fresh"}
 pytestmark = SOCKETS_DROPPED
 

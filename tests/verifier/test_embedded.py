@@ -22,6 +22,8 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 
+pytestmark = pytest.mark.usefixtures("cold_verifiers")
+
 PARENT = """
 import sys, time
 from pathlib import Path

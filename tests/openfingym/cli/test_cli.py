@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from openfingym.catalog import load_task
 from openfingym.cli import COMMANDS, cli, main
 from openfingym.packages.build import build
+from tests.turns import in_turn
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -149,7 +150,9 @@ def test_task_build(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     assert Path(json.loads(out)[0]["package"], "package.json").is_file()
 
 
-@pytest.mark.parametrize("kind", ["forecast", "generation", "rows", "nodes", "graphs", "curves", "rolling", "trading"])
+@pytest.mark.parametrize(
+    "kind", in_turn(["forecast", "generation", "rows", "nodes", "graphs", "curves", "rolling", "trading"], 4)
+)
 def test_task_new_then_check(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

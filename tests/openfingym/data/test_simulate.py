@@ -23,6 +23,7 @@ from openfingym.data.simulate import (
     student_t,
 )
 from openfingym.errors import DataError
+from tests.turns import in_turn
 
 LED = ("sim-commodities", "sim-crypto", "sim-crypto-wide", "sim-us-equities")
 NAMES = (*LED, "sim-global-indices", "sim-us-60")
@@ -243,7 +244,7 @@ def test_significant_digits_are_those_of_the_decimal_text(digits):
     assert significant(values, digits).tolist() == [float(f"{value:.{digits}g}") for value in values.tolist()]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", in_turn(NAMES, 2))
 def test_the_calendar(name):
     times = load_panel(name).times
     if simulator(name).calendar == "hours":

@@ -3,7 +3,6 @@ precision."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from openfingym.leaks import find_leak
 from openfingym.leaks.arrays import search_array
 from openfingym.leaks.runs import build_tables
+from tests.turns import ALL, in_turn
 
 Floats = NDArray[np.float64]
 
@@ -62,8 +62,8 @@ HONEST: dict[str, Callable[[np.random.Generator, int], Floats]] = {
 }
 
 
-@pytest.mark.parametrize("name", HONEST)
-@pytest.mark.parametrize("seed", range(3 if os.environ.get("OPENFINGYM_ADVERSARIAL_FULL") else 1))
+@pytest.mark.parametrize("name", in_turn(HONEST, 3))
+@pytest.mark.parametrize("seed", range(3 if ALL else 1))
 def test_what_honest_data_repeat_is_not_a_leak(name: str, seed: int, tmp_path: Path) -> None:
     generator = np.random.default_rng(seed)
     make = HONEST[name]

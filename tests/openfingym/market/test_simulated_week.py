@@ -1,4 +1,7 @@
-"""A local venue for half a day, or with OPENFINGYM_WEEK=1 three for seven days, while all sorts of things go wrong."""
+"""A local venue for half a day, or with OPENFINGYM_WEEK=1 for seven days, while all sorts of things go wrong.
+
+There are three such venues: a week is played on the first of them, or on all with OPENFINGYM_ALL=1.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +25,26 @@ from openfingym.market.tape import RecordKind
 from openfingym.market.tape_reader import TapeReader
 from tests.openfingym.market import simulated_weeks as weeks
 from tests.openfingym.market.skill import better_than_cash_and_basket, skillless
+from tests.turns import ALL
 
 pytestmark = pytest.mark.timeout(1800)
 WEEK = bool(os.environ.get("OPENFINGYM_WEEK"))
 HOURS = 7 * 24.0 if WEEK else 12.0
-VENUES = range(len(weeks.SYMBOLS) if WEEK else 1)
-AGENTS = 200 if WEEK else 40
+VENUES = range(len(weeks.SYMBOLS) if WEEK and ALL else 1)
+AGENTS = 67 if WEEK else 40
+"""Of each session."""
 PATIENT = Budgets(price_s=600.0, quote_s=600.0, book_s=600.0)
 """For a crowd that acts twice a minute: else agents could hardly trade, and would be like cash for that."""
 
 
 @pytest.fixture(scope="module")
-def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[weeks.SimulatedSession]:
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[int, weeks.SimulatedSession]:
     folder = tmp_path_factory.mktemp("weeks")
-    return [weeks.session(number, HOURS, folder / f"{number}.tape") for number in VENUES]
+    return {number: weeks.session(number, HOURS, folder / f"{number}.tape") for number in VENUES}
 
 
 @pytest.mark.parametrize("number", VENUES)
-def test_a_bar_is_the_venues_own_or_is_flagged(sessions: list[weeks.SimulatedSession], number: int) -> None:
+def test_a_bar_is_the_venues_own_or_is_flagged(sessions: dict[int, weeks.SimulatedSession], number: int) -> None:
     one = sessions[number]
     machine, terms = one.machine, one.machine.terms
     [symbol] = terms.instruments
@@ -70,7 +75,7 @@ def test_a_bar_is_the_venues_own_or_is_flagged(sessions: list[weeks.SimulatedSes
     assert sum(bool(mark.info["incomplete"]) for mark in one.marks) > machine.incomplete  # what was filled in since
 
 
-def test_what_went_wrong_was_noticed(sessions: list[weeks.SimulatedSession]) -> None:
+def test_what_went_wrong_was_noticed(sessions: dict[int, weeks.SimulatedSession]) -> None:
     with TapeReader(sessions[0].tape) as reader:
         told = Counter(record.json()["kind"] for record in reader if record.kind is RecordKind.TOLD)
     halves = int(HOURS / 12)
@@ -82,7 +87,9 @@ def test_what_went_wrong_was_noticed(sessions: list[weeks.SimulatedSession]) -> 
 
 
 @pytest.mark.parametrize("number", VENUES)
-def test_a_replay_gives_the_same_states_fills_and_marks(sessions: list[weeks.SimulatedSession], number: int) -> None:
+def test_a_replay_gives_the_same_states_fills_and_marks(
+    sessions: dict[int, weeks.SimulatedSession], number: int
+) -> None:
     one = sessions[number]
     machine, found = replayed(one.tape)
     assert found.difference is None
@@ -96,7 +103,7 @@ def test_a_replay_gives_the_same_states_fills_and_marks(sessions: list[weeks.Sim
     assert sum(len(mark.observation["fills"]) for mark in marks) > HOURS  # type: ignore[arg-type]
 
 
-def test_another_agent_on_the_same_tape(sessions: list[weeks.SimulatedSession]) -> None:
+def test_another_agent_on_the_same_tape(sessions: dict[int, weeks.SimulatedSession]) -> None:
     one = sessions[0]
 
     def actions() -> Agent:
@@ -116,19 +123,19 @@ def test_another_agent_on_the_same_tape(sessions: list[weeks.SimulatedSession]) 
         assert taped.outcome().tobytes() == another.record.tobytes() != own.record.tobytes()
 
 
-def test_agents_without_skill_are_not_called_better(sessions: list[weeks.SimulatedSession]) -> None:
+def test_agents_without_skill_are_not_called_better(sessions: dict[int, weeks.SimulatedSession]) -> None:
     called, knowing = Counter[str](), Counter[str]()
     traded = 0
-    for number, one in enumerate(sessions):
-        agents = [skillless(agent) for agent in range(number, AGENTS, len(sessions))]
+    for number, one in sessions.items():
+        agents = [skillless(number + 3 * agent if WEEK else agent) for agent in range(AGENTS)]
         accounts = tournament(one.tape, [*agents, _hindsight(one)], budgets=PATIENT)
         *verdicts, oracle = better_than_cash_and_basket(one.machine, [account.record for account in accounts], number)
         traded += sum(account.record[:, 1].any() for account in accounts[:-1])
         for names, counts in [*((found, called) for found in verdicts), (oracle, knowing)]:
             counts.update(names)
-    assert traded >= 0.9 * AGENTS
+    assert traded >= 0.9 * AGENTS * len(sessions)
     assert knowing["cash"] == len(sessions)  # the test does tell skill
-    assert max(called["cash"], called["basket"]) <= 0.05 * AGENTS, called
+    assert max(called["cash"], called["basket"]) <= 0.05 * AGENTS * len(sessions), called
 
 
 def _hindsight(one: weeks.SimulatedSession) -> Agent:

@@ -16,6 +16,7 @@ from openfingym.metrics.laws import LAWS
 from openfingym.metrics.questions import check_arrays
 from openfingym.metrics.record import ANSWERS, SHAPES, Metric
 from openfingym.metrics.registry import METRICS
+from tests.turns import in_turn
 
 # Those that train or build kernels take minutes over three cases, so they see one, with fewer paths or epochs.
 HEAVY = {
@@ -36,7 +37,7 @@ def test_ours_are_admitted(name):
     assert examine(METRICS[name]) == ()
 
 
-@pytest.mark.parametrize("name", HEAVY)
+@pytest.mark.parametrize("name", in_turn(HEAVY, 2))
 def test_the_heavy_ones_too(name):
     if name in NEEDS_TORCH:
         pytest.importorskip("torch")

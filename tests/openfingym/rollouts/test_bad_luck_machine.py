@@ -104,23 +104,23 @@ def test_without_space_for_temporary_files_nothing_is_scored_and_it_is_said(
     require_complete(out, 1)
 
 
-def test_hundreds_queued_leave_nothing_behind_and_take_no_more_than_the_first(
+def test_a_hundred_queued_leave_nothing_behind_and_take_no_more_than_the_first(
     cli: Cli, treasury: BuiltPackage, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    process = cli.start(*run_of("--agent", "nop", out=out, seeds=250, backend="inline"))
+    process = cli.start(*run_of("--agent", "nop", out=out, seeds=120, backend="inline"))
     seen = psutil.Process(process.pid)
     taken: list[tuple[int, int, int]] = []
     assert process.stderr is not None
     for line in process.stderr:
-        if line.startswith(("50/250 ", "240/250 ")):
+        if line.startswith(("30/120 ", "115/120 ")):
             taken.append((seen.memory_info().rss, seen.num_fds(), seen.num_threads()))
             assert len(list((out / ".staging").iterdir())) <= 3, "what runs, and one that is about to"
     process.communicate(timeout=60)
     assert process.returncode == 3, "they submit nothing"
-    require_complete(out, 250, "rejected")
+    require_complete(out, 120, "rejected")
     (early, early_files, early_threads), (late, late_files, late_threads) = taken
-    assert late - early < 8 << 20
+    assert late - early < 4 << 20
     assert abs(late_files - early_files) <= 8, "those of two programs that come and go"
     assert late_threads <= early_threads
     assert cli.leftovers() == []

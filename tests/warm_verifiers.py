@@ -1,0 +1,168 @@
+"""Verifiers of the tests' own processes, forked from one that has loaded their modules instead of loading them again.
+
+The program, the process and everything that goes in or out are the real ones; what is left out is the second of
+processor time that Python takes to import them, which some hundreds of tests would pay for. Tests of the start itself
+use the fixture ``cold_verifiers``; verifiers that a command starts are never forked.
+
+Run as a program, this is the process that forks: it takes requests on its standard input, a socket.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+MODULES = (
+    "scipy.special",
+    "uvicorn.protocols.http.httptools_impl",
+    "uvicorn.protocols.websockets.auto",
+    "uvloop",
+    "openfingym_verifier.app",
+    "openfingym_verifier.connections",
+    "openfingym_verifier.embedded_child",
+    "openfingym_verifier.ledger",
+    "openfingym_verifier.policy",
+    "openfingym_verifier.service",
+    "openfingym_verifier.truth",
+)
+FROM_THE_START = ("PYTHONPATH", "PYTHONHASHSEED", "PYTHONWARNINGS", "OPENBLAS_NUM_THREADS")
+"""Variables that are read when Python or a library is loaded."""
+REQUEST = 1 << 20
+
+
+class WarmVerifiers:
+    """The process that forks, and what stands in the place of :func:`openfingym_verifier.embedded._spawn`."""
+
+    def __init__(self, cold: Any, environment: dict[str, str]) -> None:
+        self.cold, self.environment = cold, environment
+        self.process: subprocess.Popen[bytes] | None = None
+        self.control: socket.socket | None = None
+
+    def start(self) -> None:
+        """Start the process, and do not wait for it."""
+        self.control, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST)
+        with far:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", __file__], stdin=far, env=self.environment, start_new_session=True
+            )
+
+    def close(self) -> None:
+        """End the process; verifiers that still run end with their callers."""
+        if self.control is not None and self.process is not None:
+            self.control.close()
+            self.process.wait()
+
+    def spawn(self, stderr: Path) -> Any:
+        """A verifier that waits for its order."""
+        from openfingym_verifier.child import environment
+
+        wanted = environment(OPENBLAS_NUM_THREADS="1")
+        if any(wanted.get(name) != self.environment.get(name) for name in FROM_THE_START):
+            return self.cold(stderr)
+        if self.process is None:
+            self.start()
+        assert self.control is not None
+        stderr.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with stderr.open("ab") as stream:
+            return Forked(self.control, {"environment": wanted, "folder": str(Path.cwd())}, stream.fileno())
+
+
+class Forked:
+    """As far as the caller of a verifier needs it, a :class:`subprocess.Popen`."""
+
+    def __init__(self, control: socket.socket, request: dict[str, object], stderr: int) -> None:
+        (theirs_in, ours_in), (ours_out, theirs_out), (self._ended, tell) = os.pipe(), os.pipe(), os.pipe()
+        fds = [theirs_in, theirs_out, stderr, tell]
+        control.sendmsg([json.dumps(request).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
+        for fd in (theirs_in, theirs_out, tell):
+            os.close(fd)
+        self.stdin, self.stdout = os.fdopen(ours_in, "wb", 0), os.fdopen(ours_out, "rb", 0)
+        self.returncode: int | None = None
+        said = b""
+        while not said.endswith(b"\n"):
+            said += os.read(self._ended, 1) or b"\n"
+        if not said.strip():
+            raise RuntimeError("the process that forks verifiers for tests is gone")
+        self.pid = int(said)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit status, negative for a signal."""
+        if self.returncode is None:
+            if not select.select([self._ended], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a forked verifier", timeout or 0.0)
+            self.returncode = int(os.read(self._ended, 64) or b"-9")
+            os.close(self._ended)
+        return self.returncode
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
+def serve() -> int:
+    """Fork verifiers until there is nobody to ask for them; in a forked one, be the verifier."""
+    control = socket.socket(fileno=os.dup(0))
+    control.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, REQUEST)
+    with warnings.catch_warnings(action="ignore"):
+        for name in MODULES:
+            importlib.import_module(name)
+    running: dict[int, tuple[int, int]] = {}
+    while True:
+        for ready in select.select([control.fileno(), *running], [], [])[0]:
+            if ready in running:
+                pid, tell = running.pop(ready)
+                status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                with contextlib.suppress(BrokenPipeError):
+                    os.write(tell, b"%d" % status)
+                os.close(tell)
+                os.close(ready)
+                continue
+            raw, fds, _, _ = socket.recv_fds(control, REQUEST, 4)
+            if not raw:
+                return 0
+            pid = os.fork()
+            if not pid:
+                for fd in (control.detach(), *running, *(tell for _, tell in running.values())):
+                    os.close(fd)
+                return be_a_verifier(json.loads(raw), fds)
+            for fd in fds[:3]:
+                os.close(fd)
+            running[os.pidfd_open(pid)] = pid, fds[3]
+            os.write(fds[3], b"%d\n" % pid)
+
+
+def be_a_verifier(request: dict[str, Any], fds: list[int]) -> int:
+    """Become what ``python -m openfingym_verifier.embedded_child`` is."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    for number, fd in enumerate(fds[:3]):
+        os.dup2(fd, number)
+    for fd in fds:
+        os.close(fd)
+    time.tzset()
+    from openfingym_verifier.embedded_child import main
+
+    return main()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(serve())
