@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 from openfingym.data.sources.wire import OfflineError
 from openfingym.errors import DataError
 from openfingym.files.whole import owned_folder, whole_file
-from openfingym.suites.mirai.gdelt.export import DayReader
 from openfingym.suites.mirai.gdelt.listing import ExportFile, unlisted
+from openfingym.suites.mirai.gdelt.reducing import Reduce, reduced
 
 if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
@@ -83,8 +83,13 @@ class Days:
         whole = same and self.records(day).is_file() and self.urls(day).is_file()
         return found if whole and not self._fillable(found) else None
 
-    def pull(self, day: date, listed: Sequence[ExportFile]) -> Day:
+    def pull(self, day: date, listed: Sequence[ExportFile], reduce: Reduce = reduced) -> Day:
         """Pull a day: download what is not here yet, and reduce it.
+
+        Args:
+            day: the day.
+            listed: its files.
+            reduce: reduces them.
 
         Raises:
             OfflineError: the service cannot be reached; what is downloaded stays.
@@ -99,21 +104,14 @@ class Days:
             reasons = list(pool.map(lambda file: self._download(folder, file), listed))
         gaps |= {file.name: reason for file, reason in zip(listed, reasons, strict=True) if reason}
         with owned_folder(self._work / f".reduced-{day:%Y%m%d}") as scratch:
-            reader, damaged = DayReader(), {}
             archives = [folder / file.name for file in listed if file.name not in gaps]
-            for archive in archives:
-                try:
-                    reader.read(archive)
-                except DataError as error:
-                    damaged[archive] = str(error)
-            parts = [scratch / "records.parquet", scratch / "urls.parquet"]
-            counts = reader.write(parts[0], parts[1], scratch)
-            for part, target in zip(parts, (self.records(day), self.urls(day)), strict=True):
-                _settle(part, target)
-        for archive, reason in damaged.items():
-            gaps[archive.name] = reason
-            archive.unlink()
-        files, gaps = len(archives) - len(damaged), dict(sorted(gaps.items()))
+            made = reduce(archives, scratch)
+            _settle(scratch / "records.parquet", self.records(day))
+            _settle(scratch / "urls.parquet", self.urls(day))
+        counts = made.counts
+        for name in made.damaged:
+            (folder / name).unlink()
+        files, gaps = len(archives) - len(made.damaged), dict(sorted({**gaps, **made.damaged}.items()))
         found = Day(f"{day}", counts.rows, counts.malformed, counts.kept, files, gaps, _digest(listed))
         with whole_file(self._note(day)) as stream:
             json.dump(asdict(found), stream, indent=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from openfingym.files.locks import take
 from openfingym.files.whole import owned_folder, store_errors
 from openfingym.suites.mirai.gdelt.days import Day, Days
 from openfingym.suites.mirai.gdelt.listing import MASTER_LIST, read_listing
+from openfingym.suites.mirai.gdelt.reducing import Reduce, Reducers, reduced
 from openfingym.suites.mirai.gdelt.texts import POLITE, TextStore, fetch_texts, is_local, texts_of_folder, write_texts
 from openfingym.suites.mirai.tables import THRESHOLD, connection, quoted, write_vault
 from openfingym.vault import Source
@@ -31,6 +33,8 @@ BASE_URL = "http://data.gdeltproject.org/gdeltv2"
 """Where GDELT publishes the list and the files."""
 NAME = "mirai-gdelt"
 LIST_BYTES = 1 << 30
+FEW = 4
+"""Days that are reduced in this process: to start others takes as long."""
 FIRST_MONTH = date(2015, 2, 1)
 """GDELT 2.0 begins in February 2015."""
 SOURCE = Source(
@@ -149,21 +153,28 @@ def _pull_days(
         raise DataError(f"the list at {options.base_url} has no export file from {first} to {last}")
     days = Days(work, client, options.base_url, connections=options.connections)
 
+    span = list(_days(first, last))
+    missing = sum(day in listing and days.done(day, listing[day]) is None for day in span)
+    cores = machine.cores()
+
     def have(day: date) -> Day:
         listed = listing.get(day, [])
         found = days.done(day, listed)
         if found is None:
-            found = days.pull(day, listed)
+            found = days.pull(day, listed, reduce)
             without = f", {len(found.gaps)} files missing" if found.gaps else ""
             told(f"{day}: {found.rows} rows in {found.files} files, {found.kept} kept{without}")
         return found
 
-    pool = ThreadPoolExecutor(machine.cores())
-    try:
-        return days, list(pool.map(have, _days(first, last)))
-    finally:
+    with contextlib.ExitStack() as resources:
+        reduce: Reduce = reduced
+        if missing > FEW and cores > 1:
+            reduce = resources.enter_context(Reducers(cores))
+        # One day more than are reduced at once: its files are downloaded meanwhile.
+        pool = ThreadPoolExecutor(cores + 1)
         # After an error, days that have not begun need not.
-        pool.shutdown(cancel_futures=True)
+        resources.callback(pool.shutdown, cancel_futures=True)
+        return days, list(pool.map(have, span))
 
 
 def _finish(

@@ -23,6 +23,7 @@ from openfingym.cli import cli
 from openfingym.data.sources.transport import ClientPolicy
 from openfingym.errors import DataError, StoreError, UsageError
 from openfingym.suites.mirai.gdelt import PullOptions, PullReport, pull
+from openfingym.suites.mirai.gdelt.reducing import Reducers, reduced
 from openfingym.vault import Vault
 from tests.openfingym.rollouts.driving import fill
 
@@ -205,6 +206,28 @@ def test_a_pull_on_a_full_disk_goes_on_once_there_is_room(tmp_path: Path, whole:
         report = pull(options(gdelt, tmp_path, work=work, connections=1))
     assert report.vault.digest == whole.vault.digest
     assert not there & set(gdelt.asked), "what is whole is not asked for again"
+
+
+def test_a_day_is_reduced_in_another_process_as_in_this_one(tmp_path: Path) -> None:
+    gdelt = Gdelt()
+    gdelt.publish(ROWS)
+    archives = []
+    for name in sorted(gdelt.files)[:6]:
+        archives.append(tmp_path / name)
+        archives[-1].write_bytes(gdelt.files[name] if len(archives) != 3 else b"no archive")
+    here, there, gone = (tmp_path / name for name in ("here", "there", "gone"))
+    here.mkdir()
+    there.mkdir()
+    with Reducers(1) as reducers:
+        assert reducers(archives, there) == reduced(archives, here)
+        for name in ("records.parquet", "urls.parquet"):
+            assert (there / name).read_bytes() == (here / name).read_bytes()
+        with pytest.raises(StoreError, match="gone"):
+            reducers(archives, gone)  # no such folder
+        assert reducers(archives, there).damaged.keys() == {archives[2].name}
+        reducers._started[0].kill()
+        with pytest.raises(StoreError, match="run the same command again"):
+            reducers(archives, there)
 
 
 def test_half_written_days_are_made_again(tmp_path: Path, whole: PullReport) -> None:

@@ -1,0 +1,128 @@
+"""Reducing days in processes of their own: reading rows is work for Python, of which a process does one core's.
+
+A process reads a line of JSON for each day from its input, and answers with one. It ends with its input, so that
+whoever started it may be killed at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from openfingym.errors import DataError, OpenFinGymError, StoreError
+from openfingym.files.whole import store_errors
+from openfingym.suites.mirai.gdelt.export import DayCounts, DayReader
+from openfingym.vault.engine import engine_errors
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What came of the archives of a day."""
+
+    counts: DayCounts
+    damaged: dict[str, str]
+    """Archives that cannot be read, by their names, with the reason; nothing of them was taken."""
+
+
+Reduce = Callable[[Sequence[Path], Path], Reduced]
+"""Reads the archives of a day, in the order of their times, and writes ``records.parquet`` and ``urls.parquet`` into a
+folder.
+"""
+
+
+def reduced(archives: Sequence[Path], folder: Path) -> Reduced:
+    """Reduce a day in this process, as :data:`Reduce` says.
+
+    Raises:
+        StoreError: the disk is full.
+    """
+    reader, damaged = DayReader(), {}
+    with store_errors(folder), engine_errors(f"{folder}"):
+        for archive in archives:
+            try:
+                reader.read(archive)
+            except DataError as error:
+                damaged[archive.name] = str(error)
+        return Reduced(reader.write(folder / "records.parquet", folder / "urls.parquet", folder), damaged)
+
+
+class Reducers:
+    """Processes that reduce days, one at a time each; a :data:`Reduce` for any number of threads, within a ``with``
+    block.
+
+    Args:
+        processes: how many.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self._count = processes
+        self._idle: queue.SimpleQueue[subprocess.Popen[str]] = queue.SimpleQueue()
+        self._started: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-P", "-c", "from openfingym.suites.mirai.gdelt.reducing import main; main()"]
+        # What this process has on its path, another would look for elsewhere.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        for _ in range(self._count):
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            )
+            self._started.append(process)
+            self._idle.put(process)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self._started:
+            if kind is not None:
+                process.kill()
+            with contextlib.suppress(OSError):
+                process.communicate()
+
+    def __call__(self, archives: Sequence[Path], folder: Path) -> Reduced:
+        """Reduce a day, as :data:`Reduce` says.
+
+        Raises:
+            StoreError: the disk is full, or the process was ended.
+        """
+        process = self._idle.get()
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            line = ""
+            with contextlib.suppress(OSError):
+                print(json.dumps([[str(one) for one in archives], str(folder)]), file=process.stdin, flush=True)
+                line = process.stdout.readline()
+            if not line:
+                raise StoreError(
+                    f"{folder}: the process that read these archives ended (status {process.wait()}), maybe for lack "
+                    "of memory; run the same command again, which goes on here"
+                )
+        finally:
+            self._idle.put(process)
+        answer = json.loads(line)
+        if "error" in answer:
+            raise StoreError(answer["error"])
+        return Reduced(DayCounts(**answer["counts"]), answer["damaged"])
+
+
+def main() -> None:
+    """Reduce the days that are asked for."""
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        for line in sys.stdin:
+            archives, folder = json.loads(line)
+            try:
+                answer: object = asdict(reduced([Path(one) for one in archives], Path(folder)))
+            except OpenFinGymError as error:
+                answer = {"error": str(error)}
+            print(json.dumps(answer), flush=True)  # noqa: T201
