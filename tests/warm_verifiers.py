@@ -24,6 +24,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 MODULES = (
     "scipy.special",
     "uvicorn.protocols.http.httptools_impl",
@@ -112,6 +114,13 @@ class Forked:
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
+
+
+def is_verifier(process: psutil.Process) -> bool:
+    """Whether a process is the verifier of another one, forked or not."""
+    words, parent = process.cmdline(), process.parent()
+    forked = __file__ in words and parent is not None and __file__ in parent.cmdline()
+    return forked or "openfingym_verifier.embedded_child" in words
 
 
 def serve() -> int:

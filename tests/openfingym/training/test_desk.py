@@ -18,6 +18,7 @@ import pytest
 from openfingym.errors import UsageError
 from openfingym.training import Desk
 from tests.openfingym.rollouts.driving import descendants
+from tests.warm_verifiers import is_verifier
 
 pytestmark = pytest.mark.sandbox
 TASK = "treasury-forecast"
@@ -253,7 +254,7 @@ def test_a_brief_is_how_the_episode_begins(desk: Desk) -> None:
 def test_a_verifier_that_is_killed_is_replaced_and_its_rollouts_have_no_reward(desk: Desk) -> None:
     episode = desk.open_sync(TASK)
     for process in descendants(os.getpid()):
-        if any("embedded_child" in part for part in process.cmdline()):
+        if is_verifier(process):
             process.kill()
     episode.call_sync("run_python", {"code": NAIVE})
     episode.finish_sync()

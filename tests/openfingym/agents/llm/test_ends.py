@@ -25,6 +25,7 @@ from openfingym.trajectory.record import ToolUse
 from openfingym_runtime.job import Job, Outcome
 from openfingym_runtime.sandbox import SandboxBackend
 from openfingym_runtime.sandbox.inside import landlock
+from tests.warm_verifiers import is_verifier
 
 from .conftest import Play, player
 
@@ -294,7 +295,7 @@ class Regicide:
 
     async def act(self, session: Conversation) -> None:
         for process in psutil.Process().children(recursive=True):
-            if process.pid not in self.spared and any("openfingym_verifier" in word for word in process.cmdline()):
+            if process.pid not in self.spared and is_verifier(process):
                 process.kill()
         await session.tools.run("import interface, numpy\ninterface.submit(numpy.zeros(interface.SUBMISSION_SHAPE))\n")
 
