@@ -1,1 +1,1 @@
-"""FinSearchComp: dated questions about companies, markets and economies, answered with tools that know nothing later."""
+"""FinSearchComp: dated questions about companies, markets and economies, with tools that know nothing later."""

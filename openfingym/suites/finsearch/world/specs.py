@@ -28,11 +28,14 @@ INSTRUMENTS = TableSpec(
         "listed": "DATE",
         "delisted": "DATE",
         "expires": "DATE",
+        "held_in": "VARCHAR",  # table with its prices: bars, or market
+        "dataset": "VARCHAR",  # of market, with commas between several; otherwise empty
+        "channel": "VARCHAR",  # of market: the channel, or what comes before open, high, low, close and volume
         "simulated": "BOOLEAN",
     },
     key=("symbol",),
     about="listed",
-    known_basis="the day of the listing before trading opens; of a delisting, or of another name, when it was announced",
+    known_basis="before the first session; a delisting, or another name, is a vintage, known when it was announced",
 )
 BARS = TableSpec(
     name="bars",
