@@ -16,7 +16,6 @@ from openfingym.suites.finsearch.world.paths import DAYS_A_YEAR, Paths
 from openfingym.suites.finsearch.world.roster import Company, Line, WorldSize
 
 if TYPE_CHECKING:
-
     from openfingym.suites.finsearch.world.paths import Floats
 
 GONE = {"US11": 0.62, "CN13": 0.8}
