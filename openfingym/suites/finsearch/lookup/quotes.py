@@ -8,7 +8,7 @@ from datetime import date
 
 from openfingym.suites.finsearch.lookup.calls import BadCallError
 from openfingym.suites.finsearch.lookup.world import MOST_ROWS, Searched, like, near, none_such, plain, table
-from openfingym.vault.conditions import Between
+from openfingym.vault.conditions import Between, Where
 from openfingym.vault.search import words
 from openfingym.vault.view import Row
 
@@ -94,7 +94,7 @@ def _bars(world: Searched, one: Row, start: date | None, end: date | None) -> li
     """Bars of some days; without a start, at least the last one."""
     days = Between(start, end)
     if one["held_in"] == "bars":
-        where = {"symbol": str(one["symbol"]), "date": days}
+        where: Where = {"symbol": str(one["symbol"]), "date": days}
         names = ["date", *_WITH_VOLUME, "open_at", "close_at"]
         return world.view.current("bars", where, columns=names, order=["date"])
     if "market" not in world.tables:
@@ -109,7 +109,7 @@ def _of_market(world: Searched, one: Row, days: Between) -> list[Row]:
     found: dict[date, Row] = {}
     # The first dataset has precedence where several have a day.
     for dataset in reversed(datasets):
-        where = {"dataset": dataset, "channel": channels, "date": days}
+        where: Where = {"dataset": dataset, "channel": channels, "date": days}
         for row in world.view.current("market", where, columns=["date", "channel", "value"], order=["date"]):
             day = row["date"]
             assert isinstance(day, date)
@@ -162,7 +162,7 @@ def _actions(world: Searched, symbol: str, first: object, last: object) -> list[
     """Splits and dividends with an ex-date within some days; prices before them are not adjusted."""
     assert isinstance(first, date)
     assert isinstance(last, date)
-    where = {"symbol": symbol, "ex_date": Between(first, last)}
+    where: Where = {"symbol": symbol, "ex_date": Between(first, last)}
     rows = world.view.current("actions", where, order=["ex_date"])
     names = ("kind", "announced", "ex_date", "pay_date", "new_shares", "old_shares", "amount", "currency")
     return [{name: plain(row[name]) for name in names if row[name] is not None} for row in rows]

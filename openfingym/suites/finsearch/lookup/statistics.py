@@ -7,7 +7,7 @@ from datetime import date
 
 from openfingym.suites.finsearch.lookup.calls import BadCallError
 from openfingym.suites.finsearch.lookup.world import MOST_ROWS, Searched, like, none_such, plain, table
-from openfingym.vault.conditions import Between
+from openfingym.vault.conditions import Between, Where
 from openfingym.vault.view import Row
 
 DEFAULT_ROWS = 24
@@ -37,9 +37,9 @@ def series(world: Searched, arguments: Mapping[str, object]) -> object:
     rows = _vintages(rows, str(vintage))
     if start is None and end is None:
         rows = _latest(rows)
-    names = ("series", "name", "name_zh", "units", "frequency", "adjustment", "country", "definition", "source",
+    shown = ("series", "name", "name_zh", "units", "frequency", "adjustment", "country", "definition", "source",
              "simulated")  # fmt: skip
-    answer = {name: plain(one[name]) for name in names if one[name] not in (None, "")}
+    answer = {name: plain(one[name]) for name in shown if one[name] not in (None, "")}
     columns = ["reference_date", "value", "known_from"]
     if any(row.get("release") for row in rows):
         columns.append("release")
@@ -61,7 +61,7 @@ def _figures(world: Searched, one: Row, start: date | None, end: date | None) ->
     days, dated = Between(start, end), "reference_date"
     if held == "market":
         dated = "date"
-        where = {"dataset": str(one["dataset"]).split(","), "channel": channel, dated: days}
+        where: Where = {"dataset": str(one["dataset"]).split(","), "channel": channel, dated: days}
         rows = world.view.rows(held, where, columns=["date", "value", "known_at"])
     elif held == "fomc_statements":
         dated = "date"

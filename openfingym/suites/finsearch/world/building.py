@@ -12,7 +12,9 @@ from openfingym import store
 from openfingym.digests import sha256_of, sha256_of_json
 from openfingym.files.locks import take
 from openfingym.suites.finsearch.world import frames, macro, specs
+from openfingym.suites.finsearch.world.equities import PricedIndex
 from openfingym.suites.finsearch.world.pages import write_pages
+from openfingym.suites.finsearch.world.rates import PricedRate
 from openfingym.suites.finsearch.world.roster import WorldSize
 from openfingym.suites.finsearch.world.simulate import World, simulate
 from openfingym.suites.finsearch.world.statements import frame
@@ -81,9 +83,10 @@ def write_finsearch(folder: str | Path | None, size: WorldSize | None = None, *,
 def _add(writer: VaultWriter, world: World, bundled: Vault) -> None:
     import pandas as pd
 
-    others = [*world.indices, *world.rates]
+    others: list[PricedIndex | PricedRate] = [*world.indices, *world.rates]
     writer.add(specs.INSTRUMENTS, frames.instruments(world.lines, world.indices, world.rates, bundled))
-    writer.add(specs.BARS, pd.concat(list(frames.bars(world.lines, others)), ignore_index=True))
+    bars: list[pd.DataFrame] = list(frames.bars(world.lines, others))
+    writer.add(specs.BARS, pd.concat(bars, ignore_index=True))
     writer.add(specs.ACTIONS, frames.actions(world.lines))
     writer.add(specs.STATEMENTS, frame(world.reported))
     writer.add(specs.SERIES, frames.series(world.points))

@@ -69,9 +69,9 @@ def sessions(hours: Hours, first: date, last: date) -> Sessions:
     weekdays = pd.bdate_range(first, last)
     closed, early = _exceptions(hours.calendar)
     days = weekdays[~weekdays.isin(closed)]
-    closes = pd.Series(pd.Timedelta(f"{hours.closes}:00"), index=days)
-    shorter = early[early.index.isin(days)]
-    closes.update(pd.Series(pd.to_timedelta(shorter + ":00"), index=shorter.index).clip(upper=closes.iloc[0]))
+    regular = pd.Timedelta(f"{hours.closes}:00")
+    shorter = {day: min(regular, pd.Timedelta(f"{clock}:00")) for day, clock in early.items()}
+    closes = pd.Series([shorter.get(day, regular) for day in days], index=days)
     opens = pd.Series(pd.Timedelta(f"{hours.opens}:00"), index=days)
     if hours.calendar in _LATER_UNTIL:
         until, opening = _LATER_UNTIL[hours.calendar]
@@ -92,5 +92,5 @@ def _exceptions(calendar: str) -> tuple[pd.DatetimeIndex, pd.Series]:
         return pd.DatetimeIndex(days), pd.Series([], index=pd.DatetimeIndex([]), dtype=str)
     with resources.files(__package__).joinpath("calendars.tsv").open() as stream:
         table = pd.read_csv(stream, sep="\t", parse_dates=["day"], keep_default_na=False)
-    table = table[table["calendar"] == calendar].set_index("day")["closes"]
-    return pd.DatetimeIndex(table[table == ""].index), table[table != ""]
+    own = table[table["calendar"] == calendar].set_index("day")["closes"]
+    return pd.DatetimeIndex(own[own == ""].index), own[own != ""]

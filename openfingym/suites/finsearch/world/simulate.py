@@ -1,4 +1,4 @@
-"""The simulated part of the world from a seed: companies, prices, reports and statistics, with what they have in common."""
+"""The simulated part of the world from a seed: companies, prices, reports and statistics."""
 
 from __future__ import annotations
 

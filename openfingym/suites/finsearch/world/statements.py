@@ -164,7 +164,7 @@ class Reporter:
     ) -> list[Row]:
         """Figures of the year before that a report gives otherwise: earnings a share after a split, segments recast."""
         before = report.quarter - 4
-        rows = []
+        rows: list[Row] = []
         for standard in report.standards:
             for name, count in report.periods:
                 if before - count + 1 < 0:

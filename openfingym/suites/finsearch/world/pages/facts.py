@@ -17,6 +17,7 @@ from openfingym.suites.finsearch.world.calendars import Hours, Sessions
 from openfingym.suites.finsearch.world.equities import Action, PricedIndex, Review
 from openfingym.suites.finsearch.world.frames import after_close, before_opening
 from openfingym.suites.finsearch.world.macro import BALANCE, DAILY, STATISTICS, Point
+from openfingym.suites.finsearch.world.rates import PricedRate
 from openfingym.suites.finsearch.world.roster import Company
 from openfingym.suites.finsearch.world.statements import Row
 
@@ -114,7 +115,8 @@ def facts_of(world: World) -> Facts:
             one.symbol, company.name, company.name_zh, "stock", one.hours, one.currency, f"{one.currency} per share",
             line.times, line.bars, company=company, share_class=one.share_class, actions=acted,
         )  # fmt: skip
-    for other in (*world.indices, *world.rates):
+    others: list[PricedIndex | PricedRate] = [*world.indices, *world.rates]
+    for other in others:
         kind, unit = ("index", "points") if isinstance(other, PricedIndex) else (other.kind, other.quote_unit)
         prices[other.symbol] = _prices(
             other.symbol, other.name, other.name_zh, kind, other.hours, other.currency, unit, other.times, other.bars

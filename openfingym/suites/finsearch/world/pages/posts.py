@@ -47,7 +47,7 @@ def post_pages(facts: Facts) -> Iterator[Page]:
         name = one.name_zh if frame[0] > "\u3000" and one.name_zh else one.name
         text = frame.format(name=name, symbol=symbol, number=f"{wrong:,.2f}", close=f"{close * 0.97:,.1f}")
         url = address("posts", when.date(), symbol, number)
-        language = "zh" if "\u4e00" <= max(frame) else "en"
+        language = "zh" if max(frame) >= "\u4e00" else "en"
         flaw = "instructs" if orders else "rumour"
         yield Page(
             url,

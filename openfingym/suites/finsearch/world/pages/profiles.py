@@ -1,4 +1,4 @@
-"""Pages about companies: who they are, and what data sites say of their figures - rightly, and wrongly in usual ways."""
+"""Pages about companies: who they are, and what data sites say of them, rightly and wrongly in usual ways."""
 
 from __future__ import annotations
 

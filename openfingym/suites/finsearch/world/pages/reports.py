@@ -145,7 +145,7 @@ def _year_before(row: Row, before: dict[Key, Row]) -> Row | None:
 
 def amount(value: float, row: Row) -> str:
     """A figure as a report has it."""
-    decimals = 2 if row.statement == "per share" or row.scale == 1.0 and row.statement != "shares" else 0
+    decimals = 2 if row.statement == "per share" or (row.scale == 1.0 and row.statement != "shares") else 0
     text = f"{abs(value):,.{decimals}f}"
     return f"({text})" if value < 0 else text
 
