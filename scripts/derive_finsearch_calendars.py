@@ -13,6 +13,7 @@ TARGET = Path(__file__).parents[1] / "openfingym/suites/finsearch/world/calendar
 
 
 def main() -> None:
+    """Write the file."""
     import pandas as pd
     from exchange_calendars import get_calendar
 

@@ -74,9 +74,9 @@ _TOOLS = (
     ),
     Tool(
         "statement",
-        "Figures of a company's reports. Real issuers' are XBRL facts as filed, by concept or label; others' are by item. "
-        "A period may be a quarter, the year to date or a year: look at its days. start and end bound the last days of "
-        f"periods. At most {MOST_ROWS} figures a call.",
+        "Figures of a company's reports. Real issuers' are XBRL facts as filed, by concept or label; others' are by "
+        "item. A period may be a quarter, the year to date or a year: look at its days. start and end bound the "
+        f"last days of periods. At most {MOST_ROWS} figures a call.",
         (
             Parameter("company", "text", _SYMBOL, required=True),
             Parameter("item", "text", "item such as Revenue, NetIncomeLoss or 净利润; all if left out"),

@@ -15,8 +15,8 @@ MOST_BITS = 2_048
 """Bits of a whole number on the way; others are floating point."""
 MOST_DECIMALS = 15
 _TAKES = (
-    "numbers, + - * / // % **, brackets, lists, and the functions sum, mean, median, stdev, min, max, abs, round, sqrt, "
-    "log, log10, exp, len, prod"
+    "numbers, + - * / // % **, brackets, lists, and the functions sum, mean, median, stdev, min, max, abs, round, "
+    "sqrt, log, log10, exp, len, prod"
 )
 Number = int | float
 Found = Number | list[Number]

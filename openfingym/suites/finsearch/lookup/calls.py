@@ -160,7 +160,8 @@ def _integer(value: object, parameter: Parameter, _today: date | None) -> int:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not parameter.low <= value <= parameter.high:
         raise BadCallError(
-            f"{parameter.name} must be a whole number from {parameter.low} to {parameter.high}; received {shown(value)}."
+            f"{parameter.name} must be a whole number from {parameter.low} to {parameter.high}; "
+            f"received {shown(value)}."
         )
     return value
 

@@ -81,8 +81,7 @@ def price_companies(size: WorldSize, seed: int, paths: Paths, every: Sequence[Co
         start = float(rng.uniform(12, 70)) * (1.0 if region == "us" else 0.5)
         value = np.log(start) + np.cumsum(steps)
         decided: dict[tuple[str, date], tuple[float, float]] = {}
-        for line in company.lines:
-            found.append(_line(size, seed, paths, company, line, value, decided))
+        found += [_line(size, seed, paths, company, line, value, decided) for line in company.lines]
     return found
 
 

@@ -90,8 +90,9 @@ def constituents(indices: Sequence[PricedIndex]) -> pd.DataFrame:
         reviews: Sequence[Review] = index.reviews
         for review in reviews:
             known = after_close(review.announced, index.hours)
-            for symbol in sorted(set(member_since) - set(review.members)):
-                rows.append((index.symbol, symbol, member_since.pop(symbol), review.day - timedelta(days=1), known))
+            last = review.day - timedelta(days=1)
+            left = sorted(set(member_since) - set(review.members))
+            rows += [(index.symbol, symbol, member_since.pop(symbol), last, known) for symbol in left]
             for symbol in review.members:
                 if symbol not in member_since:
                     member_since[symbol] = review.day
@@ -191,7 +192,8 @@ def _real(bundled: Vault) -> Iterator[dict[str, object]]:
     for row in found:
         dataset, channel, day = str(row["dataset"]), str(row["channel"]), row["day"]
         known = row["known"]
-        assert isinstance(day, date) and isinstance(known, datetime)
+        assert isinstance(day, date)
+        assert isinstance(known, datetime)
         datasets.setdefault(channel, []).append(dataset)
         first[channel] = min(first.get(channel, (day, known)), (day, known))
     for symbol, name, name_zh, exchange, dataset, channel, aliases in _REAL_STOCKS:
@@ -224,20 +226,19 @@ def real_series(bundled: Vault) -> pd.DataFrame:
     import pandas as pd
 
     view = bundled.hindsight(_END)
-    rows: list[dict[str, object]] = []
     nothing = dict.fromkeys(SERIES_INFO.columns, "") | {"simulated": False}
-    for row in view.sql(
+    macro = view.sql(
         "SELECT series, any_value(name) AS name, any_value(units) AS units, any_value(frequency) AS frequency, "
         "any_value(source) AS source, min(known_at) AS known_at FROM macro GROUP BY series ORDER BY series"
-    ):
-        rows.append({**nothing, **row, "country": "US", "topic": "economy", "held_in": "macro",
-                     "channel": row["series"]})  # fmt: skip
-    for row in view.sql(
+    )
+    stated = {"country": "US", "topic": "economy", "held_in": "macro"}
+    rows = [{**nothing, **row, **stated, "channel": row["series"]} for row in macro]
+    gdp = view.sql(
         "SELECT series, any_value(name) AS name, any_value(units) AS units, any_value(source) AS source, "
         "min(known_at) AS known_at FROM gdp GROUP BY series ORDER BY series"
-    ):
-        rows.append({**nothing, **row, "country": row["series"], "topic": "national accounts", "held_in": "gdp",
-                     "frequency": "quarterly", "channel": row["series"]})  # fmt: skip
+    )
+    stated = {"topic": "national accounts", "held_in": "gdp", "frequency": "quarterly"}
+    rows += [{**nothing, **row, **stated, "country": row["series"], "channel": row["series"]} for row in gdp]
     for row in view.sql(
         "SELECT channel, string_agg(DISTINCT dataset, ',' ORDER BY dataset) AS dataset, min(known_at) AS known_at "
         "FROM market WHERE dataset LIKE 'ust-par-yields%' GROUP BY channel ORDER BY channel"

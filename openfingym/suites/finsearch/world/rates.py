@@ -145,10 +145,10 @@ def _currencies(size: WorldSize, seed: int, paths: Paths) -> Iterator[PricedRate
     offshore = onshore * np.exp(spread)
     pegged = np.clip(ecb["usd_hkd"] * np.exp(0.0002 * stream(seed, "peg").standard_normal(len(days))), 7.7505, 7.8495)
     traded = (
-        ("USDCNY-ONSHORE", ("USD/CNY onshore", "在岸人民币"), "USD/CNY, onshore spot", "美元兑在岸人民币", ONSHORE, "CNY",
-         onshore, size.first_day, 0.0007),
-        ("USDCNH-OFFSHORE", ("USD/CNH", "离岸人民币"), "USD/CNH, offshore spot", "美元兑离岸人民币", OFFSHORE, "CNH",
-         offshore, max(OFFSHORE_SINCE, size.first_day), 0.0009),
+        ("USDCNY-ONSHORE", ("USD/CNY onshore", "在岸人民币"), "USD/CNY, onshore spot", "美元兑在岸人民币", ONSHORE,
+         "CNY", onshore, size.first_day, 0.0007),
+        ("USDCNH-OFFSHORE", ("USD/CNH", "离岸人民币"), "USD/CNH, offshore spot", "美元兑离岸人民币", OFFSHORE,
+         "CNH", offshore, max(OFFSHORE_SINCE, size.first_day), 0.0009),
         ("USDHKD-SPOT", ("USD/HKD spot", "美元兑港元"), "USD/HKD, spot", "美元兑港元即期", HONG_KONG, "HKD",
          pegged, size.first_day, 0.0001),
     )  # fmt: skip

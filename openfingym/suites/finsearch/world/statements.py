@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -96,11 +96,7 @@ class Reporter:
         restated = self._restatement()
         recast = self._recast_year()
         # What was before the first report after the listing is in its prospectus, as of the listing.
-        for report in self._reports:
-            if report.filed < self._company.listed:
-                known = datetime.combine(self._company.listed, time(0), UTC)
-                report = Report(report.id, report.form, report.quarter, report.periods, report.standards,
-                                self._company.listed, known)  # fmt: skip
+        for report in map(self._in_prospectus, self._reports):
             own = list(self._of(report, books, report.quarter, report.periods))
             if report.quarter >= 4:
                 own += self._again(report, given, recast=recast)
@@ -111,6 +107,13 @@ class Reporter:
                 found += more
                 given |= {_key(row): row.value for row in more}
         return found
+
+    def _in_prospectus(self, report: Report) -> Report:
+        """A report as it is known: one from before the listing is known with the listing."""
+        listed = self._company.listed
+        if report.filed >= listed:
+            return report
+        return replace(report, filed=listed, known_at=datetime.combine(listed, time(0), UTC))
 
     def _of(
         self, report: Report, books: Books, last: int, periods: tuple[tuple[str, int], ...], *, standards: bool = True
@@ -179,8 +182,8 @@ class Reporter:
             for (segment, _), value in zip(
                 self._books.segments, (whole[0] - moved, whole[1] + moved, *whole[2:]), strict=True
             ):
-                value = round(value, self._decimals)
-                rows.append(self._row(report, ITEMS[0], segment, before, "FY", 4, value, report.standards[0]))
+                given_now = round(value, self._decimals)
+                rows.append(self._row(report, ITEMS[0], segment, before, "FY", 4, given_now, report.standards[0]))
         return [row for row in rows if _key(row) in given and given[_key(row)] != row.value]
 
     def _recast_year(self) -> int | None:

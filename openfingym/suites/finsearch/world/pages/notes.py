@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,8 +44,10 @@ def announcement_pages(facts: Facts) -> Iterator[Page]:
                         "此前价格不作复权调整。模拟公司,并不存在。")  # fmt: skip
                 title = f"{name}({one.symbol})关于{kind}的公告"
             else:
-                text = (f"The board of {name} ({one.symbol}) announces {terms}. The ex-date is {ex_date}. Prices before it "
-                        "are not adjusted by the exchange. A simulated company: it does not exist.")  # fmt: skip
+                text = (
+                    f"The board of {name} ({one.symbol}) announces {terms}. The ex-date is {ex_date}. Prices before it "
+                    "are not adjusted by the exchange. A simulated company: it does not exist."
+                )
                 title = f"{name} ({one.symbol}): announcement of a {kind}"
             url = address("exchange", action.announced, one.symbol, action.kind, ex_date)
             language = "zh" if chinese else "en"
@@ -78,9 +81,9 @@ def _move(one: Prices, place: int, change: float, splits: Sequence[date]) -> Pag
         name = company.name_zh
         title = f"{name}({one.symbol})收盘{'上涨' if change > 0 else '下跌'}{abs(change):.2%}"
         text = (
-            f"{day:%Y年%m月%d日},{name}({one.symbol})收报{close:.2f}{_money(one.currency)},较前一交易日收盘价{one.values[place - 1, 3]:.2f}"
-            f"{'上涨' if change > 0 else '下跌'}{abs(change):.2%}。开盘{opened:.2f},最高{high:.2f},最低{low:.2f},"
-            f"成交量{volume / 1e4:,.2f}万股。近{place - first + 1}个交易日最高{highest:.2f},最低{lowest:.2f}。"
+            f"{day:%Y年%m月%d日},{name}({one.symbol})收报{close:.2f}{_money(one.currency)},"
+            f"较前一交易日收盘价{one.values[place - 1, 3]:.2f}{'上涨' if change > 0 else '下跌'}{abs(change):.2%}。"
+            f"开盘{opened:.2f},最高{high:.2f},最低{low:.2f},成交量{volume / 1e4:,.2f}万股。近{place - first + 1}个交易日最高{highest:.2f},最低{lowest:.2f}。"
             f"行业(模拟市场分类):{company.industry.name_zh}。价格未复权。本文为模拟新闻。"
         )
         return Page(address("news zh", day, one.symbol, "move"), title, SITES["news zh"], "zh", "news", [one.symbol],
@@ -89,11 +92,11 @@ def _move(one: Prices, place: int, change: float, splits: Sequence[date]) -> Pag
     title = f"{company.name} ({one.symbol}) {verb} {abs(change):.2%}"
     text = (
         f"Shares of {company.name} ({one.symbol}) closed at {close:,.2f} {one.currency} on {day:%A, %d %B %Y}, "
-        f"{abs(change):.2%} {'above' if change > 0 else 'below'} the previous close of {one.values[place - 1, 3]:,.2f}. "
-        f"They had opened at {opened:,.2f} and traded between {low:,.2f} and {high:,.2f}; {volume:,.0f} shares changed "
-        f"hands. In the last {place - first + 1} sessions they were between {lowest:,.2f} and {highest:,.2f}. "
-        f"{company.name} is in {company.industry.name} by the simulated market's classification. Simulated news: nothing "
-        "of it happened."
+        f"{abs(change):.2%} {'above' if change > 0 else 'below'} the previous close of "
+        f"{one.values[place - 1, 3]:,.2f}. They had opened at {opened:,.2f} and traded between {low:,.2f} and "
+        f"{high:,.2f}; {volume:,.0f} shares changed hands. In the last {place - first + 1} sessions they were between {lowest:,.2f} and {highest:,.2f}. "
+        f"{company.name} is in {company.industry.name} by the simulated market's classification. Simulated news: "
+        "nothing of it happened."
     )
     return Page(
         address("news", day, one.symbol, "move"), title, SITES["news"], "en", "news", [one.symbol], published, text
@@ -114,7 +117,7 @@ def week_pages(facts: Facts) -> Iterator[Page]:
         for place, day in enumerate(index.days):
             last_of[day.isocalendar()[:2]] = place
         ends = list(last_of.values())
-        for start, end in zip(ends, ends[1:], strict=False):
+        for start, end in pairwise(ends):
             # On the morning of Saturday all markets have closed, wherever they are.
             saturday = index.days[end] + timedelta(days=5 - index.days[end].weekday())
             published = at(saturday, "03:00", "UTC")
@@ -161,7 +164,7 @@ def _week(
         return Page(url, title, SITES["news zh"], "zh", "market note", [index.symbol], published, text)
     title = f"{place_name} market, week to {day:%d %B %Y}: {index.name} at {level:,.2f}"
     head = (f"The {index.name} ({index.symbol}) ended the week of {day:%d %B %Y} at {level:,.2f} points, "
-            f"{abs(change):.2%} {'above' if change >= 0 else 'below'} the {before:,.2f} of the week before.")  # fmt: skip
+            f"{abs(change):.2%} {'above' if change >= 0 else 'below'} the {before:,.2f} of a week before.")  # fmt: skip
     text = "\n".join([head, *lines, "A note on simulated markets."])
     url = address("news", day, index.symbol, "week")
     return Page(url, title, SITES["news"], "en", "market note", [index.symbol], published, text)
@@ -197,7 +200,8 @@ def review_pages(facts: Facts) -> Iterator[Page]:
         named = [f"{one.name} ({one.symbol})" for member in review.members if (one := facts.prices.get(member))]
         text = (
             f"Members of the {index.name} ({symbol}) from {review.day} on, in equal weights on that day: "
-            f"{'; '.join(named)}. The index holds the ten largest companies of the simulated US market by value. Simulated."
+            f"{'; '.join(named)}. The index holds the ten largest companies of the simulated US market by "
+            "value. Simulated."
         )
         title = f"{index.name}: members from {review.day}"
         url = address("exchange", review.announced, symbol, "review")

@@ -16,7 +16,8 @@ def real_pages(view: View) -> Iterator[Page]:
     """A page for each filing and statement, known when it is in its own table."""
     for number, row in enumerate(view.rows("filings")):
         known, filed = row["known_at"], row["filed"]
-        assert isinstance(known, datetime) and isinstance(filed, date)
+        assert isinstance(known, datetime)
+        assert isinstance(filed, date)
         name = str(row["accession"] or f"{row['cik']}-{number:02d}")
         yield Page(
             url=f"https://www.sec.gov/Archives/edgar/data/{row['cik']}/{name}",
@@ -31,7 +32,8 @@ def real_pages(view: View) -> Iterator[Page]:
         )
     for row in view.rows("fomc_statements"):
         known, day = row["known_at"], row["date"]
-        assert isinstance(known, datetime) and isinstance(day, date)
+        assert isinstance(known, datetime)
+        assert isinstance(day, date)
         kind = str(row["kind"]).replace("_", " ")
         yield Page(
             url=f"https://www.federalreserve.gov/monetarypolicy/{day:%Y%m%d}-{row['kind']}",

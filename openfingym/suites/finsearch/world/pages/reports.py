@@ -43,7 +43,6 @@ def report_pages(facts: Facts) -> Iterator[Page]:
         before: dict[Key, Row] = {}
         for report, own in _reports(rows):
             known = own[0].known_at
-            own = [row for row in own if row.report == report]
             symbols = [line.symbol for line in lines if line.known_at <= known]
             languages = [*(["en"] if company.home != "cn" or len(company.lines) > 1 else []),
                          *(["zh"] if company.home != "us" else [])]  # fmt: skip
@@ -90,7 +89,8 @@ def _lines(
 ) -> Iterator[str]:
     chinese = language == "zh"
     if chinese:
-        yield f"{name}公布截至{main.period_end:%Y年%m月%d日}的财务数据。金额单位:{_unit_zh(company.unit)};另有注明者除外。"
+        yield f"{name}公布截至{main.period_end:%Y年%m月%d日}的财务数据。"
+        yield f"金额单位:{_unit_zh(company.unit)};另有注明者除外。"
     else:
         yield (
             f"{name} reports figures for the period ended {main.period_end:%d %B %Y}. Amounts are in {company.unit} "
