@@ -57,25 +57,33 @@ def finsearch_vault(size: WorldSize | None = None, *, seed: int = 0) -> Vault:
         return Vault.open(found) if (found := _made(kept, recipe)) else write_finsearch(None, size, seed=seed)
 
 
-def write_finsearch(folder: str | Path | None, size: WorldSize | None = None, *, seed: int = 0) -> Vault:
+def write_finsearch(
+    folder: str | Path | None, size: WorldSize | None = None, *, seed: int = 0, real: Vault | None = None
+) -> Vault:
     """Write the vault to a folder, or to the store if it is None.
+
+    Args:
+        folder: where it shall be.
+        size: how large the simulated part is.
+        seed: the simulated part.
+        real: vault with real tables, under the names and with the columns of the bundled one; the bundled one if None.
 
     Raises:
         StoreError: it cannot be written there, or the disk is full.
     """
     size = size or WorldSize()
-    bundled = bundled_vault()
+    bundled = real or bundled_vault()
     world = simulate(size, seed=seed)
     title = (
         f"Real macro and GDP vintages, company facts, filings, FOMC statements and market prices, and a simulated "
         f"market with {len(world.companies)} companies, {size.first_day} to {size.last_day}, seed {seed}"
     )
     sources = [*bundled.manifest.sources, SOURCE]
-    notes = {"seed": str(seed), "recipe": recipe_of(size, seed)}
+    notes = {"seed": str(seed), "recipe": recipe_of(size, seed, bundled.digest)}
     with VaultWriter(folder, name=NAME, title=title, sources=sources, simulated=True, notes=notes) as writer:
-        for name in specs.REAL:
-            entry = next(each for each in bundled.manifest.tables if each.name == name)
-            writer.add(entry.spec, bundled.folder / f"{name}.parquet")
+        for entry in bundled.manifest.tables:
+            if entry.name in specs.REAL:
+                writer.add(entry.spec, bundled.folder / f"{entry.name}.parquet")
         _add(writer, world, bundled)
         return writer.finish()
 
@@ -96,14 +104,14 @@ def _add(writer: VaultWriter, world: World, bundled: Vault) -> None:
     writer.add(specs.PAGES, write_pages(world, bundled.hindsight(datetime(2100, 1, 1, tzinfo=UTC))))
 
 
-def recipe_of(size: WorldSize, seed: int) -> str:
+def recipe_of(size: WorldSize, seed: int, real: str = BUNDLED_DIGEST) -> str:
     """What decides the bytes of a vault: its seed, its size, the program, and the real rows."""
     folder = resources.files(__package__)
     parts = [part for part in folder.iterdir() if part.name.endswith((".py", ".tsv"))]
     program = {part.name: sha256_of(part.read_bytes()) for part in parts}
     pages = {part.name: sha256_of(part.read_bytes()) for part in (folder / "pages").iterdir() if part.is_file()}
     stated = [str(size.first_day), str(size.last_day), size.us, size.mainland, size.hong_kong, size.dual]
-    return sha256_of_json({"program": program, "pages": pages, "size": stated, "seed": seed, "bundled": BUNDLED_DIGEST})
+    return sha256_of_json({"program": program, "pages": pages, "size": stated, "seed": seed, "real": real})
 
 
 def _made(kept: Path, recipe: str) -> Path | None:

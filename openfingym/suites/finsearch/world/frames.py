@@ -197,7 +197,9 @@ def _real(bundled: Vault) -> Iterator[dict[str, object]]:
         datasets.setdefault(channel, []).append(dataset)
         first[channel] = min(first.get(channel, (day, known)), (day, known))
     for symbol, name, name_zh, exchange, dataset, channel, aliases in _REAL_STOCKS:
-        day, known = first[f"{channel}close"]
+        if f"{channel}close" not in first:
+            continue
+        _, known = first[f"{channel}close"]
         yield {
             "symbol": symbol, "aliases": list(aliases), "name": name, "name_zh": name_zh, "exchange": exchange,
             "calendar": "XNYS", "timezone": "America/New_York", "currency": "USD", "country": "US", "kind": "stock",
@@ -248,7 +250,7 @@ def real_series(bundled: Vault) -> pd.DataFrame:
                      "name_zh": f"美国国债收益率 {maturity}", "units": "%", "frequency": "daily", "country": "US",
                      "topic": "rates", "source": "US Department of the Treasury", "held_in": "market"})  # fmt: skip
     (first,) = view.sql("SELECT min(known_at) AS known_at FROM fomc_statements WHERE target_lower IS NOT NULL")
-    for side in ("lower", "upper"):
+    for side in ("lower", "upper") if first["known_at"] else ():
         rows.append({**nothing, **first, "series": f"FED_TARGET_{side.upper()}",
                      "name": f"Federal funds target range, {side} end, on days of statements",
                      "name_zh": f"美国联邦基金目标利率{'下限' if side == 'lower' else '上限'}", "units": "%",

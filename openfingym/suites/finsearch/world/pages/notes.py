@@ -83,7 +83,8 @@ def _move(one: Prices, place: int, change: float, splits: Sequence[date]) -> Pag
         text = (
             f"{day:%Y年%m月%d日},{name}({one.symbol})收报{close:.2f}{_money(one.currency)},"
             f"较前一交易日收盘价{one.values[place - 1, 3]:.2f}{'上涨' if change > 0 else '下跌'}{abs(change):.2%}。"
-            f"开盘{opened:.2f},最高{high:.2f},最低{low:.2f},成交量{volume / 1e4:,.2f}万股。近{place - first + 1}个交易日最高{highest:.2f},最低{lowest:.2f}。"
+            f"开盘{opened:.2f},最高{high:.2f},最低{low:.2f},"
+            f"成交量{volume / 1e4:,.2f}万股。近{place - first + 1}个交易日最高{highest:.2f},最低{lowest:.2f}。"
             f"行业(模拟市场分类):{company.industry.name_zh}。价格未复权。本文为模拟新闻。"
         )
         return Page(address("news zh", day, one.symbol, "move"), title, SITES["news zh"], "zh", "news", [one.symbol],
@@ -94,7 +95,8 @@ def _move(one: Prices, place: int, change: float, splits: Sequence[date]) -> Pag
         f"Shares of {company.name} ({one.symbol}) closed at {close:,.2f} {one.currency} on {day:%A, %d %B %Y}, "
         f"{abs(change):.2%} {'above' if change > 0 else 'below'} the previous close of "
         f"{one.values[place - 1, 3]:,.2f}. They had opened at {opened:,.2f} and traded between {low:,.2f} and "
-        f"{high:,.2f}; {volume:,.0f} shares changed hands. In the last {place - first + 1} sessions they were between {lowest:,.2f} and {highest:,.2f}. "
+        f"{high:,.2f}; {volume:,.0f} shares changed hands. "
+        f"In the last {place - first + 1} sessions they were between {lowest:,.2f} and {highest:,.2f}. "
         f"{company.name} is in {company.industry.name} by the simulated market's classification. Simulated news: "
         "nothing of it happened."
     )
