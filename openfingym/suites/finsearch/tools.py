@@ -61,8 +61,8 @@ _TOOLS = (
     ),
     Tool(
         "series",
-        "Figures of a statistic, a yield or a policy rate, with the time from which each was known. Without days, the "
-        f"latest ones. At most {MOST_ROWS} figures a call.",
+        "Figures of a statistic, a yield or a policy rate, with the time from which each was known. Without start, "
+        f"the latest ones up to end. At most {MOST_ROWS} figures a call.",
         (
             Parameter("id", "text", "id such as UNRATE, UST10Y or CN_CPI_YOY, or words of its name", required=True),
             _START,

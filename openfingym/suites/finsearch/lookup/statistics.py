@@ -11,7 +11,7 @@ from openfingym.vault.conditions import Between, Where
 from openfingym.vault.view import Row
 
 DEFAULT_ROWS = 24
-"""Latest figures that are given where no days are asked for."""
+"""Latest figures that are given where no first day is asked for."""
 
 
 def series(world: Searched, arguments: Mapping[str, object]) -> object:
@@ -35,7 +35,7 @@ def series(world: Searched, arguments: Mapping[str, object]) -> object:
                 "note": "no series has this id; ask again with one of these"}  # fmt: skip
     rows = _figures(world, one, start, end)
     rows = _vintages(rows, str(vintage))
-    if start is None and end is None:
+    if start is None:
         rows = _latest(rows)
     shown = ("series", "name", "name_zh", "units", "frequency", "adjustment", "country", "definition", "source",
              "simulated")  # fmt: skip

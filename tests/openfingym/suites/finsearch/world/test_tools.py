@@ -36,7 +36,7 @@ def rows(value):
 
 def test_real_prices_are_quoted(tools):
     first = rows(answer(tools, "quote", symbol="AAPL", start="2012-09-21", end="2012-09-21"))
-    assert [(row["date"], row["close"]) for row in first] == [("2012-09-21", 700.09)]
+    assert [(row["date"], row["close"]) for row in first] == [("2012-09-21", 700.095)]
     pair = answer(tools, "quote", symbol="USD/CNY", start="2020-01-01", end="2020-12-31", interval="month")
     assert len(pair["rows"]) == 12
     assert pair["kind"] == "fx reference"
