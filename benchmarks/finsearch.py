@@ -1,7 +1,7 @@
 """What a search as of a time costs among the pages of financial search, against bm25s on the pages that were known.
 
-Run: ``python benchmarks/finsearch.py [PAGES]`` (default: 100,000). The pages are those of the default world, repeated with
-other numbers and times. Prints p50 and p95 in milliseconds of ``search`` with snippets (limit: p50 of 50 ms), of the
+Run: ``python benchmarks/finsearch.py [PAGES]`` (default: 100,000). The pages are those of the default world, repeated.
+Prints p50 and p95 in milliseconds of ``search`` with snippets (limit: p50 of 50 ms), of the
 vault's search alone, and of bm25s, which has no as-of limit and is given an index of the known pages alone; and the
 seconds that writing the world takes (limit: 60 s on an idle machine).
 """

@@ -30,7 +30,7 @@ _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U00
 """Chinese characters and kana, between whose words there are no spaces."""
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _MIXED = re.compile(f"[{_UNSPACED}]+|[^\\W_{_UNSPACED}]+")
-_ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
+_ACCENTS = re.compile("[\u3099\u309a\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
 _MOST_TIMES = 2**16 - 1
 
 

@@ -186,6 +186,8 @@ def _front(facts: Facts, moment: datetime) -> list[str]:
         alive = []
         for symbol, one in facts.prices.items():
             if symbol.startswith(root) and symbol.endswith(".FUT"):
+                if not one.days or one.days[-1] < moment.date() - timedelta(days=5) or one.days[0] > moment.date():
+                    continue
                 count = one.until(moment)
                 if count and one.days[count - 1] >= moment.date() - timedelta(days=5):
                     alive.append(symbol)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from openfingym.suites.finsearch.world.draws import stream
-from openfingym.suites.finsearch.world.pages.facts import Facts, Growing, Key, Prices
+from openfingym.suites.finsearch.world.pages.facts import Facts, Growing, Prices
 from openfingym.suites.finsearch.world.pages.page import SITES, Page, address
 from openfingym.suites.finsearch.world.roster import Company
 from openfingym.suites.finsearch.world.statements import Row
@@ -31,7 +31,10 @@ class Moment:
     line: Prices
     lines: list[Prices]
     when: datetime
-    figures: dict[Key, Row]
+    annual: list[Row]
+    """Figures of whole fiscal years that are known, of the company as a whole, under its first standard."""
+    shares: list[Row]
+    """Shares outstanding that are known."""
     number: int
     seed: int
 
@@ -49,8 +52,12 @@ def company_pages(facts: Facts) -> Iterator[Page]:
             if day > facts.last_day or not alive:
                 continue
             figures = growing.at(when)
+            annual = [row for row in figures.values() if row.fiscal_period == "FY" and row.period_start
+                      and not row.segment and row.standard in {company.standards[0], "non-GAAP"}]  # fmt: skip
+            shares = [row for key, row in figures.items()
+                      if key[0] == "Shares outstanding" and key[2] == company.standards[0]]  # fmt: skip
             for place, line in enumerate(alive):
-                moment = Moment(company, line, alive, when, figures, number * 3 + place, facts.seed)
+                moment = Moment(company, line, alive, when, annual, shares, number * 3 + place, facts.seed)
                 if day.month == 7:
                     if place == 0:
                         yield from _profiles(moment)
@@ -74,9 +81,7 @@ def _profiles(moment: Moment) -> Iterator[Page]:
         f"it ends. It reports in {company.currency} ({company.unit}) under {' and '.join(company.standards)}. "
         f"Parts of its business: {', '.join(name for name, _ in company.industry.segments)}."
     )
-    shares = [
-        row for key, row in moment.figures.items() if key[0] == "Shares outstanding" and key[2] == company.standards[0]
-    ]
+    shares = moment.shares
     if shares:
         last = max(row.period_end for row in shares)
         listed = [
@@ -125,19 +130,11 @@ def _data(moment: Moment) -> Iterator[Page]:
 
 def _annual(moment: Moment, back: int) -> tuple[dict[str, Row], int] | None:
     """Figures of the last fiscal year that is reported, or of one before it."""
-    standard = moment.company.standards[0]
-    years = sorted(
-        {row.fiscal_year for row in moment.figures.values() if row.fiscal_period == "FY" and row.period_start}
-    )
+    years = sorted({row.fiscal_year for row in moment.annual})
     if len(years) <= back:
         return None
     year = years[-1 - back]
-    found = {
-        row.item: row for row in moment.figures.values()
-        if row.fiscal_year == year and row.fiscal_period == "FY" and not row.segment and row.period_start
-        and row.standard in {standard, "non-GAAP"}
-    }  # fmt: skip
-    return found, year
+    return {row.item: row for row in moment.annual if row.fiscal_year == year}, year
 
 
 def _prices(moment: Moment, *, adjusted: bool, chinese: bool) -> list[str]:
@@ -191,8 +188,7 @@ def _lines(moment: Moment, figures: dict[str, Row], year: int, flaw: str, *, chi
 
 def _worth(moment: Moment) -> float:
     """All shares at the price of this line, in hundred millions: of a dual listing, another definition than the sum."""
-    shares = [row for key, row in moment.figures.items()
-              if key[0] == "Shares outstanding" and key[2] == moment.company.standards[0]]  # fmt: skip
+    shares = moment.shares
     last = max((row.period_end for row in shares), default=None)
     count = sum(row.value for row in shares if row.period_end == last)
     price = float(moment.line.values[moment.line.until(moment.when) - 1, 3])
