@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from openfingym import store
 from openfingym.digests import sha256_of, sha256_of_json
 from openfingym.files.locks import take
+from openfingym.files.whole import write_text
 from openfingym.suites.finsearch.world import frames, macro, specs
 from openfingym.suites.finsearch.world.equities import PricedIndex
 from openfingym.suites.finsearch.world.pages import write_pages
@@ -21,6 +21,7 @@ from openfingym.suites.finsearch.world.statements import frame
 from openfingym.vault import Source, Vault, VaultWriter
 from openfingym.vault.bundled import DIGEST as BUNDLED_DIGEST
 from openfingym.vault.bundled import bundled_vault
+from openfingym.vault.manifest import FILE
 from openfingym.vault.writer import VAULTS
 
 if TYPE_CHECKING:
@@ -54,7 +55,12 @@ def finsearch_vault(size: WorldSize | None = None, *, seed: int = 0) -> Vault:
     kept.mkdir(parents=True, exist_ok=True)
     # One process makes it, and the others that want it wait.
     with take(kept / f".{recipe[:16]}.lock"):
-        return Vault.open(found) if (found := _made(kept, recipe)) else write_finsearch(None, size, seed=seed)
+        if found := _made(kept, recipe):
+            return Vault.open(found)
+        vault = write_finsearch(None, size, seed=seed)
+        # Beside the snapshot and not in it: its digest is that of its rows, whatever the program looks like.
+        write_text(kept / f".{recipe[:16]}.made", vault.folder.name)
+        return vault
 
 
 def write_finsearch(
@@ -79,7 +85,7 @@ def write_finsearch(
         f"market with {len(world.companies)} companies, {size.first_day} to {size.last_day}, seed {seed}"
     )
     sources = [*bundled.manifest.sources, SOURCE]
-    notes = {"seed": str(seed), "recipe": recipe_of(size, seed, bundled.digest)}
+    notes = {"seed": str(seed)}
     with VaultWriter(folder, name=NAME, title=title, sources=sources, simulated=True, notes=notes) as writer:
         for entry in bundled.manifest.tables:
             if entry.name in specs.REAL:
@@ -105,7 +111,7 @@ def _add(writer: VaultWriter, world: World, bundled: Vault) -> None:
 
 
 def recipe_of(size: WorldSize, seed: int, real: str = BUNDLED_DIGEST) -> str:
-    """What decides the bytes of a vault: its seed, its size, the program, and the real rows."""
+    """What decides the rows of a vault: its seed, its size, the program, and the real rows."""
     folder = resources.files(__package__)
     parts = [part for part in folder.iterdir() if part.name.endswith((".py", ".tsv"))]
     program = {part.name: sha256_of(part.read_bytes()) for part in parts}
@@ -116,7 +122,8 @@ def recipe_of(size: WorldSize, seed: int, real: str = BUNDLED_DIGEST) -> str:
 
 def _made(kept: Path, recipe: str) -> Path | None:
     """The folder of a vault that was made by this recipe."""
-    for manifest in sorted(kept.glob("*/manifest.json")):
-        if json.loads(manifest.read_bytes()).get("notes", {}).get("recipe") == recipe:
-            return manifest.parent
-    return None
+    note = kept / f".{recipe[:16]}.made"
+    if not note.is_file():
+        return None
+    folder = kept / note.read_text()
+    return folder if (folder / FILE).is_file() else None

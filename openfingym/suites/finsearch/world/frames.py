@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from openfingym.suites.finsearch.world.calendars import Hours, Sessions
+from openfingym.suites.finsearch.world.calendars import NEW_YORK, Hours, Sessions
 from openfingym.suites.finsearch.world.equities import PricedIndex, PricedLine, Review
 from openfingym.suites.finsearch.world.rates import PricedRate
 from openfingym.suites.finsearch.world.specs import INSTRUMENTS, SERIES_INFO
@@ -26,6 +26,8 @@ _REAL_STOCKS = (
     ("MSFT", "Microsoft", "微软", "XNAS", "us-stocks-ohlcv", "msft_", ("MSFT.O", "Microsoft Corporation")),
     ("GOOG", "Google", "谷歌", "XNAS", "goog-ohlcv", "", ("GOOG.O", "Google Inc.")),
 )
+REAL_SPLITS = (("AAPL", date(2000, 6, 21)), ("MSFT", date(2003, 2, 18)), ("AAPL", date(2005, 2, 28)))
+"""Two for one, of the real shares in the days of which there are prices."""
 _MATURITIES = {"1m": "1M", "3m": "3M", "6m": "6M", "1y": "1Y", "2y": "2Y", "3y": "3Y", "5y": "5Y", "7y": "7Y",
                "10y": "10Y", "20y": "20Y", "30y": "30Y"}  # fmt: skip
 
@@ -75,6 +77,11 @@ def actions(lines: Sequence[PricedLine]) -> pd.DataFrame:
             pay = action.ex_date + timedelta(days=1 if action.kind == "split" else 21)
             known = after_close(action.announced, line.line.hours)
             rows.append({**asdict(action), "record_date": record, "pay_date": pay, "known_at": known})
+    # Of real splits, the first day in new shares is what the prices' source has; that they were announced before is
+    # not in it, so they are known from the close of that day.
+    for symbol, first_day in REAL_SPLITS:
+        split = {"symbol": symbol, "kind": "split", "ex_date": first_day, "new_shares": 2.0, "old_shares": 1.0}
+        rows.append({**split, "known_at": after_close(first_day, NEW_YORK)})
     columns = ["symbol", "kind", "announced", "ex_date", "record_date", "pay_date", "new_shares", "old_shares",
                "amount", "currency", "known_at"]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)

@@ -70,7 +70,8 @@ ACTIONS = TableSpec(
     },
     key=("symbol", "kind", "ex_date"),
     about="ex_date",
-    known_basis="the announcement, after the close of its day",
+    known_basis="the announcement, after the close of its day; of real splits, the close of the first "
+    "day in new shares",
 )
 STATEMENTS = TableSpec(
     name="statements",
