@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAME = "finsearch"
+DIGEST = "daaab08e4206801b7befe449fd7209beb170450f548fe24ca6161834a5c49029"
+"""Digest of the default world; a test builds it."""
 SOURCE = Source(
     name="openfingym.suites.finsearch.world, a simulator",
     licence="Apache-2.0",

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from openfingym.errors import UsageError
-from openfingym.suites.finsearch.world import WorldSize
+from openfingym.suites.finsearch.world import WorldSize, finsearch_vault
+from openfingym.suites.finsearch.world.building import DIGEST
 from openfingym.suites.finsearch.world.calendars import HONG_KONG, NEW_YORK, SHANGHAI, sessions
 from openfingym.suites.finsearch.world.macro import STATISTICS
 from openfingym.suites.finsearch.world.pages.facts import facts_of
@@ -141,6 +142,13 @@ def test_calendars_are_in_the_package():
     folder = resources.files("openfingym.suites.finsearch.world")
     assert folder.joinpath("calendars.tsv").is_file()
     assert folder.joinpath("statistics.tsv").is_file()
+
+
+def test_the_default_world_has_its_digest():
+    vault = finsearch_vault()
+    assert vault.digest == DIGEST
+    assert finsearch_vault().folder == vault.folder
+    assert vault.manifest.simulated
 
 
 def test_a_size_out_of_range_is_refused():
