@@ -34,12 +34,17 @@ def vault() -> None:
 def info(names: tuple[str, ...], as_json: bool) -> None:
     """Describe vaults: what they hold, from where, and from when to when it became known.
 
-    Without a VAULT, list those in the store. The bundled one is built when it is first wanted, which takes seconds.
+    Without a VAULT, list those in the store. The bundled one is built when it is first wanted, which takes seconds; so is
+    finsearch, by name, which takes half a minute.
     """
     from openfingym.vault import Vault
     from openfingym.vault.snapshots import stored
 
     places = [str(folder) for name, folders in stored().items() if name != "bundled" for folder in folders]
+    if "finsearch" in names and "finsearch" not in stored():
+        from openfingym.suites.finsearch.world import finsearch_vault
+
+        finsearch_vault()
     opened = [Vault.open(name) for name in names or ("bundled", *places)]
     if as_json:
         print_json([_described(each) for each in opened])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from openfingym.cli.task import json_option
 
 if TYPE_CHECKING:
     from openfingym.suites.mirai.gdelt import PullReport
+    from openfingym.vault import Vault
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 SHOWN = 5
@@ -74,26 +76,40 @@ def pull_command(
 
 
 @click.command("simulate")
-@click.argument("name", type=click.Choice(["mirai"]))
+@click.argument("name", type=click.Choice(["mirai", "finsearch"]))
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The world.")
-@click.option("--days", type=click.IntRange(1, 20_000), help="How long it is; 425 days if left out.")
+@click.option(
+    "--days", type=click.IntRange(1, 20_000), help="How long it is; default: 425 of mirai, 17 years of finsearch."
+)
 @click.option("--out", type=_FOLDER, help="Folder for the vault; the store if left out.")
 @json_option("an object")
 def simulate_command(name: str, seed: int, days: int | None, out: Path | None, as_json: bool) -> None:
-    """Make a vault of a simulated world; NAME is mirai, countries with events and news.
+    """Make a vault of a simulated world; NAME is mirai, countries with events and news, or finsearch, a market with
+    companies, prices, statistics and pages beside the real tables of the bundled vault.
 
-    No event in it is real. The same seed and days give the same digest.
+    Nothing that is simulated is real, and it says so. The same seed and days give the same digest.
     """
-    from openfingym.suites.mirai.simulated import simulated_vault, write_simulated
-    from openfingym.suites.mirai.world import WorldSize
-
-    del name
-    size = WorldSize() if days is None else WorldSize(days=days)
-    made = simulated_vault(size, seed=seed) if out is None else write_simulated(out, size, seed=seed)
+    made = (_simulated_mirai if name == "mirai" else _simulated_finsearch)(seed, days, out)
     if as_json:
         print_json({"folder": str(made.folder), "digest": made.digest, "simulated": True})
         return
     click.echo(f"{made.folder}\n  {made.manifest.title}\n  digest {made.digest}")
+
+
+def _simulated_mirai(seed: int, days: int | None, out: Path | None) -> Vault:
+    from openfingym.suites.mirai.simulated import simulated_vault, write_simulated
+    from openfingym.suites.mirai.world import WorldSize
+
+    size = WorldSize() if days is None else WorldSize(days=days)
+    return simulated_vault(size, seed=seed) if out is None else write_simulated(out, size, seed=seed)
+
+
+def _simulated_finsearch(seed: int, days: int | None, out: Path | None) -> Vault:
+    from openfingym.suites.finsearch.world import WorldSize, finsearch_vault, write_finsearch
+
+    last = WorldSize.last_day
+    size = WorldSize() if days is None else WorldSize(first_day=last - timedelta(days=days - 1))
+    return finsearch_vault(size, seed=seed) if out is None else write_finsearch(out, size, seed=seed)
 
 
 def _json(report: PullReport) -> dict[str, object]:

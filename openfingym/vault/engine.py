@@ -82,5 +82,7 @@ def _database(threads: int) -> duckdb.DuckDBPyConnection:
     database.execute(f"SET threads = {threads}")
     database.execute(f"SET memory_limit = '{MEMORY}'")
     database.execute("SET TimeZone = 'UTC'")
+    # Of what takes seconds it would draw a bar, into what a command prints.
+    database.execute("SET enable_progress_bar = false")
     database.execute("SET autoinstall_known_extensions = false")
     return database

@@ -26,7 +26,11 @@ from openfingym.vault.strings import Strings, write_strings
 K1, B = 1.5, 0.75
 """Constants of BM25: how soon a word's repetitions stop to count, and how much long documents are held back."""
 _WORD = re.compile(r"[^\W_]+")
-_ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+"""Chinese characters and kana, between whose words there are no spaces."""
+_HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_MIXED = re.compile(f"[{_UNSPACED}]+|[^\\W_{_UNSPACED}]+")
+_ACCENTS = re.compile("[\u3099\u309a\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
 _MOST_TIMES = 2**16 - 1
 
 
@@ -38,13 +42,26 @@ def plain(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text: runs of letters and digits, without case and accents. No stemming, no stop words."""
-    return _WORD.findall(plain(text))
+    """The words of a text: runs of letters and digits, without case and accents. No stemming, no stop words.
+
+    Chinese and Japanese have no spaces: of a run of their characters, every two that follow each other are a word, and
+    one that stands alone.
+    """
+    simple = plain(text)
+    if text.isascii() or not _HAS_UNSPACED.search(simple):
+        return _WORD.findall(simple)
+    return [word for run in _MIXED.findall(simple) for word in _pairs(run)]
 
 
 def phrase_pattern(phrase: Sequence[str]) -> re.Pattern[str]:
     """Finds words that follow each other in a text of which :func:`plain` was taken."""
     return re.compile(r"(?<![^\W_])" + r"[\W_]+".join(map(re.escape, phrase)) + r"(?![^\W_])")
+
+
+def _pairs(run: str) -> list[str]:
+    if len(run) == 1 or not _HAS_UNSPACED.match(run):
+        return [run]
+    return [run[place : place + 2] for place in range(len(run) - 1)]
 
 
 class SearchIndex:

@@ -50,6 +50,11 @@ class View:
         self._vault = vault
         self._known: dict[str, int] = {}
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables, in the order in which they were written."""
+        return tuple(entry.name for entry in self._vault.manifest.tables)
+
     def count(self, table: str, where: Where | None = None) -> int:
         """How many rows fulfil all conditions.
 

@@ -127,6 +127,10 @@ def test_rows_that_are_wrong_are_refused(statement: Path, content: str | None, m
     assert message in str(error)
 
 
+def test_a_simulated_world_that_is_too_short_is_refused() -> None:
+    assert "at least 400 days" in str(said("simulate", "finsearch", "--days", "10"))
+
+
 def test_no_such_vault(statement: Path) -> None:
     assert isinstance(said("info", "nothing"), UsageError)
     assert isinstance(said("verify", statement.parent), StoreError)

@@ -117,6 +117,8 @@ def test_a_query_without_a_known_word_finds_nothing(vault: Vault, query: str) ->
         ("8-K of U.S. Steel_Corp, 3.5%", ["8", "k", "of", "u", "s", "steel", "corp", "3", "5"]),
         ("Straße ﬁne ２０２４", ["strasse", "fine", "2024"]),
         ("中国 политика", ["中国", "политика"]),
+        ("茅台2023年净利润,7.1亿元", ["茅台", "2023", "年净", "净利", "利润", "7", "1", "亿元"]),
+        ("沪 東京の株価 ｱｯﾌﾟﾙ", ["沪", "東京", "京の", "の株", "株価", "アッ", "ッフ", "フル"]),
     ],
 )
 def test_words_have_neither_case_nor_accents(text: str, found: list[str]) -> None:

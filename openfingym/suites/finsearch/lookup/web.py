@@ -1,0 +1,81 @@
+"""Pages: searching them, and reading one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+
+from openfingym.suites.finsearch.lookup.calls import BadCallError, shown
+from openfingym.suites.finsearch.lookup.world import Searched, plain
+from openfingym.vault.conditions import Between, Condition
+from openfingym.vault.search import words
+
+PAGE_CHARACTERS = 6_000
+"""Characters of a part of a page that is read at once."""
+SNIPPET_CHARACTERS = 300
+SEARCHED_CHARACTERS = 400_000
+"""Characters of a page in which a snippet is looked for; of a page of megabytes, its beginning."""
+_TABLE = "pages"
+
+
+def search(world: Searched, arguments: Mapping[str, object]) -> object:
+    """The answer of the tool ``search``."""
+    world.need(_TABLE, "pages")
+    query, limit = arguments["query"], arguments["limit"]
+    assert isinstance(query, str)
+    most = limit if isinstance(limit, int) else 8
+    where: dict[str, Condition] = {}
+    if arguments["language"] != "any":
+        where["language"] = str(arguments["language"])
+    if isinstance(site := arguments["site"], str):
+        where["site"] = site
+    after, before = arguments["after"], arguments["before"]
+    if after is not None or before is not None:
+        low = datetime.combine(after, time(0), UTC) if isinstance(after, date) else None
+        high = datetime.combine(before, time(0), UTC) + timedelta(days=1) if isinstance(before, date) else None
+        where["published"] = Between(low, high)
+    columns = ["url", "title", "site", "language", "published", "text"]
+    hits = world.view.search(_TABLE, query, where=where, columns=columns, limit=most)
+    asked = words(query)
+    results = []
+    for hit in hits:
+        row = {name: plain(value) for name, value in hit.row.items()}
+        text = str(row.pop("text"))
+        results.append({**row, "snippet": snippet(text, asked)})
+    answer: dict[str, object] = {"results": results}
+    if not results:
+        answer["note"] = "no page has any of these words; try others, or fewer conditions"
+    return answer
+
+
+def snippet(text: str, asked: list[str]) -> str:
+    """A part of a text around the place with most of the words that were asked for."""
+    folded = text[:SEARCHED_CHARACTERS].casefold()
+    starts = sorted({place for word in set(asked) if (place := folded.find(word)) >= 0})
+    best = 0
+    if starts:
+        best = max(starts, key=lambda start: (sum(start <= other < start + 200 for other in starts), -start))
+    first = max(best - 60, 0)
+    part = " ".join(text[first : first + SNIPPET_CHARACTERS].split())
+    return ("..." if first else "") + part + ("..." if first + SNIPPET_CHARACTERS < len(text) else "")
+
+
+def open_page(world: Searched, arguments: Mapping[str, object]) -> object:
+    """The answer of the tool ``open_page``."""
+    world.need(_TABLE, "pages")
+    url, part = arguments["url"], arguments["part"]
+    assert isinstance(url, str)
+    number = part if isinstance(part, int) else 1
+    found = world.view.rows(_TABLE, {"url": url}, order=["-known_at"], limit=1)
+    if not found:
+        raise BadCallError(f"There is no page {shown(url)}; give an address from the results of search.")
+    row = found[0]
+    text = str(row["text"] or "")
+    parts = max(-(-len(text) // PAGE_CHARACTERS), 1)
+    if number > parts:
+        raise BadCallError(f"part must be from 1 to {parts}, of which this page has no more; received {number}.")
+    start = (number - 1) * PAGE_CHARACTERS
+    shown_part = text[start : start + PAGE_CHARACTERS]
+    names = ("url", "title", "site", "language", "published")
+    about = {name: plain(row[name]) for name in names}
+    return {**about, "part": number, "parts": parts, "text": shown_part}

@@ -1,0 +1,131 @@
+"""The vault ``finsearch``: the real tables of the bundled one, and the simulated part; made when it is first wanted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym import store
+from openfingym.digests import sha256_of, sha256_of_json
+from openfingym.files.locks import take
+from openfingym.files.whole import write_text
+from openfingym.suites.finsearch.world import frames, macro, specs
+from openfingym.suites.finsearch.world.equities import PricedIndex
+from openfingym.suites.finsearch.world.pages import write_pages
+from openfingym.suites.finsearch.world.rates import PricedRate
+from openfingym.suites.finsearch.world.roster import WorldSize
+from openfingym.suites.finsearch.world.simulate import World, simulate
+from openfingym.suites.finsearch.world.statements import frame
+from openfingym.vault import Source, Vault, VaultWriter
+from openfingym.vault.bundled import DIGEST as BUNDLED_DIGEST
+from openfingym.vault.bundled import bundled_vault
+from openfingym.vault.manifest import FILE
+from openfingym.vault.writer import VAULTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAME = "finsearch"
+DIGEST = "daaab08e4206801b7befe449fd7209beb170450f548fe24ca6161834a5c49029"
+"""Digest of the default world; a test builds it."""
+SOURCE = Source(
+    name="openfingym.suites.finsearch.world, a simulator",
+    licence="Apache-2.0",
+    note="tables instruments (rows with simulated), bars, actions, statements, series, constituents and most pages: no "
+    "company exists, no price was paid, no office published a figure. Exchange rates follow the ECB's real reference "
+    "rates of the day before; calendars of exchanges are real",
+)
+
+
+def finsearch_vault(size: WorldSize | None = None, *, seed: int = 0) -> Vault:
+    """The vault, from the store, or made there in less than a minute.
+
+    Args:
+        size: how large the simulated part is.
+        seed: the simulated part; the same seed, size and version give the same digest.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    size = size or WorldSize()
+    recipe = recipe_of(size, seed)
+    kept = store.home() / VAULTS / NAME
+    if found := _made(kept, recipe):
+        return Vault.open(found)
+    kept.mkdir(parents=True, exist_ok=True)
+    # One process makes it, and the others that want it wait.
+    with take(kept / f".{recipe[:16]}.lock"):
+        if found := _made(kept, recipe):
+            return Vault.open(found)
+        vault = write_finsearch(None, size, seed=seed)
+        # Beside the snapshot and not in it: its digest is that of its rows, whatever the program looks like.
+        write_text(kept / f".{recipe[:16]}.made", vault.folder.name)
+        return vault
+
+
+def write_finsearch(
+    folder: str | Path | None, size: WorldSize | None = None, *, seed: int = 0, real: Vault | None = None
+) -> Vault:
+    """Write the vault to a folder, or to the store if it is None.
+
+    Args:
+        folder: where it shall be.
+        size: how large the simulated part is.
+        seed: the simulated part.
+        real: vault with real tables, under the names and with the columns of the bundled one; the bundled one if None.
+
+    Raises:
+        StoreError: it cannot be written there, or the disk is full.
+    """
+    size = size or WorldSize()
+    bundled = real or bundled_vault()
+    world = simulate(size, seed=seed)
+    title = (
+        f"Real macro and GDP vintages, company facts, filings, FOMC statements and market prices, and a simulated "
+        f"market with {len(world.companies)} companies, {size.first_day} to {size.last_day}, seed {seed}"
+    )
+    sources = [*bundled.manifest.sources, SOURCE]
+    notes = {"seed": str(seed)}
+    with VaultWriter(folder, name=NAME, title=title, sources=sources, simulated=True, notes=notes) as writer:
+        for entry in bundled.manifest.tables:
+            if entry.name in specs.REAL:
+                writer.add(entry.spec, bundled.folder / f"{entry.name}.parquet")
+        _add(writer, world, bundled)
+        return writer.finish()
+
+
+def _add(writer: VaultWriter, world: World, bundled: Vault) -> None:
+    import pandas as pd
+
+    others: list[PricedIndex | PricedRate] = [*world.indices, *world.rates]
+    writer.add(specs.INSTRUMENTS, frames.instruments(world.lines, world.indices, world.rates, bundled))
+    bars: list[pd.DataFrame] = list(frames.bars(world.lines, others))
+    writer.add(specs.BARS, pd.concat(bars, ignore_index=True))
+    writer.add(specs.ACTIONS, frames.actions(world.lines))
+    writer.add(specs.STATEMENTS, frame(world.reported))
+    writer.add(specs.SERIES, frames.series(world.points))
+    info: list[pd.DataFrame] = [macro.info(list(world.points)), frames.real_series(bundled)]
+    writer.add(specs.SERIES_INFO, pd.concat(info, ignore_index=True))
+    writer.add(specs.CONSTITUENTS, frames.constituents(world.indices))
+    writer.add(specs.PAGES, write_pages(world, bundled.hindsight(datetime(2100, 1, 1, tzinfo=UTC))))
+
+
+def recipe_of(size: WorldSize, seed: int, real: str = BUNDLED_DIGEST) -> str:
+    """What decides the rows of a vault: its seed, its size, the program, and the real rows."""
+    folder = resources.files(__package__)
+    parts = [part for part in folder.iterdir() if part.name.endswith((".py", ".tsv"))]
+    program = {part.name: sha256_of(part.read_bytes()) for part in parts}
+    pages = {part.name: sha256_of(part.read_bytes()) for part in (folder / "pages").iterdir() if part.is_file()}
+    stated = [str(size.first_day), str(size.last_day), size.us, size.mainland, size.hong_kong, size.dual]
+    return sha256_of_json({"program": program, "pages": pages, "size": stated, "seed": seed, "real": real})
+
+
+def _made(kept: Path, recipe: str) -> Path | None:
+    """The folder of a vault that was made by this recipe."""
+    note = kept / f".{recipe[:16]}.made"
+    if not note.is_file():
+        return None
+    folder = kept / note.read_text()
+    return folder if (folder / FILE).is_file() else None

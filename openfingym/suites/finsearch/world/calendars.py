@@ -1,0 +1,96 @@
+"""Sessions of the simulated market: days and hours of real exchanges, with their holidays and half days.
+
+``calendars.tsv`` has, for each exchange, the weekdays without a session and the sessions that end early;
+``scripts/derive_finsearch_calendars.py`` wrote it from the library exchange-calendars.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from datetime import date
+from importlib import resources
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Hours:
+    """When a market is open, in its own time.
+
+    Attributes:
+        calendar: exchange whose days it keeps; ``weekdays`` for all but Christmas and New Year's Day.
+        zone: its time zone.
+        opens: regular opening.
+        closes: regular close; early closes of the calendar come before it.
+    """
+
+    calendar: str
+    zone: str
+    opens: str
+    closes: str
+
+
+NEW_YORK = Hours("XNYS", "America/New_York", "09:30", "16:00")
+SHANGHAI = Hours("XSHG", "Asia/Shanghai", "09:30", "15:00")
+HONG_KONG = Hours("XHKG", "Asia/Hong_Kong", "09:30", "16:00")
+ONSHORE = Hours("XSHG", "Asia/Shanghai", "09:30", "16:30")
+FIXING = Hours("XSHG", "Asia/Shanghai", "09:15", "09:15")
+OFFSHORE = Hours("weekdays", "America/New_York", "00:00", "17:00")
+LONDON = Hours("XLON", "Europe/London", "08:00", "16:30")
+COMEX = Hours("XNYS", "America/New_York", "08:20", "13:30")
+CBOT = Hours("XNYS", "America/Chicago", "07:20", "14:00")
+_LATER_UNTIL = {"XHKG": ("2011-03-07", "10:00")}
+"""First day of today's opening, and the opening before."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sessions:
+    """Sessions of a market, in order.
+
+    Attributes:
+        days: the day of each.
+        open_at: when it opened, in UTC.
+        close_at: when it closed, in UTC.
+    """
+
+    days: pd.DatetimeIndex
+    open_at: pd.DatetimeIndex
+    close_at: pd.DatetimeIndex
+
+
+@functools.cache
+def sessions(hours: Hours, first: date, last: date) -> Sessions:
+    """The sessions of a market from one day to another."""
+    import pandas as pd
+
+    weekdays = pd.bdate_range(first, last)
+    closed, early = _exceptions(hours.calendar)
+    days = weekdays[~weekdays.isin(closed)]
+    regular = pd.Timedelta(f"{hours.closes}:00")
+    shorter = {day: min(regular, pd.Timedelta(f"{clock}:00")) for day, clock in early.items()}
+    closes = pd.Series([shorter.get(day, regular) for day in days], index=days)
+    opens = pd.Series(pd.Timedelta(f"{hours.opens}:00"), index=days)
+    if hours.calendar in _LATER_UNTIL:
+        until, opening = _LATER_UNTIL[hours.calendar]
+        opens[days < pd.Timestamp(until)] = pd.Timedelta(f"{opening}:00")
+    open_at, close_at = (
+        (days + pd.TimedeltaIndex(each)).tz_localize(hours.zone).tz_convert("UTC") for each in (opens, closes)
+    )
+    return Sessions(days, open_at, close_at)
+
+
+@functools.cache
+def _exceptions(calendar: str) -> tuple[pd.DatetimeIndex, pd.Series]:
+    """Weekdays without a session, and the close of those that end early."""
+    import pandas as pd
+
+    if calendar == "weekdays":
+        days = [f"{year}-{day}" for year in range(2008, 2028) for day in ("12-25", "01-01")]
+        return pd.DatetimeIndex(days), pd.Series([], index=pd.DatetimeIndex([]), dtype=str)
+    with resources.files(__package__).joinpath("calendars.tsv").open() as stream:
+        table = pd.read_csv(stream, sep="\t", parse_dates=["day"], keep_default_na=False)
+    own = table[table["calendar"] == calendar].set_index("day")["closes"]
+    return pd.DatetimeIndex(own[own == ""].index), own[own != ""]

@@ -1,0 +1,313 @@
+"""Prices of shares with splits and dividends, and indices of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.suites.finsearch.world.calendars import HONG_KONG, NEW_YORK, SHANGHAI, Hours, Sessions, sessions
+from openfingym.suites.finsearch.world.draws import stream
+from openfingym.suites.finsearch.world.paths import DAYS_A_YEAR, Paths
+from openfingym.suites.finsearch.world.roster import Company, Line, WorldSize
+
+if TYPE_CHECKING:
+    from openfingym.suites.finsearch.world.paths import Floats
+
+GONE = {"US11": 0.62, "CN13": 0.8}
+"""Companies that are taken over, and after what part of the world's days."""
+EXPENSIVE = {"us": 320.0, "cn": 85.0, "hk": 90.0}
+"""Prices above which shares are split in May."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """A split or a dividend of a line."""
+
+    symbol: str
+    kind: str
+    announced: date
+    ex_date: date
+    new_shares: float | None = None
+    old_shares: float | None = None
+    amount: float | None = None
+    currency: str | None = None
+
+
+@dataclass(eq=False)
+class PricedLine:
+    """A line with its prices.
+
+    Attributes:
+        line: the line.
+        company: whose shares they are.
+        times: its sessions.
+        bars: float64[sessions, 5], open, high, low, close, volume, as traded.
+        value: float64[sessions], log of the close times the shares that one of the listing has become.
+        actions: splits and dividends, in order of ex-dates.
+        delisted: first day without a session, or None.
+        delisting_known: day on which that was announced.
+    """
+
+    line: Line
+    company: Company
+    times: Sessions
+    bars: Floats
+    value: Floats
+    actions: list[Action] = field(default_factory=list)
+    delisted: date | None = None
+    delisting_known: date | None = None
+
+    def split_factor(self, day: date) -> float:
+        """Shares that one of the listing has become by a day."""
+        splits = [each for each in self.actions if each.kind == "split" and each.ex_date <= day]
+        return float(np.prod([(each.new_shares or 1) / (each.old_shares or 1) for each in splits])) if splits else 1.0
+
+
+def price_companies(size: WorldSize, seed: int, paths: Paths, every: Sequence[Company]) -> list[PricedLine]:
+    """Every line with its prices and actions."""
+    found = []
+    for company in every:
+        rng = stream(seed, "value", company.id)
+        region = company.home
+        beta = float(rng.uniform(0.6, 1.4))
+        volatility = float(rng.uniform(0.011, 0.022))
+        steps = beta * paths.markets[region] + volatility * np.sqrt(paths.unrest) * _fat(rng, len(paths.days))
+        steps += (company.industry.growth - 0.07) / DAYS_A_YEAR - volatility**2 / 2
+        start = float(rng.uniform(12, 70)) * (1.0 if region == "us" else 0.5)
+        value = np.log(start) + np.cumsum(steps)
+        decided: dict[tuple[str, date], tuple[float, float]] = {}
+        found += [_line(size, seed, paths, company, line, value, decided) for line in company.lines]
+    return found
+
+
+def _fat(rng: np.random.Generator, count: int) -> Floats:
+    """Numbers of variance 1 with now and then a large one."""
+    return rng.standard_normal(count) * np.where(rng.uniform(size=count) < 0.04, 3.0, 0.85)
+
+
+def _line(
+    size: WorldSize,
+    seed: int,
+    paths: Paths,
+    company: Company,
+    line: Line,
+    value: Floats,
+    decided: dict[tuple[str, date], tuple[float, float]],
+) -> PricedLine:
+    last, known = size.last_day, None
+    if company.id in GONE:
+        last = size.first_day + timedelta(days=int((size.last_day - size.first_day).days * GONE[company.id]))
+        known = last - timedelta(days=60)
+    times = sessions(line.hours, max(line.listed, size.first_day), last)
+    if line.share_class == "H" and len(company.lines) > 1:
+        rng = stream(seed, "premium", line.symbol)
+        shocks = 0.006 * rng.standard_normal(len(value))
+        # The mainland pays more, by a premium that comes back to a third.
+        premium = np.empty(len(value))
+        level = 0.3
+        for place, shock in enumerate(shocks.tolist()):
+            level += 0.004 * (0.3 - level) + shock
+            premium[place] = level
+        value = value - premium + np.log(paths.ecb["usd_hkd"] / paths.ecb["usd_cny"])
+    value = value[paths.at(times.days)]
+    priced = PricedLine(line, company, times, np.empty((len(times.days), 5)), value)
+    factor = _acted(priced, decided, paths)
+    priced.bars[:] = _bars(stream(seed, "bars", line.symbol), np.exp(value), factor, paths, times, line.shares)
+    if known is not None:
+        priced.delisted, priced.delisting_known = last + timedelta(days=1), known
+    return priced
+
+
+def _acted(priced: PricedLine, decided: dict[tuple[str, date], tuple[float, float]], paths: Paths) -> Floats:
+    """What each day's value is multiplied by to be a price; actions are written down on the way."""
+    days = [day.date() for day in priced.times.days]
+    whole = np.exp(priced.value)
+    factor = np.ones(len(days))
+    region, line = priced.company.home, priced.line
+    pays = int(priced.company.id[2:]) % 2 == 0 or region != "us"
+    for announced, ex_date, kind in _schedule(region, days[0].year, days[-1].year, pays=pays):
+        first, ex = bisect_left(days, announced), bisect_left(days, ex_date)
+        if first < 30 or ex >= len(days) or days[first] >= days[ex]:
+            continue
+        price = float(whole[first] * factor[first])
+        key = (kind, ex_date)
+        if kind == "split":
+            if key not in decided and line is not priced.company.lines[0]:
+                continue
+            new, old = decided.get(key) or _split(region, price)
+            if new == old:
+                continue
+            decided[key] = (new, old)
+            factor[ex:] *= old / new
+            action = Action(line.symbol, kind, days[first], days[ex], new_shares=new, old_shares=old)
+        else:
+            amount = decided[key][0] if key in decided else round(max(price * _yield(region), 0.01), 2)
+            decided[key] = (amount, 1.0)
+            if line.currency == "HKD" and priced.company.currency == "CNY" and len(priced.company.lines) > 1:
+                place = paths.at(priced.times.days[first : first + 1])[0]
+                amount = round(amount * float(paths.ecb["usd_hkd"][place] / paths.ecb["usd_cny"][place]), 4)
+            before = float(whole[ex - 1] * factor[ex - 1])
+            if amount >= before / 4:
+                continue
+            factor[ex:] *= 1.0 - amount / before
+            action = Action(line.symbol, kind, days[first], days[ex], amount=amount, currency=line.currency)
+        priced.actions.append(action)
+    return factor
+
+
+def _schedule(region: str, first: int, last: int, *, pays: bool) -> list[tuple[date, date, str]]:
+    """When actions are announced and come into effect, in order."""
+    events = []
+    for year in range(first, last + 1):
+        events.append((date(year, 5, 6), date(year, 6, 4), "split"))
+        if pays and region == "us":
+            events += [(date(year, month - 1, 18), date(year, month, 9), "dividend") for month in (3, 6, 9, 12)]
+        elif pays:
+            events.append((date(year, 5, 22), date(year, 6, 24), "dividend"))
+    return sorted(events, key=lambda event: event[1])
+
+
+def _split(region: str, price: float) -> tuple[float, float]:
+    if price > EXPENSIVE[region]:
+        if region == "cn":
+            return (15.0 if price < 110 else 20.0, 10.0)
+        ratio = next((each for each in (2, 3, 4, 5, 10, 20) if price / each < 110), 20)
+        return (float(ratio), 1.0)
+    return (1.0, 10.0) if region == "us" and price < 2.0 else (1.0, 1.0)
+
+
+def _yield(region: str) -> float:
+    return 0.005 if region == "us" else 0.022
+
+
+def _bars(
+    rng: np.random.Generator, whole: Floats, factor: Floats, paths: Paths, times: Sessions, shares: float
+) -> Floats:
+    """float64[sessions, 5] of prices in hundredths."""
+    unrest = paths.unrest[paths.at(times.days)]
+    close = whole * factor
+    before = np.append(whole[:1], whole[:-1]) * factor
+    return ohlcv(rng, before, close, 0.006 * np.sqrt(unrest), 2, shares * 0.004 / factor)
+
+
+def ohlcv(
+    rng: np.random.Generator, before: Floats, close: Floats, width: Floats, decimals: int, turnover: Floats | float
+) -> Floats:
+    """Open, high, low, close and volume from closes.
+
+    Args:
+        rng: where chance comes from.
+        before: the close before each, in the same shares.
+        close: closes, not rounded.
+        width: how far prices go beyond, as a share of them.
+        decimals: of prices.
+        turnover: usual volume; 0 for none.
+    """
+    draws = rng.standard_normal((len(close), 4))
+    tick = 10.0**-decimals
+    opened = np.maximum(np.round(before * np.exp(width * 0.7 * draws[:, 0]), decimals), tick)
+    closed = np.maximum(np.round(close, decimals), tick)
+    high = np.round(np.maximum(opened, closed) * np.exp(width * np.abs(draws[:, 1])), decimals)
+    low = np.round(np.minimum(opened, closed) * np.exp(-width * np.abs(draws[:, 2])), decimals)
+    volume = np.round(turnover * np.exp(0.4 * draws[:, 3]) / 100) * 100
+    high, low = (
+        np.maximum(high, np.maximum(opened, closed)),
+        np.maximum(np.minimum(low, np.minimum(opened, closed)), tick),
+    )
+    return np.column_stack([opened, high, low, closed, volume])
+
+
+@dataclass(frozen=True, eq=False)
+class Review:
+    """Members of an index from a day on."""
+
+    day: date
+    announced: date
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PricedIndex:
+    """An index with its prices."""
+
+    symbol: str
+    name: str
+    name_zh: str
+    hours: Hours
+    currency: str
+    country: str
+    times: Sessions
+    bars: Floats
+    reviews: tuple[Review, ...] = ()
+
+
+_MARKET_INDICES = (
+    ("C500.IDX", "Continental 500 Index", "大陆500指数", NEW_YORK, "USD", "US", "us", 900.0),
+    ("SHC.IDX", "Shanghai Composite Simulated Index", "沪市模拟综合指数", SHANGHAI, "CNY", "CN", "cn", 1900.0),
+    ("HK60.IDX", "Hong Kong 60 Index", "香港60指数", HONG_KONG, "HKD", "HK", "hk", 15000.0),
+)
+MEMBERS = 10
+
+
+def price_indices(size: WorldSize, seed: int, paths: Paths, lines: Sequence[PricedLine]) -> list[PricedIndex]:
+    """The indices of three markets, and one whose members and weights can be followed."""
+    found = []
+    for symbol, name, name_zh, hours, currency, country, region, start in _MARKET_INDICES:
+        times = sessions(hours, size.first_day, size.last_day)
+        level = start * np.exp(np.cumsum(paths.markets[region]))[paths.at(times.days)]
+        found.append(_index(seed, paths, (symbol, name, name_zh, hours, currency, country), times, level, ()))
+    times = sessions(NEW_YORK, size.first_day, size.last_day)
+    level, reviews = _ten(times, [line for line in lines if line.company.home == "us"])
+    stated = ("TEN.IDX", "Simulated Ten Index", "模拟十强指数", NEW_YORK, "USD", "US")
+    found.append(_index(seed, paths, stated, times, level, tuple(reviews)))
+    return found
+
+
+def _index(
+    seed: int,
+    paths: Paths,
+    stated: tuple[str, str, str, Hours, str, str],
+    times: Sessions,
+    level: Floats,
+    reviews: tuple[Review, ...],
+) -> PricedIndex:
+    before = np.append(level[:1], level[:-1])
+    width = 0.003 * np.sqrt(paths.unrest[paths.at(times.days)])
+    bars = ohlcv(stream(seed, "bars", stated[0]), before, level, width, 2, 0.0)
+    bars[:, 4] = np.nan
+    return PricedIndex(*stated, times, bars, reviews)
+
+
+def _ten(times: Sessions, lines: Sequence[PricedLine]) -> tuple[Floats, list[Review]]:
+    """The ten largest companies in equal weights, chosen anew on the first session of each July."""
+    days = [day.date() for day in times.days]
+    values = {}
+    for line in lines:
+        place = {day.date(): number for number, day in enumerate(line.times.days)}
+        values[line.line.symbol] = np.array([line.value[place[day]] if day in place else np.nan for day in days])
+    shares = {line.line.symbol: line.line.shares for line in lines}
+    starts = [0] + [n for n in range(1, len(days)) if days[n].month == 7 and days[n - 1].month == 6]
+    level, current, reviews = np.empty(len(days)), 1000.0, []
+    for start, end in zip(starts, [*starts[1:], len(days)], strict=True):
+        seen = max(start - 8, 0)
+        known = [symbol for symbol in sorted(values) if np.isfinite(values[symbol][[seen, start]]).all()]
+        known.sort(key=lambda symbol: -shares[symbol] * float(np.exp(values[symbol][seen])))
+        members = tuple(sorted(known[:MEMBERS]))
+        reviews.append(Review(days[start], days[seen], members))
+        base = np.stack([values[symbol][start:end] - values[symbol][start] for symbol in members])
+        # Where a member is gone, its last price stays.
+        for row in base:
+            gone = np.isnan(row)
+            row[gone] = row[~gone][-1]
+        span = np.exp(base).mean(axis=0)
+        level[start:end] = current * span
+        if end < len(days):
+            after = np.stack([values[symbol][end] - values[symbol][start] for symbol in members])
+            after = np.where(np.isnan(after), base[:, -1], after)
+            current *= float(np.exp(after).mean())
+    return level, reviews

@@ -1,0 +1,263 @@
+"""Simulated statistics, most of Greater China: levels with revisions, and rates that follow from them as then known."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from importlib import resources
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import msgspec
+import numpy as np
+
+from openfingym.suites.finsearch.world.calendars import NEW_YORK, SHANGHAI, Hours, sessions
+from openfingym.suites.finsearch.world.draws import stream
+from openfingym.suites.finsearch.world.paths import Paths
+from openfingym.suites.finsearch.world.rates import note_yields
+from openfingym.suites.finsearch.world.roster import WorldSize
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+_ZONES = {
+    "CN": "Asia/Shanghai", "HK": "Asia/Hong_Kong", "TW": "Asia/Taipei", "MO": "Asia/Macau", "US": "America/New_York",
+    "RU": "Europe/Moscow", "GB": "Europe/London", "DE": "Europe/Berlin",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A statistic, and how its numbers come about.
+
+    Attributes:
+        id: name of the series.
+        name: in English.
+        name_zh: in Chinese.
+        units: unit.
+        country: code of two letters.
+        topic: what it is about.
+        form: ``level`` (grows, is revised), ``rate`` (comes back to a mean, is not),
+            ``steps`` (a rate that is set), ``change`` and ``change month`` of another one, or ``difference``.
+        start: first value.
+        drift: growth a year of a level, or the mean of a rate.
+        noise: of a period.
+        decimals: of a value.
+        lag: days from the end of the period to the release.
+        hour: of the release, in the country.
+        quarterly: whether it is of quarters.
+        revised: noise of the first figure, as a share of the level; 0 for none.
+        of: the level that a change is of.
+        definition: how it is defined.
+    """
+
+    id: str
+    name: str
+    name_zh: str
+    units: str
+    country: str
+    topic: str
+    form: str
+    start: float
+    drift: float
+    noise: float
+    decimals: int
+    lag: int
+    hour: str
+    quarterly: bool = False
+    revised: float = 0.0
+    of: str = ""
+    definition: str = ""
+
+
+def _statistics() -> tuple[Statistic, ...]:
+    """The statistics of ``statistics.tsv``."""
+    with resources.files(__package__).joinpath("statistics.tsv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t"))
+    return tuple(msgspec.convert(row, Statistic, strict=False) for row in rows)
+
+
+*_OTHERS, BALANCE = _statistics()
+STATISTICS = tuple(_OTHERS)
+DAILY = (
+    ("CN_CGB10Y", "China: government bond yield, ten years", "中国十年期国债收益率", "%", "CN", 3.3, 4),
+    ("CN_CGB1Y", "China: government bond yield, one year", "中国一年期国债收益率", "%", "CN", 2.3, 4),
+    ("CN_SHIBOR_ON", "China: interbank offered rate, overnight", "上海银行间同业拆放利率(隔夜)", "%", "CN", 2.0, 3),
+    ("HK_HIBOR_3M", "Hong Kong: interbank offered rate, three months", "香港银行同业拆息(三个月)", "%", "HK", 1.9, 5),
+    (
+        "US_NOTE10Y",
+        "United States: yield of the simulated ten-year note",
+        "美国十年期模拟国债收益率",
+        "%",
+        "US",
+        3.0,
+        2,
+    ),
+)
+SOURCE = "simulated; no office published it"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A figure as released."""
+
+    series: str
+    reference_date: date
+    value: float
+    release: str
+    known_at: datetime
+
+
+def points(size: WorldSize, seed: int, paths: Paths) -> list[Point]:
+    """All figures with their vintages."""
+    found: list[Point] = []
+    levels: dict[str, list[Point]] = {}
+    for statistic in STATISTICS:
+        if statistic.form.startswith("change"):
+            found += _changes(statistic, levels[statistic.of])
+        else:
+            own = list(_released(size, seed, statistic))
+            levels[statistic.id] = own
+            found += own
+    balance = list(_balance(levels["CN_EXPORTS"], levels["CN_IMPORTS"]))
+    return [*found, *balance, *_daily(size, seed, paths)]
+
+
+def _periods(size: WorldSize, *, quarterly: bool) -> list[tuple[date, date]]:
+    """First and last day of each period, from a year before the first day."""
+    step = 3 if quarterly else 1
+    found = []
+    for year in range(size.first_day.year - 1, size.last_day.year + 1):
+        for month in range(1, 13, step):
+            after = date(year + (month + step > 12), (month + step - 1) % 12 + 1, 1)
+            found.append((date(year, month, 1), after - timedelta(days=1)))
+    return found
+
+
+def _known(statistic: Statistic, day: date) -> datetime:
+    clock = time.fromisoformat(statistic.hour)
+    return datetime.combine(day, clock, ZoneInfo(_ZONES[statistic.country])).astimezone(UTC)
+
+
+def _released(size: WorldSize, seed: int, statistic: Statistic) -> Iterator[Point]:
+    periods = _periods(size, quarterly=statistic.quarterly)
+    rng = stream(seed, "statistic", statistic.id)
+    final = _path(statistic, rng, len(periods))
+    errors = statistic.revised * rng.standard_normal((len(periods), 2))
+    benchmark = np.exp(0.003 * rng.standard_normal(size.last_day.year - size.first_day.year + 3))
+    for place, ((first, last), value) in enumerate(zip(periods, final.tolist(), strict=True)):
+        out = last + timedelta(days=statistic.lag)
+        given = round(value * float(np.exp(errors[place, 0])), statistic.decimals) + 0.0
+        vintages = [(out, given, "first")]
+        if statistic.revised:
+            given = round(value * float(np.exp(errors[place, 1] / 3)), statistic.decimals)
+            vintages.append((out + timedelta(days=92 if statistic.quarterly else 31), given, "revised"))
+            # Every year's figures are drawn anew from the census, in the November after it.
+            given = round(value * float(benchmark[first.year - size.first_day.year + 1]), statistic.decimals)
+            vintages.append((date(first.year + 1, 11, 28), given, "benchmark"))
+        for number, (day, shown, release) in enumerate(vintages):
+            if day <= size.last_day and (number == 0 or shown != vintages[number - 1][1]):
+                yield Point(statistic.id, first, shown, release, _known(statistic, day))
+
+
+def _path(statistic: Statistic, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+    shocks = rng.standard_normal(count)
+    a_year = 4 if statistic.quarterly else 12
+    if statistic.form == "level":
+        season = 1 + statistic.noise * rng.standard_normal(a_year)
+        steps = np.cumsum(statistic.drift / a_year + 0.5 * statistic.noise * shocks)
+        path: NDArray[np.float64] = statistic.start * np.exp(steps) * season[np.arange(count) % a_year]
+        return path
+    level, found = statistic.start, np.empty(count)
+    for place, shock in enumerate(shocks.tolist()):
+        if statistic.form == "steps":
+            move = -statistic.noise if level > statistic.drift and shock > 1.1 else 0.0
+            level = round(level + move, 2)
+        else:
+            level += 0.08 * (statistic.drift - level) + statistic.noise * shock
+        found[place] = level
+    return found
+
+
+def _changes(statistic: Statistic, levels: list[Point]) -> Iterator[Point]:
+    """Changes of a level that follow from its figures as known at the release; they are not revised."""
+    first = {point.reference_date: point for point in levels if point.release == "first"}
+    by_day: dict[date, list[Point]] = {}
+    for point in levels:
+        by_day.setdefault(point.reference_date, []).append(point)
+    for day, point in first.items():
+        if statistic.form == "change month":
+            before = (day - timedelta(days=1)).replace(day=1)
+        else:
+            before = day.replace(year=day.year - 1)
+        known = [each for each in by_day.get(before, ()) if each.known_at <= point.known_at]
+        if known:
+            base = max(known, key=lambda each: each.known_at).value
+            value = round((point.value / base - 1) * 100, statistic.decimals) + 0.0
+            yield Point(statistic.id, day, value, "first", _known(statistic, point.known_at.date()))
+
+
+def _balance(exports: list[Point], imports: list[Point]) -> Iterator[Point]:
+    """Exports less imports, anew whenever either is."""
+    both: dict[date, list[tuple[datetime, int, Point]]] = {}
+    for side, points_of in enumerate((exports, imports)):
+        for point in points_of:
+            both.setdefault(point.reference_date, []).append((point.known_at, side, point))
+    for day, given in both.items():
+        latest: dict[int, float] = {}
+        for place, (known_at, side, point) in enumerate(sorted(given, key=lambda each: each[:2])):
+            latest[side] = point.value
+            later = [each for each in given if each[0] == known_at and each[1] > side]
+            if len(latest) == 2 and not later:  # both sides
+                value = round(latest[0] - latest[1], 1) + 0.0
+                yield Point(BALANCE.id, day, value, point.release if place > 1 else "first", known_at)
+
+
+def _daily(size: WorldSize, seed: int, paths: Paths) -> Iterator[Point]:
+    notes = note_yields(seed, paths)
+    for series, _, _, _, country, mean, decimals in DAILY:
+        hours: Hours = NEW_YORK if country == "US" else SHANGHAI
+        times = sessions(hours, size.first_day, size.last_day)
+        shocks = stream(seed, "daily", series).standard_normal(len(times.days)) * (0.12 if "SHIBOR" in series else 0.03)
+        level, values = mean, []
+        for shock in shocks.tolist():
+            level = max(level + 0.004 * (mean - level) + shock, 0.05)
+            values.append(round(level, decimals))
+        if series == "US_NOTE10Y":
+            values = [round(value, 2) for value in notes[paths.at(times.days)].tolist()]
+        known = (times.close_at + timedelta(hours=2)).to_pydatetime()
+        for day, value, at in zip(times.days, values, known, strict=True):
+            yield Point(series, day.date(), value, "first", at)
+
+
+def info(found: list[Point]) -> pd.DataFrame:
+    """What each simulated series is, known with its first value."""
+    import pandas as pd
+
+    first: dict[str, datetime] = {}
+    for point in found:
+        first[point.series] = min(first.get(point.series, point.known_at), point.known_at)
+    rows: list[dict[str, object]] = []
+    for one in (*STATISTICS, BALANCE):
+        frequency = "quarterly" if one.quarterly else "monthly"
+        adjustment = "" if one.form in {"rate", "steps"} else "not seasonally adjusted"
+        rows.append(_row(one.id, one.name, one.name_zh, one.units, frequency, one.country, one.topic,
+                         adjustment, one.definition))  # fmt: skip
+    for series, name, name_zh, units, country, _, _ in DAILY:
+        rows.append(_row(series, name, name_zh, units, "daily", country, "rates", "", "at the close"))
+    return pd.DataFrame([{**row, "known_at": first[str(row["series"])]} for row in rows if row["series"] in first])
+
+
+def _row(
+    series: str, name: str, name_zh: str, units: str, frequency: str, country: str, topic: str, adjustment: str,
+    definition: str,
+) -> dict[str, object]:  # fmt: skip
+    return {
+        "series": series, "name": f"{name} (simulated)", "name_zh": f"{name_zh}(模拟)", "units": units,
+        "frequency": frequency, "adjustment": adjustment, "country": country, "topic": topic,
+        "definition": definition, "source": SOURCE, "held_in": "series", "dataset": "", "channel": series,
+        "simulated": True,
+    }  # fmt: skip

@@ -1,0 +1,212 @@
+"""News of markets: weekly notes, large moves, announcements of splits and dividends, reviews of indices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+
+import numpy as np
+
+from openfingym.suites.finsearch.world.pages.facts import Facts, Prices
+from openfingym.suites.finsearch.world.pages.page import SITES, Page, address, at, later
+from openfingym.suites.finsearch.world.rates import thirty_seconds
+
+LARGE = 0.065
+"""Change of a close that is news."""
+YEAR = 252
+_HERE = {"C500.IDX": ("US", ("TEN.IDX",)), "SHC.IDX": ("China", ()), "HK60.IDX": ("Hong Kong", ())}
+
+
+def announcement_pages(facts: Facts) -> Iterator[Page]:
+    """A page for each split and dividend, when it is announced."""
+    for one in facts.prices.values():
+        company = one.company
+        if company is None:
+            continue
+        for action, known in one.actions:
+            chinese = company.home == "cn" and one.share_class == "A"
+            name = company.name_zh if chinese else company.name
+            if action.kind == "split":
+                new, old = action.new_shares or 0.0, action.old_shares or 1.0
+                terms = f"每{old:g}股变为{new:g}股" if chinese else f"{new:g} new shares for every {old:g} held"
+                kind = ("股份拆细" if chinese else "share split") if new > old else "share consolidation"
+            else:
+                ten = (action.amount or 0.0) * 10
+                terms = (
+                    f"每10股派发现金红利{ten:g}元(含税)" if chinese
+                    else f"a dividend of {action.amount:g} {action.currency} per share, before tax"
+                )  # fmt: skip
+                kind = "利润分配" if chinese else "dividend"
+            ex_date = action.ex_date.isoformat()
+            if chinese:
+                text = (f"{name}({one.symbol})公告:{terms}。股权登记日为除权除息日前一交易日,除权除息日为{ex_date}。"
+                        "此前价格不作复权调整。模拟公司,并不存在。")  # fmt: skip
+                title = f"{name}({one.symbol})关于{kind}的公告"
+            else:
+                text = (
+                    f"The board of {name} ({one.symbol}) announces {terms}. The ex-date is {ex_date}. Prices before it "
+                    "are not adjusted by the exchange. A simulated company: it does not exist."
+                )
+                title = f"{name} ({one.symbol}): announcement of a {kind}"
+            url = address("exchange", action.announced, one.symbol, action.kind, ex_date)
+            language = "zh" if chinese else "en"
+            yield Page(url, title, SITES["exchange"], language, "announcement", [one.symbol], known, text)
+
+
+def move_pages(facts: Facts) -> Iterator[Page]:
+    """News of shares that moved much on a day that is no ex-date."""
+    for one in facts.prices.values():
+        if one.company is None or len(one.days) < 2:
+            continue
+        close = one.values[:, 3]
+        change = close[1:] / close[:-1] - 1
+        ex_dates = {action.ex_date for action, _ in one.actions}
+        splits = sorted(action.ex_date for action, _ in one.actions if action.kind == "split")
+        for place in (np.flatnonzero(np.abs(change) > LARGE) + 1).tolist():
+            if one.days[place] not in ex_dates:
+                yield _move(one, place, float(change[place - 1]), splits)
+
+
+def _move(one: Prices, place: int, change: float, splits: Sequence[date]) -> Page:
+    company, day = one.company, one.days[place]
+    assert company is not None
+    first = max(place - YEAR + 1, 0)
+    # A year's range means nothing across a split.
+    first = max([first, *(i for i in range(first, place + 1) if one.days[i] in set(splits))])
+    opened, high, low, close, volume = one.values[place].tolist()
+    highest, lowest = one.values[first : place + 1, 1].max(), one.values[first : place + 1, 2].min()
+    published = later(one.close_at(place), 35)
+    if company.home != "us":
+        name = company.name_zh
+        title = f"{name}({one.symbol})收盘{'上涨' if change > 0 else '下跌'}{abs(change):.2%}"
+        text = (
+            f"{day:%Y年%m月%d日},{name}({one.symbol})收报{close:.2f}{_money(one.currency)},"
+            f"较前一交易日收盘价{one.values[place - 1, 3]:.2f}{'上涨' if change > 0 else '下跌'}{abs(change):.2%}。"
+            f"开盘{opened:.2f},最高{high:.2f},最低{low:.2f},"
+            f"成交量{volume / 1e4:,.2f}万股。近{place - first + 1}个交易日最高{highest:.2f},最低{lowest:.2f}。"
+            f"行业(模拟市场分类):{company.industry.name_zh}。价格未复权。本文为模拟新闻。"
+        )
+        return Page(address("news zh", day, one.symbol, "move"), title, SITES["news zh"], "zh", "news", [one.symbol],
+                    published, text)  # fmt: skip
+    verb = "jumps" if change > 0 else "slides"
+    title = f"{company.name} ({one.symbol}) {verb} {abs(change):.2%}"
+    text = (
+        f"Shares of {company.name} ({one.symbol}) closed at {close:,.2f} {one.currency} on {day:%A, %d %B %Y}, "
+        f"{abs(change):.2%} {'above' if change > 0 else 'below'} the previous close of "
+        f"{one.values[place - 1, 3]:,.2f}. They had opened at {opened:,.2f} and traded between {low:,.2f} and "
+        f"{high:,.2f}; {volume:,.0f} shares changed hands. "
+        f"In the last {place - first + 1} sessions they were between {lowest:,.2f} and {highest:,.2f}. "
+        f"{company.name} is in {company.industry.name} by the simulated market's classification. Simulated news: "
+        "nothing of it happened."
+    )
+    return Page(
+        address("news", day, one.symbol, "move"), title, SITES["news"], "en", "news", [one.symbol], published, text
+    )
+
+
+def _money(currency: str) -> str:
+    return {"CNY": "元", "HKD": "港元", "USD": "美元"}.get(currency, currency)
+
+
+def week_pages(facts: Facts) -> Iterator[Page]:
+    """Notes on the last session of each week, of three markets."""
+    for symbol, (place_name, more) in _HERE.items():
+        index = facts.prices.get(symbol)
+        if index is None:
+            continue
+        last_of: dict[tuple[int, int], int] = {}
+        for place, day in enumerate(index.days):
+            last_of[day.isocalendar()[:2]] = place
+        ends = list(last_of.values())
+        for start, end in pairwise(ends):
+            # On the morning of Saturday all markets have closed, wherever they are.
+            saturday = index.days[end] + timedelta(days=5 - index.days[end].weekday())
+            published = at(saturday, "03:00", "UTC")
+            yield _week(facts, index, place_name, more, start, end, published, "en")
+            if symbol != "C500.IDX":
+                yield _week(facts, index, place_name, more, start, end, published, "zh")
+
+
+def _week(
+    facts: Facts,
+    index: Prices,
+    place_name: str,
+    more: Sequence[str],
+    start: int,
+    end: int,
+    published: datetime,
+    language: str,
+) -> Page:
+    day, level, before = index.days[end], index.values[end, 3], index.values[start, 3]
+    change = level / before - 1
+    chinese = language == "zh"
+    others = [*more, *_ALONGSIDE[place_name]]
+    if place_name == "US":
+        others += _front(facts, published)
+    lines = []
+    for symbol in others:
+        one = facts.prices.get(symbol)
+        count = one.until(published) if one else 0
+        if one is None or not count or one.days[count - 1] < day - timedelta(days=6):
+            continue
+        close = float(one.values[count - 1, 3])
+        shown = f"{close:,.{5 if close < 1 else 4}f}" if one.kind.startswith("fx") else f"{close:,.2f}"
+        if "32nds" in one.unit:
+            shown = f"{thirty_seconds(close)} ({close:.6f})"
+        name = one.name_zh if chinese else one.name
+        lines.append(f"{name}({symbol}){one.days[count - 1]}:{shown}" if chinese
+                     else f"{name} ({symbol}), close of {one.days[count - 1]}: {shown} {one.unit}")  # fmt: skip
+    if chinese:
+        title = f"{index.name_zh}周评:{day:%Y年%m月%d日}收报{level:,.2f}点"
+        head = (f"{index.name_zh}({index.symbol})本周收报{level:,.2f}点,较上周收盘{before:,.2f}点"
+                f"{'上涨' if change >= 0 else '下跌'}{abs(change):.2%}。")  # fmt: skip
+        text = "\n".join([head, *lines, "本文为模拟市场评论。"])
+        url = address("news zh", day, index.symbol, "week")
+        return Page(url, title, SITES["news zh"], "zh", "market note", [index.symbol], published, text)
+    title = f"{place_name} market, week to {day:%d %B %Y}: {index.name} at {level:,.2f}"
+    head = (f"The {index.name} ({index.symbol}) ended the week of {day:%d %B %Y} at {level:,.2f} points, "
+            f"{abs(change):.2%} {'above' if change >= 0 else 'below'} the {before:,.2f} of a week before.")  # fmt: skip
+    text = "\n".join([head, *lines, "A note on simulated markets."])
+    url = address("news", day, index.symbol, "week")
+    return Page(url, title, SITES["news"], "en", "market note", [index.symbol], published, text)
+
+
+_ALONGSIDE = {
+    "US": ("XAUUSD-LONDON", "CRUDE-SPOT"),
+    "China": ("USDCNY-ONSHORE", "USDCNH-OFFSHORE", "USDCNY-FIXING", "EURCNY-FIXING", "HKDCNY-FIXING"),
+    "Hong Kong": ("USDHKD-SPOT", "USDCNH-OFFSHORE", "XAUUSD-LONDON"),
+}
+
+
+def _front(facts: Facts, moment: datetime) -> list[str]:
+    """The nearest future of gold and of notes that still trades."""
+    found = []
+    for root in ("GD", "TN"):
+        alive = []
+        for symbol, one in facts.prices.items():
+            if symbol.startswith(root) and symbol.endswith(".FUT"):
+                if not one.days or one.days[-1] < moment.date() - timedelta(days=5) or one.days[0] > moment.date():
+                    continue
+                count = one.until(moment)
+                if count and one.days[count - 1] >= moment.date() - timedelta(days=5):
+                    alive.append(symbol)
+        found += sorted(alive)[:1]
+    return found
+
+
+def review_pages(facts: Facts) -> Iterator[Page]:
+    """Announcements of who is in an index."""
+    for symbol, review, known in facts.reviews:
+        index = facts.prices.get(symbol)
+        if index is None:
+            continue
+        named = [f"{one.name} ({one.symbol})" for member in review.members if (one := facts.prices.get(member))]
+        text = (
+            f"Members of the {index.name} ({symbol}) from {review.day} on, in equal weights on that day: "
+            f"{'; '.join(named)}. The index holds the ten largest companies of the simulated US market by "
+            "value. Simulated."
+        )
+        title = f"{index.name}: members from {review.day}"
+        url = address("exchange", review.announced, symbol, "review")
+        yield Page(url, title, SITES["exchange"], "en", "announcement", [symbol, *review.members], known, text)

@@ -1,0 +1,59 @@
+"""Pages of statistical offices and central banks: a page for each release, beside figures as then known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from openfingym.suites.finsearch.world.macro import Point
+from openfingym.suites.finsearch.world.pages.facts import Facts, statistic_names
+from openfingym.suites.finsearch.world.pages.page import SITES, Page, address, later
+
+
+def release_pages(facts: Facts) -> Iterator[Page]:
+    """A page for each first figure of a monthly or quarterly statistic."""
+    names = statistic_names()
+    for series, points in facts.points.items():
+        if series.startswith(("CN_CGB", "CN_SHIBOR", "HK_HIBOR", "US_NOTE")):
+            continue
+        name, name_zh, units, country = names[series]
+        latest: dict[object, Point] = {}
+        previous: Point | None = None
+        # Of what comes at one time, what is revised is known beside the new figure.
+        for point in sorted(points, key=lambda each: (each.known_at, each.release == "first")):
+            if point.release == "first":
+                month = point.reference_date
+                chinese = country in {"CN", "TW", "MO"} and month.month % 2 == 1
+                last = latest.get(previous.reference_date) if previous else None
+                yield _page(series, name_zh if chinese else name, units, point, last, latest, chinese=chinese)
+                previous = point
+            latest[point.reference_date] = point
+
+
+def _page(
+    series: str,
+    name: str,
+    units: str,
+    point: Point,
+    last: Point | None,
+    latest: dict[object, Point],
+    *,
+    chinese: bool,
+) -> Page:
+    month = point.reference_date
+    if chinese:
+        title = f"{name}:{month:%Y年%m月}"
+        text = f"{name},{month:%Y年%m月}:{point.value:,}({units})。"
+        if last:
+            text += f"上一期({last.reference_date:%Y年%m月})为{last.value:,}。"
+    else:
+        title = f"{name}, {month:%B %Y}"
+        text = f"{name} in {month:%B %Y}: {point.value:,} ({units})."
+        if last:
+            text += f" The period before, {last.reference_date:%B %Y}, is now given as {last.value:,}."
+    year = latest.get(month.replace(year=month.year - 1))
+    if year:
+        text += f"上年同期为{year.value:,}。" if chinese else f" A year before it was {year.value:,}, as now known."
+    text += "首次公布数据,可能修订。模拟数据。" if chinese else " First figure; it may be revised. Simulated."
+    url = address("offices", point.known_at.date(), series, month.isoformat())
+    language = "zh" if chinese else "en"
+    return Page(url, title, SITES["offices"], language, "release", [], later(point.known_at, 1), text)

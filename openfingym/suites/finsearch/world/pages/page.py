@@ -1,0 +1,59 @@
+"""A page, and where the simulated ones lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A row of the table, by its columns; it is known when it is published."""
+
+    url: str
+    title: str
+    site: str
+    language: str
+    kind: str
+    symbols: list[str]
+    published: datetime
+    text: str
+    flaw: str = ""
+    simulated: bool = True
+
+    @property
+    def known_at(self) -> datetime:
+        """When it is known."""
+        return self.published
+
+
+SITES = {
+    "reports": "disclosures.simulated.example",
+    "news": "marketwire.simulated.example",
+    "news zh": "caijing.simulated.example",
+    "data": "quickquotes.simulated.example",
+    "data zh": "hangqing.simulated.example",
+    "offices": "statistics.simulated.example",
+    "guide": "handbook.simulated.example",
+    "posts": "board.simulated.example",
+    "exchange": "exchange.simulated.example",
+}
+"""Sites of the simulated web: ``.example`` is reserved, and nothing is there."""
+
+
+def address(site: str, day: date, *parts: object) -> str:
+    """An address on a site."""
+    slug = "-".join("".join(letter if letter.isalnum() and letter.isascii() else " " for letter in str(part)).lower()
+                    for part in parts)  # fmt: skip
+    return f"https://{SITES[site]}/{day:%Y/%m/%d}/{'-'.join(slug.replace('-', ' ').split())}"
+
+
+def at(day: date, clock: str, zone: str) -> datetime:
+    """A time of a day in a zone, in UTC."""
+    return datetime.combine(day, time.fromisoformat(clock), ZoneInfo(zone)).astimezone(UTC)
+
+
+def later(moment: datetime, minutes: int) -> datetime:
+    """Some minutes after a moment."""
+    return moment + timedelta(minutes=minutes)

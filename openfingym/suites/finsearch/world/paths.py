@@ -1,0 +1,78 @@
+"""What drives prices: factors of the world and of regions, and real exchange rates, on a grid of weekdays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.data import load_panel
+from openfingym.suites.finsearch.world.draws import stream
+from openfingym.suites.finsearch.world.roster import WorldSize
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+DAYS_A_YEAR = 261
+_DRIFT = {"us": 0.07, "cn": 0.04, "hk": 0.03}
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Paths that many prices share.
+
+    Attributes:
+        days: the weekdays.
+        unrest: how much more than usual prices move on each, above 0.
+        markets: log return of each region's market on each day: us, cn, hk.
+        ecb: the ECB's real reference rates that were known before each day: currency units per dollar, by name of
+            the channel, such as ``usd_cny``; those of the day itself come after the markets of Asia.
+    """
+
+    days: pd.DatetimeIndex
+    unrest: Floats
+    markets: dict[str, Floats]
+    ecb: dict[str, Floats]
+
+    def at(self, days: pd.DatetimeIndex) -> NDArray[np.int64]:
+        """Places of days in the grid; each of them must be a weekday of it."""
+        return np.asarray(self.days.get_indexer(days), np.int64)
+
+
+def make_paths(size: WorldSize, seed: int) -> Paths:
+    """The paths of a world."""
+    import pandas as pd
+
+    days = pd.bdate_range(size.first_day, size.last_day)
+    rng = stream(seed, "unrest")
+    unrest = np.ones(len(days))
+    for start in np.flatnonzero(rng.uniform(size=len(days)) < 1 / 300).tolist():
+        length = int(rng.integers(15, 90))
+        peak = float(rng.uniform(0.6, 2.6))
+        span = unrest[start : start + length]
+        span += peak * np.linspace(1.0, 0.0, length)[: len(span)]
+    world = 0.006 * unrest * stream(seed, "world").standard_normal(len(days)) - 0.0012 * (unrest - 1.0)
+    markets = {}
+    for region, drift in _DRIFT.items():
+        own = 0.007 * np.sqrt(unrest) * stream(seed, "region", region).standard_normal(len(days))
+        markets[region] = drift / DAYS_A_YEAR + 0.0001 + world * (0.9 if region != "cn" else 0.6) + own
+    return Paths(days, unrest, markets, _ecb(days))
+
+
+def _ecb(days: pd.DatetimeIndex) -> dict[str, Floats]:
+    import pandas as pd
+
+    panel = load_panel("ecb-fx")
+    fixed = pd.DatetimeIndex(panel.times)
+    # The last rate before the day: that of the day itself is known in the evening of Asia.
+    before = np.maximum(np.asarray(fixed.searchsorted(days, side="left")) - 1, 0)
+    rates = {}
+    for channel, column in zip(panel.channels, panel.values.T, strict=True):  # noqa: PD011  # of a panel
+        values = np.asarray(column, np.float64)[before]
+        name = channel if channel.startswith("usd_") else f"usd_{channel[:3]}"
+        rates[name] = values if channel.startswith("usd_") else 1.0 / values
+    return rates

@@ -1,0 +1,171 @@
+"""Who is in the simulated market: companies with their listings, fiscal years, currencies and standards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from openfingym.errors import UsageError
+from openfingym.suites.finsearch.world.calendars import HONG_KONG, NEW_YORK, SHANGHAI, Hours
+from openfingym.suites.finsearch.world.draws import stream
+from openfingym.suites.finsearch.world.names import INDUSTRIES, STEMS, STEMS_ZH, Industry
+
+FISCAL_ENDS = (12, 12, 12, 12, 1, 3, 6, 9, 12, 5)
+"""Last months of fiscal years of US companies, in turn."""
+
+
+@dataclass(frozen=True)
+class WorldSize:
+    """How large the simulated part is. The defaults give some 300,000 bars and 24,000 pages.
+
+    Attributes:
+        first_day: first day of prices; reports go back two years before a listing.
+        last_day: last day of everything.
+        us: companies listed in the US.
+        mainland: companies with A shares alone.
+        hong_kong: companies with shares in Hong Kong alone.
+        dual: companies with A and H shares.
+    """
+
+    first_day: date = date(2009, 1, 5)
+    last_day: date = date(2026, 5, 29)
+    us: int = 30
+    mainland: int = 18
+    hong_kong: int = 8
+    dual: int = 12
+
+    def __post_init__(self) -> None:
+        most = len(STEMS_ZH)
+        chinese = self.mainland + self.hong_kong + self.dual
+        if not (1 <= self.us <= len(STEMS) and self.dual >= 1 and self.mainland >= 1 and self.hong_kong >= 1):
+            raise UsageError(f"{self}: expected 1 to {len(STEMS)} US companies, and at least one of every other kind")
+        if chinese > most:
+            raise UsageError(f"{self}: expected at most {most} companies of Greater China")
+        if not date(2009, 1, 5) <= self.first_day <= self.last_day - timedelta(days=400) <= date(2025, 4, 24):
+            raise UsageError(f"{self}: expected at least 400 days within 2009-01-05 and 2026-05-29")
+
+
+@dataclass(frozen=True)
+class Line:
+    """Shares of a company on an exchange."""
+
+    symbol: str
+    share_class: str
+    hours: Hours
+    exchange: str
+    currency: str
+    listed: date
+    shares: float
+    """Shares of this class at the listing."""
+
+
+@dataclass(frozen=True)
+class Company:
+    """A company that does not exist."""
+
+    id: str
+    name: str
+    name_zh: str
+    home: str
+    """us, cn or hk."""
+    industry: Industry
+    fiscal_end: int
+    """Last month of the fiscal year."""
+    currency: str
+    """Of its reports."""
+    standards: tuple[str, ...]
+    scale: float
+    """Whole units of currency in a figure of its reports."""
+    unit: str
+    lines: tuple[Line, ...]
+
+    @property
+    def listed(self) -> date:
+        """Day of the first listing."""
+        return min(line.listed for line in self.lines)
+
+
+def companies(size: WorldSize, seed: int) -> tuple[Company, ...]:
+    """All companies of a world."""
+    return (*_american(size, seed), *_chinese(size, seed))
+
+
+def _listing(size: WorldSize, number: int, draw: float) -> date:
+    """Half are there from the beginning; the others come in the first two thirds."""
+    if number % 2 == 0:
+        return size.first_day
+    days = (size.last_day - size.first_day).days * 2 // 3
+    return size.first_day + timedelta(days=int(60 + draw * max(days - 60, 1)))
+
+
+def _american(size: WorldSize, seed: int) -> Iterator[Company]:
+    for number, stem in enumerate(STEMS[: size.us]):
+        rng = stream(seed, "company", "us", number)
+        industry = INDUSTRIES[number % len(INDUSTRIES)]
+        ending = industry.endings[int(rng.integers(len(industry.endings)))]
+        letters = [letter for letter in stem.upper() if letter.isalpha()]
+        ticker = letters[0] + "".join(letter for letter in letters[1:] if letter not in "AEIOUY")[:2] + ending[0]
+        thousands = number % 3 == 2
+        # Some companies of other countries report in their own currency.
+        currency = {7: "EUR", 16: "JPY", 25: "EUR"}.get(number, "USD")
+        scale = 1e3 if thousands else 1e6
+        exchange = "XNYS" if number % 2 else "XNAS"
+        line = Line(
+            f"{ticker}.US",
+            "common",
+            NEW_YORK,
+            exchange,
+            "USD",
+            _listing(size, number, float(rng.uniform())),
+            round(float(10 ** rng.uniform(8.0, 9.3)), -5),
+        )
+        yield Company(
+            f"US{number:02d}",
+            f"{stem} {ending}",
+            "",
+            "us",
+            industry,
+            FISCAL_ENDS[number % len(FISCAL_ENDS)],
+            currency,
+            ("US GAAP",) if currency == "USD" else ("IFRS",),
+            scale,
+            f"{'thousand' if thousands else 'million'} {currency}",
+            (line,),
+        )
+
+
+def _chinese(size: WorldSize, seed: int) -> Iterator[Company]:
+    kinds = ["cn"] * size.mainland + ["hk"] * size.hong_kong + ["dual"] * size.dual
+    for number, (kind, (stem, stem_zh)) in enumerate(zip(kinds, STEMS_ZH, strict=False)):
+        rng = stream(seed, "company", "cn", number)
+        industry = INDUSTRIES[number % len(INDUSTRIES)]
+        place = int(rng.integers(len(industry.endings)))
+        listed = _listing(size, number, float(rng.uniform()))
+        shares = round(float(10 ** rng.uniform(8.7, 9.8)), -6)
+        lines = []
+        if kind != "hk":
+            shanghai = number % 3 != 2
+            code = (
+                f"66{number:02d}{number * 7 % 90 + 10}.SH" if shanghai else f"33{number:02d}{number * 7 % 90 + 10}.SZ"
+            )
+            lines.append(Line(code, "A", SHANGHAI, "XSHG" if shanghai else "XSHE", "CNY", listed, shares))
+        if kind != "cn":
+            h_listed = listed if kind == "hk" else min(listed + timedelta(days=500), size.last_day - timedelta(days=90))
+            h_shares = shares if kind == "hk" else round(shares * 0.3, -6)
+            lines.append(Line(f"76{number:02d}{number * 3 % 10}.HK", "H", HONG_KONG, "XHKG", "HKD", h_listed, h_shares))
+        in_dollars = kind == "hk" and number % 2 == 0
+        unit, scale = {"cn": ("CNY", 1.0), "hk": ("thousand CNY", 1e3), "dual": ("million CNY", 1e6)}[kind]
+        yield Company(
+            f"{'HK' if kind == 'hk' else 'CN'}{number:02d}",
+            f"{stem} {industry.endings[place]}",
+            f"{stem_zh}{industry.endings_zh[place]}",
+            "hk" if kind == "hk" else "cn",
+            industry,
+            3 if in_dollars else 12,
+            "HKD" if in_dollars else "CNY",
+            {"cn": ("CAS",), "hk": ("IFRS",), "dual": ("CAS", "IFRS")}[kind],
+            scale,
+            "thousand HKD" if in_dollars else unit,
+            tuple(lines),
+        )
