@@ -12,6 +12,7 @@ from pathlib import Path
 
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, read_json, walk
+from openfingym.models.cutoffs import require_cutoff
 from openfingym.models.urls import without_credentials
 from openfingym.results import CONFIG, RESULT, VERIFIED, RolloutResult, read_run
 from openfingym.verifiers.receipt_check import is_backed
@@ -48,6 +49,8 @@ class Made:
     """What it was on, as stated; see :class:`openfingym.RolloutResult`."""
     questions: str | None = None
     """Which of its task's questions it was asked, as stated."""
+    cutoff: str | None = None
+    """The last month or day that its model was trained on, as stated."""
     backed: bool = False
     """Whether a receipt in its folder proves that the log of a verifier has its result."""
 
@@ -219,6 +222,7 @@ def _made(folder: Path) -> Made:
         _text(config, "family"),
         _text(config, "split"),
         _text(config, "questions"),
+        _cutoff(config),
     )
 
 
@@ -248,6 +252,14 @@ def _other_split(folder: Path, result: RolloutResult, made: Made) -> str | None:
 def _text(values: object, name: str) -> str | None:
     found = values.get(name) if isinstance(values, dict) else None
     return None if found is None else str(found)
+
+
+def _cutoff(config: object) -> str | None:
+    """A cut-off, where it is one."""
+    try:
+        return require_cutoff(_text(config, "cutoff") or "")
+    except UsageError:
+        return None
 
 
 def _section(config: object, name: str) -> Mapping[str, object]:

@@ -1,0 +1,263 @@
+"""A run of questions as it was played: what was called in each, how it ended, and what its answer was worth.
+
+What an agent called and how its questions ended is in its run's folder, and may be shown to anybody. Scores of parts
+of the questions follow from the hidden answers. They are computed here, from the truth half of the task's package on
+this machine, and only of runs whose verifier told every score exactly and without limit, to whoever owns the machine
+on which the answers lie: a part may be a single question, which its agent chose by calling a tool in that one alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openfingym import catalog, store
+from openfingym.digests import canonical_json
+from openfingym.errors import OpenFinGymError, StoreError
+from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
+from openfingym.kinds.qa import QaContract
+from openfingym.metrics import find_metric
+from openfingym.packages.build import build, build_key, is_there
+from openfingym.packages.package import BuiltPackage
+from openfingym.reports.trading.replay import read_actions
+from openfingym.results import QUESTIONS
+from openfingym.suites.breakdown import Breakdown
+from openfingym.suites.suite import SuiteQuestion
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.results import RolloutResult
+    from openfingym.suites.suite import Scalar, Suite
+    from openfingym.task import Task
+    from openfingym.vault import Vault
+
+    Numbers = NDArray[np.float64]
+
+LIMIT = 256 * MEGABYTE
+"""Bytes that a file of a run may have."""
+SAME = 1e-9
+"""How far apart two computations of one score may be."""
+REPEATED = "repeated_call"
+"""What a call is that was answered and had been made before in its question, with the same arguments."""
+ANSWERED = "answered"
+
+
+@dataclass(frozen=True)
+class CallMade:
+    """A call of a tool."""
+
+    tool: str
+    """Any text, where there is no such tool."""
+    arguments: str
+    """As canonical JSON."""
+    fault: str | None
+    """What was wrong with it, in a word; None for a call that was answered."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as it was played."""
+
+    question: int
+    """Counted from 1."""
+    state: str
+    begun: bool
+    actions: int
+    tags: tuple[str, ...]
+    calls: tuple[CallMade, ...]
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """Tools that answered in it."""
+        return frozenset(call.tool for call in self.calls if call.fault is None)
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """Everything that scores of a run's questions are made of, for whoever holds the answers."""
+
+    truths: Numbers
+    """float64[questions, numbers]."""
+    given: Numbers
+    """float64[questions, numbers]: 0 where there was no answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlayedRun:
+    """A run of questions."""
+
+    result: RolloutResult
+    breakdown: Breakdown
+    options: Mapping[str, Scalar]
+    asked: tuple[Asked, ...]
+    months: tuple[str, ...]
+    """Month that each question is about, such as ``2024-02``; empty where the suite does not say."""
+    hidden: Hidden | None
+    withheld: str
+    """Why there are no scores of parts; empty where there are."""
+    scores: Numbers | None = field(init=False)
+    """float64[questions]: the suite's score of each."""
+
+    def __post_init__(self) -> None:
+        score, known = self.breakdown.score, self.hidden
+        found = score(known.truths, known.given) if score is not None and known is not None else None
+        object.__setattr__(self, "scores", found)
+
+
+def played_runs(results: Sequence[RolloutResult], *, with_hidden: bool = False) -> list[PlayedRun]:
+    """The runs of questions among some results; those without a score are left out.
+
+    Args:
+        results: any results, with their folders.
+        with_hidden: whether scores of parts are computed of runs too whose verifier rations what it tells, for its
+            operator's own eyes.
+    """
+    tasks: dict[str, _Known | None] = {}
+    found = []
+    for result in results:
+        if result.path is None or result.state != "scored" or not (result.path / QUESTIONS).is_file():
+            continue
+        if result.task not in tasks:
+            tasks[result.task] = _known(result.task, build_it=with_hidden)
+        run = _played(result, tasks[result.task], with_hidden=with_hidden)
+        found += [] if run is None else [run]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """A task of questions on this machine."""
+
+    contract: QaContract
+    package: BuiltPackage | None
+
+
+def _known(name: str, *, build_it: bool) -> _Known | None:
+    """A task by its name; None where this machine has none of questions under it."""
+    try:
+        task = catalog.load_task(name)
+        if not isinstance(task.spec.contract, QaContract):
+            return None
+        return _Known(task.spec.contract, build(task) if build_it else _built(task))
+    except OpenFinGymError:
+        return None
+
+
+def _built(task: Task) -> BuiltPackage | None:
+    """The package of a task, where it is in the store."""
+    public, truth = store.package_folders(task.name, build_key(task))
+    there = is_there(public / "package.json") and is_there(truth / "truth.json")
+    return BuiltPackage(public, truth) if there else None
+
+
+def _played(result: RolloutResult, known: _Known | None, *, with_hidden: bool) -> PlayedRun | None:
+    assert result.path is not None
+    try:
+        rows, actions = _rows(result.path), read_actions(result.path)
+    except StoreError:
+        return None
+    package = known.package if known is not None else None
+    same = package is not None and package.manifest.digest == result.task_digest
+    if known is None or package is None or not same:
+        why = "the package that they were asked from is not on this machine"
+        breakdown = Breakdown() if known is None else known.contract.asked_by.breakdown(known.contract.chosen)
+        options = {} if known is None else known.contract.chosen
+        asked = tuple(_asked(row, actions, None, breakdown, None) for row in rows)
+        return PlayedRun(result, breakdown, options, asked, (), None, why)
+    suite, options = known.contract.asked_by, known.contract.chosen
+    breakdown, manifest = suite.breakdown(options), package.manifest
+    texts = package.array("test_questions")
+    try:
+        questions = [SuiteQuestion.from_json(str(texts[manifest.n_public + row["question"] - 1])) for row in rows]
+    except IndexError:
+        return None
+    told = with_hidden or (result.policy == "local" and result.disclosure == "full")
+    vault = _vault(suite, str(package.array("snapshot")[0])) if actions else None
+    asked = tuple(
+        _asked(row, actions, question, breakdown, vault) for row, question in zip(rows, questions, strict=True)
+    )
+    months = tuple(f"{breakdown.day(one):%Y-%m}" for one in questions) if breakdown.day is not None else ()
+    hidden, why = None, "its verifier rations what it tells of them"
+    if told:
+        hidden, why = _hidden(result, package, [row["question"] - 1 for row in rows])
+    return PlayedRun(result, breakdown, options, asked, months, hidden, why)
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    """How each question ended, as ``questions.jsonl`` has it.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        found: list[Any] = [parse_json(line) for line in read_bytes(folder, QUESTIONS, LIMIT).decode().splitlines()]
+        for row in found:
+            stated = row["question"] >= 1, str(row["state"]), bool(row["begun"]), int(row["actions"]), row["tags"]
+            if not stated[0] or not isinstance(row["question"], int) or not isinstance(row["tags"], list):
+                raise ValueError("a row has another form")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{folder / QUESTIONS}: not a readable record of questions ({error})") from error
+    return found
+
+
+def _asked(
+    row: Mapping[str, Any],
+    actions: Mapping[int, Sequence[object]],
+    question: SuiteQuestion | None,
+    breakdown: Breakdown,
+    vault: Vault | None,
+) -> Asked:
+    calls = []
+    for action in actions.get(row["question"] - 1, ()):
+        if not isinstance(action, dict) or not isinstance(action.get("tool"), str):
+            continue
+        tool, arguments = action["tool"], action.get("arguments", {})
+        fault = None
+        if breakdown.fault is not None and question is not None and isinstance(arguments, dict):
+            fault = breakdown.fault(question, tool, arguments, vault)
+        calls.append(CallMade(tool, canonical_json(arguments).decode(), fault))
+    tags = tuple(map(str, row["tags"]))
+    return Asked(row["question"], str(row["state"]), bool(row["begun"]), int(row["actions"]), tags, tuple(calls))
+
+
+def _vault(suite: Suite, snapshot: str) -> Vault | None:
+    """The vault that tools answered from, where it is on this machine."""
+    try:
+        return suite.vault(snapshot)
+    except OpenFinGymError:
+        return None
+
+
+def _hidden(result: RolloutResult, package: BuiltPackage, places: Sequence[int]) -> tuple[Hidden | None, str]:
+    """The true and the given answers to some questions, by their places in the private fold.
+
+    A folder may be anybody's, and what is computed here must tell no more of the answers than its verifier did: it is
+    of answers that have the scores, to the last digit, which the result states.
+    """
+    assert result.path is not None
+    folder = result.path / "submissions"
+    try:
+        kept = sorted(folder.glob("*.npy"), key=lambda path: int(path.stem))
+        outcomes = read_array(folder, kept[-1].name, LIMIT)
+    except (OSError, ValueError, IndexError):
+        return None, "their answers are not in its folder"
+    manifest = package.manifest
+    if outcomes.shape != tuple(manifest.submission_shape) or not np.isfinite(outcomes).all():
+        return None, "the answers in its folder are of another form"
+    rows = manifest.n_public + np.asarray(places)
+    truths = np.asarray(package.read_truth()["targets"], dtype=np.float64)
+    found = Hidden(truths[rows], np.asarray(outcomes, dtype=np.float64)[rows, 1:])
+    scored = {name: metric_of(name, found) for name in result.metrics}
+    if not scored or any(abs(value - result.metrics[name]) > SAME for name, value in scored.items()):
+        return None, "the answers in its folder do not have the scores that its result states"
+    return found, ""
+
+
+def metric_of(name: str, hidden: Hidden) -> float:
+    """A metric of the bank, of the numbers of all answers."""
+    return find_metric(name).compute({"y_true": hidden.truths, "y_pred": hidden.given})
