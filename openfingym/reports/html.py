@@ -142,7 +142,8 @@ def _questions(report: Report, kind: str) -> dict[str, object] | None:
     return {
         "curves": [figure for one in sections if one.key == "axis" for figure in curves(one)],
         "graphs": graphs(report.questions, kind),
-        "tables": [one.text() for one in sections],
+        "tables": [one.text(joined=len(report.by)) for one in sections if one.key != "ways"],
+        "folded": [one.text(joined=len(report.by)) for one in sections if one.key == "ways"],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,8 +27,8 @@ MOST_GRAPHS = 6
 """Rows whose ways are drawn: those of the most different steps."""
 WIDTH, ROW = 440, 32
 """Width of a graph and distance of its tools, in its own units."""
-LEFT, RIGHT = 108, 332
-"""Where arcs begin, on either side of the names."""
+LETTER = 3.2
+"""Half of the width of a letter, by which it is known where a name ends."""
 THICK = (0.02, 0.05, 0.1, 0.2, 0.35)
 """Shares from which an arc is thicker."""
 TOLD = 0.005
@@ -69,12 +70,15 @@ def _curve(title: str, places: Sequence[str], lines: Sequence[tuple[str, Sequenc
         f"{name}: {', '.join(f'{place} {100.0 * value:.1f}' for place, value in zip(places, values, strict=True) if value is not None)}"  # noqa: E501
         for name, values in lines
     )
+    marks = axes(scale, "%", across, spoken)
+    # There are few places, and each is worth its name, however narrow the page.
+    marks = replace(marks, ticks=tuple((x, "x", anchor, text) for x, _, anchor, text in marks.ticks))
     return macro(
         TEMPLATE,
         "curves",
         title=title,
         keys=[(name, f"s{number % TONES}") for number, (name, _) in enumerate(lines)],
-        axes=axes(scale, "%", across, spoken),
+        axes=marks,
         box=BOX,
         paths=paths,
         dots=dots,
@@ -83,8 +87,9 @@ def _curve(title: str, places: Sequence[str], lines: Sequence[tuple[str, Sequenc
 
 def graphs(found: QuestionReport, data_kind: str) -> list[Markup]:
     """The tool-transition graphs of some rows."""
-    drawn = way_names(found, data_kind)[:MOST_GRAPHS]
-    return [_graph(name, one) for name, one in drawn]
+    # The way through a single tool needs no drawing.
+    drawn = [(name, one) for name, one in way_names(found, data_kind) if len(one.shares) > len((START, END))]
+    return [_graph(name, one) for name, one in drawn[:MOST_GRAPHS]]
 
 
 def _graph(name: str, ways: Ways) -> Markup:
@@ -125,13 +130,18 @@ def _arc(step: tuple[str, str], share: float, gain: float | None, at: Mapping[st
     tone = "" if gain is None or abs(gain) < TOLD else " helps" if gain > 0.0 else " harms"
     said = f"{first} to {second}: {percent(share)} of steps"
     said += "" if gain is None else f", {100.0 * gain:+.1f} points more on the way to correct answers"
+    middle, down = WIDTH / 2.0, 1 if end >= start else -1
+    near, far = (middle + down * (8.0 + LETTER * len(node)) for node in step)
     if first == second:
-        out, high, low = RIGHT + 34, start - 16, start + 16
-        path = f"M{RIGHT} {start - 6:.0f}C{out} {high:.0f} {out} {low:.0f} {RIGHT} {start + 6:.0f}"
+        out = near + 34.0
+        ends = f"{near:.0f} {start - 5:.0f}", f"{near:.0f} {start + 5:.0f}"
+        path = f"M{ends[0]}C{out:.0f} {start - 16:.0f} {out:.0f} {start + 16:.0f} {ends[1]}"
         return Arc(path, f"w{weight}{tone}", said)
-    side, out = (RIGHT, 1) if end > start else (LEFT, -1)
-    bulge = side + out * min(WIDTH - RIGHT + 24.0, 16.0 + 0.5 * abs(end - start))
-    path = f"M{side} {start:.0f}C{bulge:.0f} {start:.0f} {bulge:.0f} {end:.0f} {side} {end:.0f}"
+    # Around the longest name in between.
+    passed = [len(node) for node, y in at.items() if min(start, end) <= y <= max(start, end)]
+    furthest = middle + down * (8.0 + LETTER * max(passed))
+    out = furthest + down * min(90.0, 14.0 + 0.45 * abs(end - start))
+    path = f"M{near:.0f} {start:.0f}C{out:.0f} {start:.0f} {out:.0f} {end:.0f} {far:.0f} {end:.0f}"
     return Arc(path, f"w{weight}{tone}", said)
 
 

@@ -12,7 +12,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from openfingym.metrics import find_metric
-from openfingym.reports.cells import NONE, Row
+from openfingym.reports.cells import NONE, Row, label
 from openfingym.reports.questions.analysis import (
     Scored,
     best_of,
@@ -64,13 +64,21 @@ class Section:
         rows = [dict(zip(self.columns, map(_plain, row), strict=True)) for row in self.rows]
         return {"data_kind": self.data_kind, "key": self.key, "title": self.title, "note": self.note, "rows": rows}
 
-    def text(self) -> TextTable:
-        """As tables show it."""
-        rows = tuple(
+    def text(self, *, joined: int = 0) -> TextTable:
+        """As tables show it.
+
+        Args:
+            joined: how many of the first columns, those of a row, are shown as one.
+        """
+        rows = [
             tuple(_text(value, share=name in self.shares) for name, value in zip(self.columns, row, strict=True))
             for row in self.rows
-        )
-        return TextTable(self.title, self.columns, rows, self.left, self.note, self.optional)
+        ]
+        columns, left = self.columns, self.left
+        if joined > 1:
+            columns, left = (" / ".join(columns[:joined]), *columns[joined:]), left - joined + 1
+            rows = [(label(row[:joined]), *row[joined:]) for row in rows]
+        return TextTable(self.title, columns, tuple(rows), left, self.note, self.optional)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +128,11 @@ def scores(scene: Scene) -> Section | None:
     figures = list(dict.fromkeys(one for group in scene.groups for run in group.runs for one in run.breakdown.figures))
     if not figures:
         return None
+    played = [(task, group.row, runs) for group in scene.groups for task, runs in group.tasks.items()]
     rows: Rows = []
-    for group in scene.groups:
-        for task, runs in group.tasks.items():
-            values = [_spread([_figure(run, one.metric) for run in runs]) for one in figures]
-            rows.append((*group.row, task, len(runs[0].asked), len(runs), *values))
+    for task, row, runs in sorted(played, key=lambda one: one[:2]):
+        values = [_spread([_figure(run, one.metric) for run in runs]) for one in figures]
+        rows.append((*row, task, len(runs[0].asked), len(runs), *values))
     shares = frozenset(one.title for one in figures if find_metric(one.metric).range == (0.0, 1.0))
     said = ", ".join(f"{one.title} {one.metric}" for one in figures)
     note = (
