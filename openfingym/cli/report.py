@@ -165,10 +165,12 @@ def _cutoffs(stated: tuple[str, ...]) -> dict[str, str]:
 def _show_report(found: Report, *, each_task: bool) -> None:
     """Print the tables, a block for each kind of data, and the comparisons in words."""
     from openfingym.reports import tables
+    from openfingym.results.notebook import data_name
 
     notes: set[str] = set()
     for kind in tables.kinds_of(found):
-        click.echo(f"{'SIMULATED' if kind == 'simulated' else one_line(kind.capitalize(), LONGEST)} data\n")
+        name = data_name(kind)
+        click.echo(f"{one_line(name if name.isupper() else name.capitalize(), LONGEST)} data\n")
         for table in tables.tables_of(found, kind, (*tables.ON_TERMINAL, *(("tasks",) if each_task else ()))):
             _show_table(table, note=table.note not in notes)
             notes.add(table.note)

@@ -9,7 +9,7 @@ on which the answers lie: a part may be a single question, which its agent chose
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,6 +171,8 @@ def _played(result: RolloutResult, known: _Known | None, *, with_hidden: bool) -
         return PlayedRun(result, breakdown, options, asked, (), None, why)
     suite, options = known.contract.asked_by, known.contract.chosen
     breakdown, manifest = suite.breakdown(options), package.manifest
+    if known.contract.hindsight:
+        breakdown = replace(breakdown, fault=None)  # what was to come may be asked for
     texts = package.array("test_questions")
     try:
         questions = [SuiteQuestion.from_json(str(texts[manifest.n_public + row["question"] - 1])) for row in rows]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +40,9 @@ while env.episodes_left:
 
 
 @pytest.fixture(scope="module")
-def played() -> Iterator[dict[str, Path]]:
+def played() -> dict[str, Path]:
     """The runs, once a test has made them."""
-    yield {}
+    return {}
 
 
 @pytest.fixture
@@ -90,7 +89,8 @@ def test_a_report_of_any_suite(jars: Path) -> None:
     (best,) = rows(report, "samples")
     assert best["K=1"] < best["K=2"]
     (parts,) = rows(report, "classes")
-    assert 0.0 <= parts["empty"] < 1.0 and parts["full"] > 0.0
+    assert 0.0 <= parts["empty"] < 1.0
+    assert parts["full"] > 0.0
     page = render(report)
     for words in ("By tool", "How questions ended", "What was wrong with calls", "Max@K"):
         assert words in page
@@ -107,9 +107,12 @@ def test_an_agent_that_calls_a_tool_in_one_question_learns_nothing_of_it(
     rewrite(jars, **changes)
     report = report_of(jars)
     assert [row["closeness"] for row in rows(report, "tools")] == [None]
-    assert not rows(report, "classes") and not rows(report, "samples") and not rows(report, "tags")
+    assert not rows(report, "classes")
+    assert not rows(report, "samples")
+    assert not rows(report, "tags")
     assert all(row["gain"] is None for row in rows(report, "ways"))
-    assert report.questions is not None and "rations" in report.questions.remarks[0]
+    assert report.questions is not None
+    assert "rations" in report.questions.remarks[0]
     # What its verifier told stays, and its operator may look.
     assert rows(report, "scores")[0]["MSE"] is not None
     shown = report_of(jars, with_hidden=True)
@@ -137,7 +140,8 @@ def test_a_run_without_its_task_shows_what_its_folder_has(jars: Path, monkeypatc
     (ended,) = rows(report, "endings")
     assert ended["answered"] == 18
     assert not rows(report, "scores")
-    assert report.questions is not None and "not on this machine" in report.questions.remarks[0]
+    assert report.questions is not None
+    assert "not on this machine" in report.questions.remarks[0]
 
 
 def test_months_against_cutoffs() -> None:

@@ -87,12 +87,14 @@ def test_mirai_parts_are_those_of_the_bank():
         assert np.nanmin(parts) == 1.0
     together = voted_numbers(samples)
     for place in range(5):
-        answers = [
-            CodeAnswer({code: tuple(names[n] for n in np.flatnonzero(row) if len(names[n]) == 3 and names[n][:2] == code)
-                        for code in (names[n] for n in np.flatnonzero(row[:20]))})
-            for row in samples[:, place]
-        ]  # fmt: skip
+        answers = [CodeAnswer(_codes(row, names)) for row in samples[:, place]]
         assert (together[place] == voted(answers).numbers()).all()
+
+
+def _codes(row, names):
+    """The second-level codes of an answer below their first-level ones."""
+    named = [names[number] for number in np.flatnonzero(row)]
+    return {code: tuple(one for one in named if len(one) == 3 and one[:2] == code) for code in named if len(code) == 2}
 
 
 def test_faults_are_those_that_the_tools_told():
