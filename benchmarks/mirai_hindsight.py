@@ -3,8 +3,8 @@ of each question's time, and with tools that ignore when things became known.
 
     .venv/bin/python benchmarks/mirai_hindsight.py            # a table in Markdown; a few minutes
 
-Results with hindsight are of tasks of their own, `NAME-hindsight`, and of a kind of data of their own, so that no report
-sets them beside others; this table is made for it.
+Results with hindsight are of tasks of their own, `NAME-hindsight`, and of a kind of data of their own, so that no
+report sets them beside others; this table is what they are for.
 """
 
 from __future__ import annotations

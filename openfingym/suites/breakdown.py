@@ -26,7 +26,7 @@ Without a vault it is told of the arguments alone."""
 
 
 @dataclass(frozen=True)
-class Figure:
+class ShownMetric:
     """A metric of the bank, as tables of a suite have it: of the numbers of all answers together."""
 
     metric: str
@@ -46,7 +46,7 @@ class Axis:
 class Breakdown:
     """What a suite's answers and calls are told apart by; nothing where it has no such thing."""
 
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[ShownMetric, ...] = ()
     score: Callable[[Numbers, Numbers], Numbers] | None = None
     """float64[questions] from 0 to 1 of float64[questions, numbers] of true and of given answers: a score of one
     question, whose mean is that of the questions. An answer is called correct if it has more than 0."""

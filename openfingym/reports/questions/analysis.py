@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.reports.questions.played import ANSWERED, REPEATED, Asked
+from openfingym.reports.questions.played import ANSWERED, REPEATED, PlayedQuestion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 START, END = "question", "answer"
 """Where every way through the tools begins, and where that of an answered question ends."""
 Step = tuple[str, str]
-Scored = tuple[Asked, float | None]
+Scored = tuple[PlayedQuestion, float | None]
 """A question, and its score where it is known."""
 
 
@@ -33,7 +33,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class ToolUse:
+class ToolFigures:
     """What came of the calls of a tool."""
 
     tool: str
@@ -53,7 +53,7 @@ def mean_of(scores: Iterable[float]) -> Part:
     return Part(float(np.mean(known)) if known else None, len(known))
 
 
-def by_tool(played: Sequence[Scored]) -> list[ToolUse]:
+def by_tool(played: Sequence[Scored]) -> list[ToolFigures]:
     """Every tool that was called, the most used first."""
     calls: Counter[str] = Counter()
     refused: Counter[str] = Counter()
@@ -67,11 +67,11 @@ def by_tool(played: Sequence[Scored]) -> list[ToolUse]:
     for tool, count in sorted(calls.items(), key=lambda pair: (-pair[1], pair[0])):
         used = [(asked, score) for asked, score in played if tool in asked.tools]
         part = mean_of(score for _, score in used if score is not None)
-        found.append(ToolUse(tool, count, refused[tool], repeated[tool], len(used), part))
+        found.append(ToolFigures(tool, count, refused[tool], repeated[tool], len(used), part))
     return found
 
 
-def faults_of(asked: Asked) -> Iterator[tuple[str, str | None]]:
+def faults_of(asked: PlayedQuestion) -> Iterator[tuple[str, str | None]]:
     """(tool, what was wrong) of each call of a question, None of a new one that was answered."""
     seen: set[tuple[str, str]] = set()
     for call in asked.calls:
@@ -80,13 +80,13 @@ def faults_of(asked: Asked) -> Iterator[tuple[str, str | None]]:
         yield call.tool, call.fault or (REPEATED if again else None)
 
 
-def faults(played: Iterable[Asked]) -> dict[str, int]:
+def faults(played: Iterable[PlayedQuestion]) -> dict[str, int]:
     """Calls by what was wrong with them, the most frequent first."""
     counts = Counter(fault for asked in played for _, fault in faults_of(asked) if fault is not None)
     return dict(counts.most_common())
 
 
-def transitions(played: Iterable[Asked]) -> dict[Step, float]:
+def transitions(played: Iterable[PlayedQuestion]) -> dict[Step, float]:
     """The share of each step from one tool to the next, among all from question to answer; the most frequent first.
 
     Calls that were refused are no steps. A question without an answer ends with its last call.

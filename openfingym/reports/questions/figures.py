@@ -12,14 +12,14 @@ from openfingym.reports.cells import label
 from openfingym.reports.charts import BOX, Scale, axes
 from openfingym.reports.page import macro
 from openfingym.reports.questions.analysis import END, START
+from openfingym.reports.questions.parts import PartTable, Spread
 from openfingym.reports.questions.report import QuestionReport, Ways, way_names
-from openfingym.reports.questions.sections import Section, Spread
 from openfingym.reports.tables import percent
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from openfingym.reports.questions.sections import Value
+    from openfingym.reports.questions.parts import Value
 
 TEMPLATE = "questions/figures.html.jinja"
 TONES = 8
@@ -43,7 +43,7 @@ class Arc(NamedTuple):
     said: str
 
 
-def curves(section: Section) -> list[Markup]:
+def curves(section: PartTable) -> list[Markup]:
     """A figure for each score of a table whose columns are places on an axis."""
     places = section.columns[section.left :]
     found: dict[str, list[tuple[str, list[float | None]]]] = {}

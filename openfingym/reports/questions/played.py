@@ -60,7 +60,7 @@ class CallMade:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlayedQuestion:
     """A question as it was played."""
 
     question: int
@@ -94,7 +94,7 @@ class PlayedRun:
     result: RolloutResult
     breakdown: Breakdown
     options: Mapping[str, Scalar]
-    asked: tuple[Asked, ...]
+    asked: tuple[PlayedQuestion, ...]
     months: tuple[str, ...]
     """Month that each question is about, such as ``2024-02``; empty where the suite does not say."""
     hidden: Hidden | None
@@ -117,7 +117,7 @@ def played_runs(results: Sequence[RolloutResult], *, with_hidden: bool = False) 
         with_hidden: whether scores of parts are computed of runs too whose verifier rations what it tells, for its
             operator's own eyes.
     """
-    tasks: dict[str, _Known | None] = {}
+    tasks: dict[str, _TaskHere | None] = {}
     found = []
     for result in results:
         if result.path is None or result.state != "scored" or not (result.path / QUESTIONS).is_file():
@@ -130,20 +130,20 @@ def played_runs(results: Sequence[RolloutResult], *, with_hidden: bool = False) 
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
+class _TaskHere:
     """A task of questions on this machine."""
 
     contract: QaContract
     package: BuiltPackage | None
 
 
-def _known(name: str, *, build_it: bool) -> _Known | None:
+def _known(name: str, *, build_it: bool) -> _TaskHere | None:
     """A task by its name; None where this machine has none of questions under it."""
     try:
         task = catalog.load_task(name)
         if not isinstance(task.spec.contract, QaContract):
             return None
-        return _Known(task.spec.contract, build(task) if build_it else _built(task))
+        return _TaskHere(task.spec.contract, build(task) if build_it else _built(task))
     except OpenFinGymError:
         return None
 
@@ -155,7 +155,7 @@ def _built(task: Task) -> BuiltPackage | None:
     return BuiltPackage(public, truth) if there else None
 
 
-def _played(result: RolloutResult, known: _Known | None, *, with_hidden: bool) -> PlayedRun | None:
+def _played(result: RolloutResult, known: _TaskHere | None, *, with_hidden: bool) -> PlayedRun | None:
     assert result.path is not None
     try:
         rows, actions = _rows(result.path), read_actions(result.path)
@@ -213,7 +213,7 @@ def _asked(
     question: SuiteQuestion | None,
     breakdown: Breakdown,
     vault: Vault | None,
-) -> Asked:
+) -> PlayedQuestion:
     calls = []
     for action in actions.get(row["question"] - 1, ()):
         if not isinstance(action, dict) or not isinstance(action.get("tool"), str):
@@ -224,7 +224,9 @@ def _asked(
             fault = breakdown.fault(question, tool, arguments, vault)
         calls.append(CallMade(tool, canonical_json(arguments).decode(), fault))
     tags = tuple(map(str, row["tags"]))
-    return Asked(row["question"], str(row["state"]), bool(row["begun"]), int(row["actions"]), tags, tuple(calls))
+    return PlayedQuestion(
+        row["question"], str(row["state"]), bool(row["begun"]), int(row["actions"]), tags, tuple(calls)
+    )
 
 
 def _vault(suite: Suite, snapshot: str) -> Vault | None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openfingym.reports.cells import Field, Row, kind_order, label, row_of
+from openfingym.reports.questions.parts import Group, PartTable, Scene
 from openfingym.reports.questions.played import PlayedRun, played_runs
-from openfingym.reports.questions.sections import SECTIONS, Group, Scene, Section, steps_of
+from openfingym.reports.questions.sections import SECTIONS, steps_of
 
 if TYPE_CHECKING:
     from openfingym.results import RolloutResult
@@ -39,7 +40,7 @@ class Ways:
 class QuestionReport:
     """What is said of runs of questions."""
 
-    sections: tuple[Section, ...]
+    sections: tuple[PartTable, ...]
     ways: tuple[Ways, ...]
     withheld: tuple[tuple[str, int], ...]
     """Why scores of parts of the questions are not there, and of how many runs."""
@@ -60,7 +61,7 @@ class QuestionReport:
             )
         return found
 
-    def of(self, data_kind: str) -> list[Section]:
+    def of(self, data_kind: str) -> list[PartTable]:
         """The tables on data of a kind."""
         return [one for one in self.sections if one.data_kind == data_kind]
 

@@ -1,129 +1,28 @@
-"""The tables of a report about questions, as values: each is made of the runs of one kind of data."""
+"""What a report says of runs of questions: each function makes a table of the runs on one kind of data."""
 
 from __future__ import annotations
 
 import calendar
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import date
-from statistics import fmean, stdev
+from statistics import fmean
 
 import numpy as np
 
 from openfingym.metrics import find_metric
-from openfingym.reports.cells import NONE, Row, label
-from openfingym.reports.questions.analysis import (
-    Scored,
-    best_of,
-    by_tool,
-    contributions,
-    faults,
-    mean_of,
-    transitions,
-)
-from openfingym.reports.questions.played import Asked, PlayedRun, metric_of
-from openfingym.reports.tables import DASH, TextTable, figure, whole
+from openfingym.reports.cells import Row
+from openfingym.reports.questions.analysis import best_of, by_tool, contributions, faults, mean_of, transitions
+from openfingym.reports.questions.parts import Group, PartTable, Rows, Scene, score_title, spread
+from openfingym.reports.questions.played import PlayedRun, metric_of
+from openfingym.reports.tables import DASH
 
 STEPS = 8
 """Steps between tools that are in a table of each row; all are in the JSON."""
 STATES = ("answered", "not_answered", "unparsed", "invalid", "repeated")
 
 
-@dataclass(frozen=True)
-class Spread:
-    """A mean over several runs, and how far they lie apart."""
-
-    mean: float
-    deviation: float
-
-
-Value = str | int | float | Spread | None
-Rows = list[tuple[Value, ...]]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A table of values."""
-
-    data_kind: str
-    key: str
-    """Its name in the JSON."""
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Value, ...], ...]
-    left: int
-    """Columns from the left that hold names."""
-    note: str = ""
-    shares: frozenset[str] = frozenset()
-    """Columns whose values are from 0 to 1, and are shown in percent."""
-    optional: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values."""
-        rows = [dict(zip(self.columns, map(_plain, row), strict=True)) for row in self.rows]
-        return {"data_kind": self.data_kind, "key": self.key, "title": self.title, "note": self.note, "rows": rows}
-
-    def text(self, *, joined: int = 0) -> TextTable:
-        """As tables show it.
-
-        Args:
-            joined: how many of the first columns, those of a row, are shown as one.
-        """
-        rows = [
-            tuple(_text(value, share=name in self.shares) for name, value in zip(self.columns, row, strict=True))
-            for row in self.rows
-        ]
-        columns, left = self.columns, self.left
-        if joined > 1:
-            columns, left = (" / ".join(columns[:joined]), *columns[joined:]), left - joined + 1
-            rows = [(label(row[:joined]), *row[joined:]) for row in rows]
-        return TextTable(self.title, columns, tuple(rows), left, self.note, self.optional)
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """The runs of one row on data of one kind."""
-
-    row: Row
-    runs: tuple[PlayedRun, ...]
-
-    @property
-    def asked(self) -> list[Asked]:
-        """Every question of every run."""
-        return [one for run in self.runs for one in run.asked]
-
-    @property
-    def scored(self) -> list[Scored]:
-        """Every question with its score, None where it is withheld."""
-        return [pair for run in self.runs for pair in _scored(run)]
-
-    @property
-    def tasks(self) -> dict[str, list[PlayedRun]]:
-        """Its runs by task."""
-        found: dict[str, list[PlayedRun]] = defaultdict(list)
-        for run in self.runs:
-            found[task_of(run)].append(run)
-        return dict(sorted(found.items()))
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What the tables of a kind of data are made of."""
-
-    data_kind: str
-    by: tuple[str, ...]
-    groups: tuple[Group, ...]
-    cutoffs: Mapping[str, str]
-    """The last month, or day, that a model was trained on, by its name."""
-
-
-def task_of(run: PlayedRun) -> str:
-    """The task of a run, as tables name it: a slice is another one."""
-    return run.result.task + ("" if run.result.slice is None else f" questions {run.result.slice}")
-
-
-def scores(scene: Scene) -> Section | None:
+def scores(scene: Scene) -> PartTable | None:
     """The suite's figures of every row in every task; where they are withheld, those that the verifier told."""
     figures = list(dict.fromkeys(one for group in scene.groups for run in group.runs for one in run.breakdown.figures))
     if not figures:
@@ -131,7 +30,7 @@ def scores(scene: Scene) -> Section | None:
     played = [(task, group.row, runs) for group in scene.groups for task, runs in group.tasks.items()]
     rows: Rows = []
     for task, row, runs in sorted(played, key=lambda one: one[:2]):
-        values = [_spread([_figure(run, one.metric) for run in runs]) for one in figures]
+        values = [spread([_figure(run, one.metric) for run in runs]) for one in figures]
         rows.append((*row, task, len(runs[0].asked), len(runs), *values))
     shares = frozenset(one.title for one in figures if find_metric(one.metric).range == (0.0, 1.0))
     said = ", ".join(f"{one.title} {one.metric}" for one in figures)
@@ -140,13 +39,13 @@ def scores(scene: Scene) -> Section | None:
         f"(docs/metrics.md): {said}."
     )
     columns = (*scene.by, "task", "questions", "runs", *(one.title for one in figures))
-    return Section(
+    return PartTable(
         scene.data_kind, "scores", "Scores of the answers", columns, tuple(rows), len(scene.by) + 1, note, shares,
         ("runs", "questions"),
     )  # fmt: skip
 
 
-def over_axis(scene: Scene) -> Section | None:
+def over_axis(scene: Scene) -> PartTable | None:
     """What is scored, against the option by which the suite's tasks are laid out; None where it has one value."""
     places: dict[tuple[Row, str], dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     titles = {}
@@ -166,17 +65,17 @@ def over_axis(scene: Scene) -> Section | None:
     (title,) = titles
     columns = tuple(f"{at:g}" for at in values)
     rows = [
-        (*row, name, *(_spread(found[at]) if at in found else None for at in values))
+        (*row, name, *(spread(found[at]) if at in found else None for at in values))
         for (row, name), found in sorted(places.items(), key=lambda item: (item[0][1], item[0][0]))
     ]
     note = f"Columns are {title}."
-    return Section(
+    return PartTable(
         scene.data_kind, "axis", f"Over {title}", (*scene.by, "score", *columns), tuple(rows), len(scene.by) + 1, note,
         frozenset(columns),
     )  # fmt: skip
 
 
-def by_class(scene: Scene) -> Section | None:
+def by_class(scene: Scene) -> PartTable | None:
     """The score within each class of answers."""
     title, names, rows = "class", list[str](), Rows()
     found_rows = []
@@ -197,16 +96,16 @@ def by_class(scene: Scene) -> Section | None:
         rows.append((*row, *(parts[name].score if name in parts else None for name in names)))
     counts = ", ".join(f"{name} {part.questions}" for name, part in found_rows[0][1].items())
     note = (
-        f"{_score_title(scene)} of each class alone, over the questions that have a true answer of it, all tasks of a "
+        f"{score_title(scene)} of each class alone, over the questions that have a true answer of it, all tasks of a "
         f"row together (in the first row: {counts})."
     )
-    return Section(
+    return PartTable(
         scene.data_kind, "classes", f"By {title}", (*scene.by, *names), tuple(rows), len(scene.by), note,
         frozenset(names),
     )  # fmt: skip
 
 
-def by_tag(scene: Scene) -> Section | None:
+def by_tag(scene: Scene) -> PartTable | None:
     """The score of the questions of each tag; of tags that not all questions of a task have."""
     rows: Rows = []
     for group in scene.groups:
@@ -222,14 +121,14 @@ def by_tag(scene: Scene) -> Section | None:
         rows += [(*group.row, tag, len(values), fmean(values)) for tag, values in sorted(found.items())]
     if not rows:
         return None
-    title = _score_title(scene)
+    title = score_title(scene)
     columns = (*scene.by, "tag", "questions", title)
-    return Section(scene.data_kind, "tags", "By tag", columns, tuple(rows), len(scene.by) + 1, "", frozenset({title}))
+    return PartTable(scene.data_kind, "tags", "By tag", columns, tuple(rows), len(scene.by) + 1, "", frozenset({title}))
 
 
-def tools(scene: Scene) -> Section | None:
+def tools(scene: Scene) -> PartTable | None:
     """Calls of each tool, their errors, and the score of the questions in which it answered."""
-    title, rows = _score_title(scene), Rows()
+    title, rows = score_title(scene), Rows()
     for group in scene.groups:
         groups = next((run.breakdown.tool_groups for run in group.runs if run.breakdown.tool_groups), {}) or {}
         for use in by_tool(group.scored):
@@ -243,13 +142,13 @@ def tools(scene: Scene) -> Section | None:
         "score of few questions says little of the tool, and much of their answers."
     )
     columns = (*scene.by, "tool", "group", "calls", "refused", "repeated", "questions", title)
-    return Section(
+    return PartTable(
         scene.data_kind, "tools", "By tool", columns, tuple(rows), len(scene.by) + 2, note, frozenset({title}),
         ("repeated", "group"),
     )  # fmt: skip
 
 
-def endings(scene: Scene) -> Section | None:
+def endings(scene: Scene) -> PartTable | None:
     """How questions ended."""
     states = [*STATES, *sorted({one.state for group in scene.groups for one in group.asked} - {*STATES})]
     rows: Rows = []
@@ -263,10 +162,10 @@ def endings(scene: Scene) -> Section | None:
         "call was made once too often. What has no answer counts as an empty one."
     )
     columns = (*scene.by, "questions", "begun", *titles)
-    return Section(scene.data_kind, "endings", "How questions ended", columns, tuple(rows), len(scene.by), note)
+    return PartTable(scene.data_kind, "endings", "How questions ended", columns, tuple(rows), len(scene.by), note)
 
 
-def errors(scene: Scene) -> Section | None:
+def errors(scene: Scene) -> PartTable | None:
     """Calls that were refused or repeated, by what was wrong."""
     found = [(group, faults(group.asked)) for group in scene.groups]
     names = list(Counter({name: count for _, counts in found for name, count in counts.items()}))
@@ -277,10 +176,10 @@ def errors(scene: Scene) -> Section | None:
         calls = sum(len(one.calls) for one in group.asked)
         rows.append((*group.row, calls, *(counts.get(name, 0) for name in names)))
     columns = (*scene.by, "calls", *(name.replace("_", " ") for name in names))
-    return Section(scene.data_kind, "errors", "What was wrong with calls", columns, tuple(rows), len(scene.by))
+    return PartTable(scene.data_kind, "errors", "What was wrong with calls", columns, tuple(rows), len(scene.by))
 
 
-def ways(scene: Scene) -> Section | None:
+def ways(scene: Scene) -> PartTable | None:
     """The most frequent steps from one tool to the next."""
     rows: Rows = []
     for group in scene.groups:
@@ -296,7 +195,7 @@ def ways(scene: Scene) -> Section | None:
     )
     columns = (*scene.by, "from", "to", "share", "gain")
     shares = frozenset({"share", "gain"})
-    return Section(
+    return PartTable(
         scene.data_kind, "ways", "Ways through the tools", columns, tuple(rows), len(scene.by) + 2, note, shares
     )
 
@@ -307,7 +206,7 @@ def steps_of(group: Group) -> tuple[dict[tuple[str, str], float], dict[tuple[str
     return transitions(group.asked), contributions(scored)
 
 
-def spending(scene: Scene) -> Section | None:
+def spending(scene: Scene) -> PartTable | None:
     """What a question took, on average."""
     rows: Rows = []
     for group in scene.groups:
@@ -322,13 +221,13 @@ def spending(scene: Scene) -> Section | None:
         row = (actions, turns / count if turns else None, tokens / count if tokens else None, usd, seconds / count)
         rows.append((*group.row, *row))
     columns = (*scene.by, "actions", "turns", "tokens", "USD", "seconds")
-    return Section(
+    return PartTable(
         scene.data_kind, "spending", "What a question took", columns, tuple(rows), len(scene.by),
         "Means over questions. USD: a dash where no price is known.",
     )  # fmt: skip
 
 
-def samples(scene: Scene) -> Section | None:
+def samples(scene: Scene) -> PartTable | None:
     """Max@K, and the score of a vote, of tasks that a row was run on several times."""
     rows: Rows = []
     most = 0
@@ -345,18 +244,18 @@ def samples(scene: Scene) -> Section | None:
     width = len(scene.by) + 2 + most
     columns = (*scene.by, "task", "vote", *(f"K={k}" for k in range(1, most + 1)))
     note = (
-        f"Runs of a row on one task are samples. K: the best {_score_title(scene)} of K of them a question, mean over "
+        f"Runs of a row on one task are samples. K: the best {score_title(scene)} of K of them a question, mean over "
         "all ways to choose them; vote: of the one answer that they make together."
     )
-    return Section(
+    return PartTable(
         scene.data_kind, "samples", "Max@K", columns, tuple(row + (None,) * (width - len(row)) for row in rows),
         len(scene.by) + 1, note, frozenset(columns[len(scene.by) + 1 :]),
     )  # fmt: skip
 
 
-def memory(scene: Scene) -> Section | None:
+def memory(scene: Scene) -> PartTable | None:
     """The score by month that questions are about, against the last that a model was trained on."""
-    title, rows = _score_title(scene), Rows()
+    title, rows = score_title(scene), Rows()
     for group in scene.groups:
         found: dict[tuple[str, str], list[tuple[int, float | None]]] = defaultdict(list)
         for run in group.runs:
@@ -379,13 +278,13 @@ def memory(scene: Scene) -> Section | None:
         "Cut-off: the last that the model was trained on, as a plan or --cutoff states it. What came before it may be "
         "remembered rather than forecast; compare models on months after the cut-offs of both."
     )
-    return Section(
+    return PartTable(
         scene.data_kind, "memory", "Months against cut-offs", columns, tuple(rows), len(scene.by) + 2, note,
         frozenset({title}),
     )  # fmt: skip
 
 
-SECTIONS: Sequence[Callable[[Scene], Section | None]] = (
+SECTIONS: Sequence[Callable[[Scene], PartTable | None]] = (
     scores, over_axis, by_class, by_tag, endings, tools, errors, ways, samples, memory, spending,
 )  # fmt: skip
 """Every table, in its order."""
@@ -426,11 +325,6 @@ def _by_month(run: PlayedRun) -> dict[str, tuple[int, float | None]]:
     }
 
 
-def _scored(run: PlayedRun) -> Iterator[Scored]:
-    scores = [None] * len(run.asked) if run.scores is None else run.scores.tolist()
-    yield from zip(run.asked, scores, strict=True)
-
-
 def _figure(run: PlayedRun, metric: str) -> float | None:
     """A metric of a run: as its verifier told it, or of the answers themselves."""
     if metric in run.result.metrics:
@@ -445,29 +339,3 @@ def _vote(runs: Sequence[PlayedRun]) -> float | None:
         return None
     voted = breakdown.voted(np.stack([one.given for one in known]))
     return float(breakdown.score(known[0].truths, voted).mean())
-
-
-def _score_title(scene: Scene) -> str:
-    titles = {run.breakdown.score_title for group in scene.groups for run in group.runs if run.breakdown.score}
-    return titles.pop() if len(titles) == 1 else "score"
-
-
-def _spread(values: Sequence[float | None]) -> float | Spread | None:
-    known = [value for value in values if value is not None]
-    if len(known) < len(values) or not known:
-        return None
-    return known[0] if len(known) == 1 else Spread(fmean(known), stdev(known))
-
-
-def _plain(value: Value) -> object:
-    return {"mean": value.mean, "standard_deviation": value.deviation} if isinstance(value, Spread) else value
-
-
-def _text(value: Value, *, share: bool) -> str:
-    if value is None:
-        return DASH
-    if isinstance(value, Spread):
-        return f"{_text(value.mean, share=share)} ±{_text(value.deviation, share=share)}"
-    if isinstance(value, float):
-        return f"{100.0 * value:z.1f}" if share else figure(value)
-    return whole(value) if isinstance(value, int) else value or NONE

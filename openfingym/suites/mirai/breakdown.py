@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.suites.breakdown import Axis, Breakdown, Figure
+from openfingym.suites.breakdown import Axis, Breakdown, ShownMetric
 from openfingym.suites.mirai import answers, taxonomy
 from openfingym.suites.mirai.arguments import IllegalCallError, decoded
 from openfingym.suites.mirai.consistency import VOTES
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 FIGURES = (
-    Figure("first_level_precision", "P 1"),
-    Figure("first_level_recall", "R 1"),
-    Figure("first_level_f1", "F1 1"),
-    Figure("second_level_precision", "P 2"),
-    Figure("second_level_recall", "R 2"),
-    Figure("second_level_f1", "F1 2"),
-    Figure("binary_kl", "binary KL"),
-    Figure("quad_kl", "quad KL"),
+    ShownMetric("first_level_precision", "P 1"),
+    ShownMetric("first_level_recall", "R 1"),
+    ShownMetric("first_level_f1", "F1 1"),
+    ShownMetric("second_level_precision", "P 2"),
+    ShownMetric("second_level_recall", "R 2"),
+    ShownMetric("second_level_f1", "F1 2"),
+    ShownMetric("binary_kl", "binary KL"),
+    ShownMetric("quad_kl", "quad KL"),
 )
 """The columns of the paper's tables 1 and 2."""
 NEWS = frozenset({"count_news_articles", "get_news_articles", "browse_news_article"})

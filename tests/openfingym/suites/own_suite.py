@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.data.dataset import DatasetInfo
-from openfingym.suites.breakdown import Breakdown, Figure
+from openfingym.suites.breakdown import Breakdown, ShownMetric
 from openfingym.suites.suite import (
     AnswerForm,
     Lookup,
@@ -112,7 +112,7 @@ class JarSuite(Suite):
 
     def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:
         return Breakdown(
-            figures=(Figure("mse", "MSE"),),
+            figures=(ShownMetric("mse", "MSE"),),
             score=_closeness,
             score_title="closeness",
             classes=lambda truths, given: {

@@ -8,15 +8,15 @@ import pytest
 from openfingym.metrics.codes import best_f1
 from openfingym.metrics.registry import find_metric
 from openfingym.reports.questions.analysis import Part, best_of, by_tool, contributions, faults, transitions
-from openfingym.reports.questions.played import Asked, CallMade
+from openfingym.reports.questions.played import CallMade, PlayedQuestion
 from openfingym.suites.mirai.answers import CodeAnswer, labels
 from openfingym.suites.mirai.breakdown import f1_by_quad, f1_of_questions, fault_of, voted_numbers
 from openfingym.suites.mirai.consistency import voted
 from openfingym.suites.suite import SuiteQuestion
 
 
-def asked(state: str, *calls: CallMade) -> Asked:
-    return Asked(1, state, True, len(calls), (), calls)
+def asked(state: str, *calls: CallMade) -> PlayedQuestion:
+    return PlayedQuestion(1, state, True, len(calls), (), calls)
 
 
 PLAYED = (
