@@ -18,6 +18,8 @@ MODELS = 5
 """Models named in the heading; all are in a table at the end."""
 FAILED = 500
 """Failed runs that are listed; the first of them are shown, the rest is folded."""
+FIRST = ("classes", "tools")
+"""Tables on questions that are above the graphs; those with a row for every task come last."""
 KINDS = {
     "real": "Real data.",
     "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
@@ -144,8 +146,9 @@ def _questions(report: Report, kind: str) -> dict[str, object] | None:
     return {
         "curves": [figure for one in sections if one.key == "axis" for figure in curves(one)],
         "graphs": graphs(report.questions, kind),
-        "tables": [one.text(joined=len(report.by)) for one in sections if one.key != "ways"],
-        "folded": [one.text(joined=len(report.by)) for one in sections if one.key == "ways"],
+        "first": [one.text(joined=len(report.by)) for one in sections if one.key in FIRST],
+        "ways": [one.text(joined=len(report.by)) for one in sections if one.key == "ways"],
+        "tables": [one.text(joined=len(report.by)) for one in sections if one.key not in {*FIRST, "ways"}],
     }
 
 
