@@ -9,6 +9,7 @@ draw = random.Random(7)
 
 
 def called(name, **arguments):
+    """What a tool answers, as JSON."""
     seen, *_ = env.step({"tool": name, "arguments": arguments})
     return seen["value"] or []
 
