@@ -72,11 +72,12 @@ def by_tool(played: Sequence[Scored]) -> list[ToolFigures]:
 
 
 def faults_of(asked: PlayedQuestion) -> Iterator[tuple[str, str | None]]:
-    """(tool, what was wrong) of each call of a question, None of a new one that was answered."""
-    seen: set[tuple[str, str]] = set()
+    """(tool, what was wrong) of each call of a question, None of one that was answered and is new in its attempt."""
+    seen: set[tuple[int, str, str]] = set()
     for call in asked.calls:
-        again = (call.tool, call.arguments) in seen
-        seen.add((call.tool, call.arguments))
+        key = call.attempt, call.tool, call.arguments
+        again = key in seen
+        seen.add(key)
         yield call.tool, call.fault or (REPEATED if again else None)
 
 
@@ -89,12 +90,14 @@ def faults(played: Iterable[PlayedQuestion]) -> dict[str, int]:
 def transitions(played: Iterable[PlayedQuestion]) -> dict[Step, float]:
     """The share of each step from one tool to the next, among all from question to answer; the most frequent first.
 
-    Calls that were refused are no steps. A question without an answer ends with its last call.
+    Calls that were refused are no steps. A question without an answer ends with its last call; each of several attempts
+    at a question is a way of its own.
     """
     counts: Counter[Step] = Counter()
     for asked in played:
-        way = [START, *(call.tool for call in asked.calls if call.fault is None)]
-        counts.update(pairwise([*way, END] if asked.state == ANSWERED else way))
+        for attempt in sorted({call.attempt for call in asked.calls}) or [1]:
+            way = [START, *(call.tool for call in asked.calls if call.fault is None and call.attempt == attempt)]
+            counts.update(pairwise([*way, END] if asked.state == ANSWERED else way))
     total = sum(counts.values())
     return {step: count / total for step, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))}
 

@@ -2,12 +2,14 @@
 
 What an agent called and how its questions ended is in its run's folder, and may be shown to anybody. Scores of parts
 of the questions follow from the hidden answers. They are computed here, from the truth half of the task's package on
-this machine, and only of runs whose verifier told every score exactly and without limit, to whoever owns the machine
-on which the answers lie: a part may be a single question, which its agent chose by calling a tool in that one alone.
+this machine, and only of runs of which a verifier that this machine has met proves that it told every score exactly
+and without limit, to whoever owns the machine on which the answers lie: a part may be a single question, which its
+agent chose by calling a tool in that one alone, and a folder may be made up.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +19,7 @@ import numpy as np
 
 from openfingym import catalog, store
 from openfingym.digests import canonical_json
-from openfingym.errors import OpenFinGymError, StoreError
+from openfingym.errors import OpenFinGymError, ReceiptError, StoreError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
 from openfingym.kinds.qa import QaContract
 from openfingym.metrics import find_metric
@@ -26,13 +28,14 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.reports.trading.replay import read_actions
 from openfingym.results import QUESTIONS
 from openfingym.suites.breakdown import Breakdown
-from openfingym.suites.suite import SuiteQuestion
+from openfingym.suites.suite import SuiteQuestion, UnreadableAnswerError
+from openfingym.verifiers.receipt_check import check_run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.results import RolloutResult
-    from openfingym.suites.suite import Scalar, Suite
+    from openfingym.suites.suite import AnswerForm, Scalar, Suite
     from openfingym.task import Task
     from openfingym.vault import Vault
 
@@ -57,6 +60,8 @@ class CallMade:
     """As canonical JSON."""
     fault: str | None
     """What was wrong with it, in a word; None for a call that was answered."""
+    attempt: int = 1
+    """Which of several attempts at its question it was made in."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class PlayedQuestion:
     actions: int
     tags: tuple[str, ...]
     calls: tuple[CallMade, ...]
+    attempts: tuple[object, ...] = ()
+    """What several attempts at it came to before they were voted on, as JSON; None of one without an answer."""
 
     @property
     def tools(self) -> frozenset[str]:
@@ -85,6 +92,8 @@ class Hidden:
     """float64[questions, numbers]."""
     given: Numbers
     """float64[questions, numbers]: 0 where there was no answer."""
+    samples: Numbers | None = None
+    """float64[attempts, questions, numbers], where all questions were attempted as often: before they were voted on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,15 +187,16 @@ def _played(result: RolloutResult, known: _TaskHere | None, *, with_hidden: bool
         questions = [SuiteQuestion.from_json(str(texts[manifest.n_public + row["question"] - 1])) for row in rows]
     except IndexError:
         return None
-    told = with_hidden or (result.policy == "local" and result.disclosure == "full")
     vault = _vault(suite, str(package.array("snapshot")[0])) if actions else None
     asked = tuple(
         _asked(row, actions, question, breakdown, vault) for row, question in zip(rows, questions, strict=True)
     )
     months = tuple(f"{breakdown.day(one):%Y-%m}" for one in questions) if breakdown.day is not None else ()
-    hidden, why = None, "its verifier rations what it tells of them"
-    if told:
+    hidden, why = None, "" if with_hidden else _untold(result.path)
+    if not why:
         hidden, why = _hidden(result, package, [row["question"] - 1 for row in rows])
+    if hidden is not None:
+        hidden = replace(hidden, samples=_samples(asked, known.contract.form))
     return PlayedRun(result, breakdown, options, asked, months, hidden, why)
 
 
@@ -214,19 +224,40 @@ def _asked(
     breakdown: Breakdown,
     vault: Vault | None,
 ) -> PlayedQuestion:
-    calls = []
+    calls, attempt = [], 1
     for action in actions.get(row["question"] - 1, ()):
+        if isinstance(action, dict) and isinstance(action.get("attempt"), int):
+            attempt = action["attempt"]
         if not isinstance(action, dict) or not isinstance(action.get("tool"), str):
             continue
         tool, arguments = action["tool"], action.get("arguments", {})
         fault = None
         if breakdown.fault is not None and question is not None and isinstance(arguments, dict):
             fault = breakdown.fault(question, tool, arguments, vault)
-        calls.append(CallMade(tool, canonical_json(arguments).decode(), fault))
+        calls.append(CallMade(tool, canonical_json(arguments).decode(), fault, attempt))
     tags = tuple(map(str, row["tags"]))
-    return PlayedQuestion(
-        row["question"], str(row["state"]), bool(row["begun"]), int(row["actions"]), tags, tuple(calls)
+    number, state, begun, taken = row["question"], str(row["state"]), bool(row["begun"]), int(row["actions"])
+    # An attempt states what the one before it came to, and the answer what the last one did.
+    attempts = tuple(
+        action["before"]
+        for action in actions.get(number - 1, ())
+        if isinstance(action, dict) and "before" in action and action.get("attempt") != 1
     )
+    return PlayedQuestion(number, state, begun, taken, tags, tuple(calls), attempts)
+
+
+def _samples(asked: Sequence[PlayedQuestion], form: AnswerForm) -> Numbers | None:
+    """The answers of the attempts at every question; None where they were not all attempted as often, or once."""
+    counts = {len(one.attempts) for one in asked}
+    if len(counts) != 1 or counts == {0}:
+        return None
+    found = np.zeros((counts.pop(), len(asked), len(form.labels)))
+    for place, one in enumerate(asked):
+        for number, answer in enumerate(one.attempts):
+            # An answer that cannot be read counts as none.
+            with contextlib.suppress(UnreadableAnswerError):
+                found[number, place] = 0.0 if answer is None else form.read(answer)
+    return found
 
 
 def _vault(suite: Suite, snapshot: str) -> Vault | None:
@@ -237,11 +268,22 @@ def _vault(suite: Suite, snapshot: str) -> Vault | None:
         return None
 
 
+def _untold(folder: Path) -> str:
+    """Why scores of parts of a run may not be told; empty where they may."""
+    try:
+        checked = check_run(folder)
+    except (ReceiptError, StoreError):
+        return "no receipt proves what is in its folder"
+    if not checked.key_pinned:
+        return "its receipt is of a verifier that this machine has not met"
+    told = checked.verified.get("policy") == "local" and checked.verified.get("disclosure") == "full"
+    return "" if told else "its verifier rations what it tells of them"
+
+
 def _hidden(result: RolloutResult, package: BuiltPackage, places: Sequence[int]) -> tuple[Hidden | None, str]:
     """The true and the given answers to some questions, by their places in the private fold.
 
-    A folder may be anybody's, and what is computed here must tell no more of the answers than its verifier did: it is
-    of answers that have the scores, to the last digit, which the result states.
+    A folder may be anybody's: the scores of what is in it are, to the last digit, those that its result states.
     """
     assert result.path is not None
     folder = result.path / "submissions"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import calendar
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from openfingym.reports.questions.analysis import best_of, by_tool, contribution
 from openfingym.reports.questions.parts import Group, PartTable, Rows, Scene, score_title, spread
 from openfingym.reports.questions.played import PlayedRun, metric_of
 from openfingym.reports.tables import DASH
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 STEPS = 8
 """Steps between tools that are in a table of each row; all are in the JSON."""
@@ -233,23 +238,21 @@ def samples(scene: Scene) -> PartTable | None:
     most = 0
     for group in scene.groups:
         for task, runs in group.tasks.items():
-            scores = [run.scores for run in runs if run.scores is not None]
-            if len(scores) < 2 or len({len(one) for one in scores}) > 1:
-                continue
-            best = best_of(np.stack(scores))
-            most = max(most, len(best))
-            rows.append((*group.row, task, _vote(runs), *best))
+            for answers in _sampled(runs):
+                best = best_of(answers.scores)
+                most = max(most, len(best))
+                rows.append((*group.row, task, answers.origin, answers.vote, *best))
     if not rows:
         return None
-    width = len(scene.by) + 2 + most
-    columns = (*scene.by, "task", "vote", *(f"K={k}" for k in range(1, most + 1)))
+    width = len(scene.by) + 3 + most
+    columns = (*scene.by, "task", "samples", "vote", *(f"K={k}" for k in range(1, most + 1)))
     note = (
-        f"Runs of a row on one task are samples. K: the best {score_title(scene)} of K of them a question, mean over "
-        "all ways to choose them; vote: of the one answer that they make together."
+        f"Samples: runs of a row on one task, or attempts at each question of a run. K: the best "
+        f"{score_title(scene)} of K of them a question, mean over all ways to choose them; vote: of the one answer that they make together."
     )
     return PartTable(
         scene.data_kind, "samples", "Max@K", columns, tuple(row + (None,) * (width - len(row)) for row in rows),
-        len(scene.by) + 1, note, frozenset(columns[len(scene.by) + 1 :]),
+        len(scene.by) + 2, note, frozenset(columns[len(scene.by) + 2 :]),
     )  # fmt: skip
 
 
@@ -332,10 +335,25 @@ def _figure(run: PlayedRun, metric: str) -> float | None:
     return None if run.hidden is None else metric_of(metric, run.hidden)
 
 
-def _vote(runs: Sequence[PlayedRun]) -> float | None:
-    """The score of the answer that several runs make together."""
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """Several answers to each question of a task."""
+
+    origin: str
+    scores: NDArray[np.float64]
+    """float64[samples, questions]."""
+    vote: float | None
+    """The score of the answer that they make together."""
+
+
+def _sampled(runs: Sequence[PlayedRun]) -> Iterator[_Samples]:
+    """The samples of a row on a task: its runs, and the attempts within each."""
     breakdown, known = runs[0].breakdown, [run.hidden for run in runs if run.hidden is not None]
-    if breakdown.voted is None or breakdown.score is None or not known:
-        return None
-    voted = breakdown.voted(np.stack([one.given for one in known]))
-    return float(breakdown.score(known[0].truths, voted).mean())
+    if breakdown.score is None or not known or len({one.given.shape for one in known}) > 1:
+        return
+    several = [("runs", known[0].truths, np.stack([one.given for one in known]))] if len(known) > 1 else []
+    several += [("attempts", one.truths, one.samples) for one in known if one.samples is not None]
+    for origin, truths, answers in several:
+        scores = np.stack([breakdown.score(truths, one) for one in answers])
+        vote = None if breakdown.voted is None else float(breakdown.score(truths, breakdown.voted(answers)).mean())
+        yield _Samples(origin, scores, vote)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.metrics.codes import VOTES
 from openfingym.suites.breakdown import Axis, Breakdown, ShownMetric
 from openfingym.suites.mirai import answers, taxonomy
 from openfingym.suites.mirai.arguments import IllegalCallError, decoded
-from openfingym.suites.mirai.consistency import VOTES
 from openfingym.suites.mirai.functions import functions_of
 from openfingym.suites.mirai.tools import Tools
 
@@ -77,8 +77,8 @@ def f1_by_quad(truths: Numbers, given: Numbers) -> dict[str, Numbers]:
 
 
 def voted_numbers(samples: Numbers) -> Numbers:
-    """The codes that enough samples name, of either level, with the first level of each; see
-    :func:`~openfingym.suites.mirai.consistency.voted`.
+    """The codes that :data:`~openfingym.metrics.codes.VOTES` samples name (of fewer samples, all), of either level,
+    with the first level of each.
     """
     kept: Numbers = ((samples > 0.0).sum(axis=0) >= min(VOTES, len(samples))).astype(np.float64)
     for place, code in enumerate(answers.labels()[:FIRST_LEVEL]):

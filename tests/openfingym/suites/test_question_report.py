@@ -12,11 +12,15 @@ import pytest
 from openfingym.agents import Agent
 from openfingym.errors import UsageError
 from openfingym.models.cutoffs import require_cutoff
+from openfingym.packages.build import build
 from openfingym.reports.html import render
 from openfingym.reports.questions.sections import _remembered
 from openfingym.reports.report import Report, make_report
 from openfingym.reports.runs import find_runs
 from openfingym.rollouts.launcher import Launcher
+from openfingym.task import Task
+from openfingym.verifiers import known_logs
+from openfingym_verifier.embedded import EmbeddedVerifier
 
 PROGRAM = """
 import interface
@@ -97,27 +101,45 @@ def test_a_report_of_any_suite(jars: Path) -> None:
     json.dumps(report.to_dict(), allow_nan=False)
 
 
-@pytest.mark.parametrize("changes", [{"policy": "strict"}, {"disclosure": "rounded"}, {"policy": None}])
-def test_an_agent_that_calls_a_tool_in_one_question_learns_nothing_of_it(
-    jars: Path, changes: dict[str, object]
-) -> None:
-    """Under a policy that rations scores, the score of the one question with a call would tell whether it was right."""
-    open_ones = rows(report_of(jars), "tools")
-    assert open_ones[0]["closeness"] is not None
-    rewrite(jars, **changes)
-    report = report_of(jars)
+def withheld(report: Report) -> str:
+    """Why scores of parts are not there, of which then there are none."""
     assert [row["closeness"] for row in rows(report, "tools")] == [None]
-    assert not rows(report, "classes")
-    assert not rows(report, "samples")
-    assert not rows(report, "tags")
+    assert not any(rows(report, key) for key in ("classes", "samples", "tags"))
     assert all(row["gain"] is None for row in rows(report, "ways"))
     assert report.questions is not None
-    assert "rations" in report.questions.remarks[0]
+    return report.questions.remarks[0]
+
+
+def test_an_agent_that_calls_a_tool_in_one_question_learns_nothing_of_it(
+    jars: Path, jar_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where scores are rationed, the score of the one question with a call would tell whether its answer was right."""
+    open_ones = rows(report_of(jars), "tools")
+    assert open_ones[0]["closeness"] is not None
+    # To take the ration off a result by hand is of no use, since its receipt proves another.
+    rewrite(jars, policy="strict")
+    assert "no receipt proves" in withheld(report_of(jars))
+    package = build(Task.read(jar_task))
+    with EmbeddedVerifier.start([package], policy="strict") as running:
+        monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", running.admin_token)
+        with Launcher.for_tasks([jar_task], backend="inline", verifier=str(running.uds)) as launcher:
+            program = Agent("script", "program", PROGRAM.replace("LEVEL", "0.3"), trusted=True)
+            result = launcher.run(launcher.packages[0], program, out=tmp_path / "strict", questions="1-10")
+    assert (result.state, result.policy, result.disclosure) == ("scored", "strict", "full"), result.reason
+    report = report_of(tmp_path / "strict")
+    assert "rations" in withheld(report)
     # What its verifier told stays, and its operator may look.
-    assert rows(report, "scores")[0]["MSE"] is not None
-    shown = report_of(jars, with_hidden=True)
-    assert rows(shown, "tools") == open_ones
+    assert rows(report, "scores")[0]["MSE"] == pytest.approx(result.metrics["mse"])
+    shown = report_of(tmp_path / "strict", with_hidden=True)
+    assert rows(shown, "tools")[0]["closeness"] is not None
+    assert shown.questions is not None
     assert any("for its operator" in remark for remark in shown.questions.remarks)
+
+
+def test_a_folder_from_elsewhere_is_not_taken_at_its_word(jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verifier of one's own signs whatever is wanted."""
+    monkeypatch.setattr(known_logs, "FILE", "known-logs-of-nobody")
+    assert "has not met" in withheld(report_of(jars))
 
 
 def test_answers_that_were_put_into_a_folder_are_not_scored(jars: Path) -> None:
@@ -127,11 +149,14 @@ def test_answers_that_were_put_into_a_folder_are_not_scored(jars: Path) -> None:
         probe[5:, 1] = 0.5
         path.chmod(0o644)
         np.save(path, probe)
-    report = report_of(jars)
-    assert [row["closeness"] for row in rows(report, "tools")] == [None]
-    assert not rows(report, "classes")
-    assert report.questions is not None
-    assert "do not have the scores that its result states" in report.questions.remarks[0]
+    assert "no receipt proves" in withheld(report_of(jars))
+    # Nor does it help to leave out what proves it.
+    for path in jars.rglob("receipt.json"):
+        path.unlink()
+    assert "no receipt proves" in withheld(report_of(jars))
+    shown = report_of(jars, with_hidden=True)
+    assert shown.questions is not None
+    assert shown.questions.remarks[0].endswith("do not have the scores that its result states")
 
 
 def test_a_run_without_its_task_shows_what_its_folder_has(jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:

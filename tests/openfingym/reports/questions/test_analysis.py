@@ -5,14 +5,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from openfingym.metrics.codes import best_f1
+from openfingym.metrics.codes import best_f1, voted_f1
 from openfingym.metrics.registry import find_metric
 from openfingym.reports.questions.analysis import Part, best_of, by_tool, contributions, faults, transitions
-from openfingym.reports.questions.played import CallMade, PlayedQuestion
-from openfingym.suites.mirai.answers import CodeAnswer, labels
+from openfingym.reports.questions.played import CallMade, PlayedQuestion, _asked, _samples
+from openfingym.suites.breakdown import Breakdown
+from openfingym.suites.mirai.answers import labels
 from openfingym.suites.mirai.breakdown import f1_by_quad, f1_of_questions, fault_of, voted_numbers
-from openfingym.suites.mirai.consistency import voted
-from openfingym.suites.suite import SuiteQuestion
+from openfingym.suites.suite import AnswerForm, SuiteQuestion
 
 
 def asked(state: str, *calls: CallMade) -> PlayedQuestion:
@@ -62,6 +62,29 @@ def test_ways_through_the_tools():
     assert contributions(PLAYED[:1]) == {}
 
 
+def test_attempts_are_told_apart():
+    row = {"question": 3, "state": "answered", "begun": True, "actions": 5, "tags": []}
+    look = {"tool": "look", "arguments": {"at": 1}}
+    actions = [
+        {"attempt": 1, "of": 3},
+        look,
+        look,
+        {"attempt": 2, "of": 3, "before": 0.25},
+        look,
+        {"attempt": 3, "of": 3, "before": None},
+        {"answer": 0.5, "before": 0.75},
+    ]
+    found = _asked(row, {2: actions}, None, Breakdown(), None)
+    assert found.attempts == (0.25, None, 0.75)
+    assert faults([found]) == {"repeated_call": 1}
+    assert transitions([found])["question", "look"] == pytest.approx(2 / 5)
+    read = AnswerForm(("level",), "a number", lambda answer: np.array([answer]), float)
+    samples = _samples([found], read)
+    assert samples is not None
+    assert samples[:, 0, 0].tolist() == [0.25, 0.0, 0.75]
+    assert _samples([found, asked("answered")], read) is None
+
+
 def test_best_of_k_is_the_mean_over_all_choices():
     scores = np.random.default_rng(3).uniform(size=(5, 7))
     for k, found in enumerate(best_of(scores), 1):
@@ -86,15 +109,9 @@ def test_mirai_parts_are_those_of_the_bank():
     for parts in f1_by_quad(truths, truths).values():
         assert np.nanmin(parts) == 1.0
     together = voted_numbers(samples)
-    for place in range(5):
-        answers = [CodeAnswer(_codes(row, names)) for row in samples[:, place]]
-        assert (together[place] == voted(answers).numbers()).all()
-
-
-def _codes(row, names):
-    """The second-level codes of an answer below their first-level ones."""
-    named = [names[number] for number in np.flatnonzero(row)]
-    return {code: tuple(one for one in named if len(one) == 3 and one[:2] == code) for code in named if len(code) == 2}
+    bank = voted_f1(truths, np.stack(list(samples), axis=2))
+    assert f1_of_questions(truths, together).mean() == pytest.approx(bank)
+    assert ((together[:, 20:] > 0).any(axis=1) <= (together[:, :20] > 0).any(axis=1)).all()
 
 
 def test_faults_are_those_that_the_tools_told():
