@@ -45,6 +45,10 @@ LIMIT = 256 * MEGABYTE
 """Bytes that a file of a run may have."""
 SAME = 1e-9
 """How far apart two computations of one score may be."""
+LONGEST = 60
+"""Characters of the name of a tool that are kept."""
+UNKNOWN = "(no such tool)"
+"""Name of all tools that a task does not have: an agent may call whatever it likes."""
 REPEATED = "repeated_call"
 """What a call is that was answered and had been made before in its question, with the same arguments."""
 ANSWERED = "answered"
@@ -176,7 +180,7 @@ def _played(result: RolloutResult, known: _TaskHere | None, *, with_hidden: bool
         why = "the package that they were asked from is not on this machine"
         breakdown = Breakdown() if known is None else known.contract.asked_by.breakdown(known.contract.chosen)
         options = {} if known is None else known.contract.chosen
-        asked = tuple(_asked(row, actions, None, breakdown, None) for row in rows)
+        asked = tuple(_asked(row, actions, None, Breakdown(), None) for row in rows)
         return PlayedRun(result, breakdown, options, asked, (), None, why)
     suite, options = known.contract.asked_by, known.contract.chosen
     breakdown, manifest = suite.breakdown(options), package.manifest
@@ -188,8 +192,9 @@ def _played(result: RolloutResult, known: _TaskHere | None, *, with_hidden: bool
     except IndexError:
         return None
     vault = _vault(suite, str(package.array("snapshot")[0])) if actions else None
+    tools = frozenset(tool.name for tool in known.contract.tools)
     asked = tuple(
-        _asked(row, actions, question, breakdown, vault) for row, question in zip(rows, questions, strict=True)
+        _asked(row, actions, question, breakdown, vault, tools) for row, question in zip(rows, questions, strict=True)
     )
     months = tuple(f"{breakdown.day(one):%Y-%m}" for one in questions) if breakdown.day is not None else ()
     hidden, why = None, "" if with_hidden else _untold(result.path)
@@ -223,7 +228,9 @@ def _asked(
     question: SuiteQuestion | None,
     breakdown: Breakdown,
     vault: Vault | None,
+    tools: frozenset[str] | None = None,
 ) -> PlayedQuestion:
+    """A question from its row and its actions; ``tools`` are those of its task, where that is known."""
     calls, attempt = [], 1
     for action in actions.get(row["question"] - 1, ()):
         if isinstance(action, dict) and isinstance(action.get("attempt"), int):
@@ -234,7 +241,9 @@ def _asked(
         fault = None
         if breakdown.fault is not None and question is not None and isinstance(arguments, dict):
             fault = breakdown.fault(question, tool, arguments, vault)
-        calls.append(CallMade(tool, canonical_json(arguments).decode(), fault, attempt))
+        if tools is not None and tool not in tools:
+            tool, fault = UNKNOWN, fault or "unknown_tool"
+        calls.append(CallMade(tool[:LONGEST], canonical_json(arguments).decode(), fault, attempt))
     tags = tuple(map(str, row["tags"]))
     number, state, begun, taken = row["question"], str(row["state"]), bool(row["begun"]), int(row["actions"])
     # An attempt states what the one before it came to, and the answer what the last one did.

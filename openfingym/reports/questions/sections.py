@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 STEPS = 8
 """Steps between tools that are in a table of each row; all are in the JSON."""
+TOOLS = 60
+"""Tools in the table of a row: those that were called most."""
 STATES = ("answered", "not_answered", "unparsed", "invalid", "repeated")
 
 
@@ -136,7 +138,7 @@ def tools(scene: Scene) -> PartTable | None:
     title, rows = score_title(scene), Rows()
     for group in scene.groups:
         groups = next((run.breakdown.tool_groups for run in group.runs if run.breakdown.tool_groups), {}) or {}
-        for use in by_tool(group.scored):
+        for use in by_tool(group.scored)[:TOOLS]:
             counts = (use.calls, use.refused, use.repeated, use.questions)
             rows.append((*group.row, use.tool, groups.get(use.tool, DASH), *counts, use.part.score))
     if not rows:
@@ -247,8 +249,8 @@ def samples(scene: Scene) -> PartTable | None:
     width = len(scene.by) + 3 + most
     columns = (*scene.by, "task", "samples", "vote", *(f"K={k}" for k in range(1, most + 1)))
     note = (
-        f"Samples: runs of a row on one task, or attempts at each question of a run. K: the best "
-        f"{score_title(scene)} of K of them a question, mean over all ways to choose them; vote: of the one answer that they make together."
+        "Samples: runs of a row on one task, or attempts at each question of a run. K: the best score of K of them a "
+        "question, mean over all ways to choose them; vote: of the one answer that they make together."
     )
     return PartTable(
         scene.data_kind, "samples", "Max@K", columns, tuple(row + (None,) * (width - len(row)) for row in rows),

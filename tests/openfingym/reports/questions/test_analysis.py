@@ -83,6 +83,9 @@ def test_attempts_are_told_apart():
     assert samples is not None
     assert samples[:, 0, 0].tolist() == [0.25, 0.0, 0.75]
     assert _samples([found, asked("answered")], read) is None
+    # Whatever an agent calls, the page has a name for it.
+    others = _asked(row, {2: [{"tool": "x" * 10_000}, look]}, None, Breakdown(), None, frozenset({"look"}))
+    assert [(call.tool, call.fault) for call in others.calls] == [("(no such tool)", "unknown_tool"), ("look", None)]
 
 
 def test_best_of_k_is_the_mean_over_all_choices():
