@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,14 @@ FIGURES = (
     ShownMetric("quad_kl", "quad KL"),
 )
 """The columns of the paper's tables 1 and 2."""
+OBJECT_FIGURES = (
+    ShownMetric("item_precision", "P"),
+    ShownMetric("item_recall", "R"),
+    ShownMetric("item_f1", "F1"),
+    ShownMetric("item_mrr", "MRR"),
+    ShownMetric("item_hits_at_10", "Hits@10"),
+)
+"""The same of queries that ask for countries, which have one level."""
 NEWS = frozenset({"count_news_articles", "get_news_articles", "browse_news_article"})
 EVENTS = frozenset({"count_events", "get_events", "get_entity_distribution", "get_relation_distribution"})
 ANSWER_DECIDES = frozenset({"browse_news_article", "get_parent_relation", "get_child_relations"})
@@ -41,13 +50,13 @@ ANSWER_DECIDES = frozenset({"browse_news_article", "get_parent_relation", "get_c
 FIRST_LEVEL = len(taxonomy.relations(1))
 
 
-def breakdown_of(subset: str) -> Breakdown:
-    """What is told apart in a task with this subset of the functions."""
+def breakdown_of(subset: str, asks: str = "relations") -> Breakdown:
+    """What is told apart in a task with this subset of the functions, which asks for relations or for objects."""
 
     def fault(question: SuiteQuestion, name: str, arguments: Mapping[str, object], vault: Vault | None) -> str | None:
         return fault_of(question, name, arguments, vault, subset)
 
-    return Breakdown(
+    found = Breakdown(
         figures=FIGURES,
         score=f1_of_questions,
         score_title="F1 2",
@@ -59,6 +68,10 @@ def breakdown_of(subset: str) -> Breakdown:
         fault=fault,
         day=lambda question: date.fromisoformat(str(question.query["date"])),
     )
+    if asks == "relations":
+        return found
+    of_all = replace(found, score_title="F1", score=lambda truths, given: _f1(truths > 0.0, given > 0.0))
+    return replace(of_all, figures=OBJECT_FIGURES, classes=None, voted=None)
 
 
 def f1_of_questions(truths: Numbers, given: Numbers) -> Numbers:

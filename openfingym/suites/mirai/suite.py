@@ -218,7 +218,7 @@ class MiraiSuite(Suite):
 
     def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:
         """The paper's: by quadratic class, by function, over horizons."""
-        return breakdown_of(_options(options).subset)
+        return breakdown_of(_options(options).subset, str(options.get("asks", "relations")))
 
 
 def _numbers(query: splits.Query) -> NDArray[np.float64]:
