@@ -194,7 +194,11 @@ def expected(schema: Mapping[str, Any], language: str = "en") -> str:
 
 def _form(date: str) -> str:
     """How a date is written, such as ``YYYY-MM``."""
-    return {4: "YYYY", 10: "YYYY-MM-DD"}.get(len(date), f"YYYY-{date[5]}1" if date[5] in "QH" else "YYYY-MM")
+    if len(date) == len("YYYY"):
+        return "YYYY"
+    if len(date) == len("YYYY-MM-DD"):
+        return "YYYY-MM-DD"
+    return f"YYYY-{date[5]}1" if date[5] in "QH" else "YYYY-MM"
 
 
 def _value_words(part: Mapping[str, Any], chinese: bool) -> str:

@@ -22,7 +22,7 @@ COMMANDS = {
     "vault": ("openfingym.cli.vault:vault", "Build, describe and verify vaults: what became known, and when."),
     "questions": (
         "openfingym.cli.questions:questions",
-        "Lint, import and judge questions of your own.",
+        "Look at questions of suites; lint, import and judge your own.",
     ),
     "agents": ("openfingym.cli.agents:agents", "List the agents, built-in ones and those of installed packages."),
     "run": ("openfingym.cli.run:run", "Run one agent on one or more tasks and print verified scores."),

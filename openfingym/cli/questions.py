@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.questions_list import list_command, prove_command, show_command
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
 from openfingym.errors import OpenFinGymError
@@ -23,7 +24,11 @@ file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=Fal
 
 @click.group()
 def questions() -> None:
-    """Lint and import questions of your own, and let a model judge what no rule can decide."""
+    """Look at questions of suites, lint and import your own, and let a model judge what no rule can decide."""
+
+
+for _command in (list_command, show_command, prove_command):
+    questions.add_command(_command)
 
 
 @questions.command()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.dataset import DatasetInfo
+    from openfingym.suites.catalogue import CatalogueEntry
     from openfingym.vault import Vault
 
 Scalar = str | int | float
@@ -177,6 +178,10 @@ class Suite(ABC):
         Raises:
             DataError: the snapshot is not on this machine; says how to get it.
         """
+
+    def catalogue(self) -> Sequence[CatalogueEntry]:
+        """All questions that the suite keeps, those that count first; none where it makes them for each task."""
+        return ()
 
     @abstractmethod
     def form(self, options: Mapping[str, Scalar]) -> AnswerForm:

@@ -1,0 +1,61 @@
+"""What is proved of a question: that its answer is what its program computes, can be found, and is the only one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openfingym.answers import decide
+from openfingym.errors import DataError
+from openfingym.suites.finsearch.questions.oracle import ToolSources
+from openfingym.suites.finsearch.questions.problem import Problem, reference_of
+from openfingym.suites.finsearch.questions.sources import VaultSources
+from openfingym.suites.finsearch.tools import FinanceTools
+
+if TYPE_CHECKING:
+    from openfingym.vault import Vault
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was found of a question."""
+
+    id: str
+    calls: int
+    """Calls of tools that its answer took."""
+    told_apart: int
+    """Other readings of it that have another answer, which is decided wrong."""
+    faults: tuple[str, ...]
+    """What is not as it should be; empty for a sound question."""
+
+
+def prove(problem: Problem, vault: Vault) -> Proof:
+    """Prove one question on its vault.
+
+    The program is run again on the tables; run on nothing but what the tools answer, its answer must be decided right;
+    and what other readings of the question lead to must be decided wrong, unless it is the same answer.
+    """
+    faults: list[str] = []
+    sources = VaultSources(vault, problem.question.as_of)
+    if problem.computed(sources).to_json() != problem.reference.to_json():
+        faults.append("its program computes another answer")
+    right = problem.reference.answer()
+    if (verdict := decide(problem.reference, right)).outcome != "right":
+        faults.append(f"its own answer is decided {verdict.outcome}: {verdict.reason}")
+    tools = ToolSources(FinanceTools(vault.as_of(problem.question.as_of)).reply)
+    try:
+        found = reference_of(problem, problem.program(tools, problem.params), checked=False).answer()
+        if (verdict := decide(problem.reference, found)).outcome != "right":
+            faults.append(f"from tools alone the answer is {found}, which is decided {verdict.outcome}")
+    except DataError as error:
+        faults.append(f"tools do not give what its program needs: {error}")
+    told_apart = 0
+    for name in problem.alternatives:
+        other = problem.other(sources, name)
+        outcome = decide(problem.reference, other).outcome
+        told_apart += other != right and outcome == "wrong"
+        if other != right and outcome != "wrong":
+            faults.append(f"another reading, {name}, leads to {other}, which is decided {outcome}")
+    if not told_apart:
+        faults.append("no other reading has another answer")
+    return Proof(problem.question.id, tools.calls, told_apart, tuple(faults))

@@ -1,0 +1,224 @@
+"""Questions on companies that file with the SEC: several periods, several companies, other currencies, splits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openfingym.suites.finsearch.questions.drawing import Ask, Draft, Draw, SkipError, template
+from openfingym.suites.finsearch.questions.programs import companies as program
+from openfingym.suites.finsearch.questions.templates import filers
+from openfingym.suites.finsearch.questions.templates.companies import (
+    COMPUTED,
+    FUNDAMENTALS,
+    draft,
+    name_of,
+    percent,
+)
+from openfingym.suites.finsearch.questions.templates.filers import (
+    FLOWS,
+    NINE_MONTHS,
+    POINT,
+    POINTS,
+    YEAR,
+    Filer,
+    Item,
+)
+
+CROSS = "cross-source analysis"
+PICK = {item.concept: item for item in (*FLOWS, *POINTS)}
+REVENUES = ("Revenues", "SalesRevenueNet", "RevenueFromContractWithCustomerExcludingAssessedTax")
+
+
+def _years(d: Draw, one: Filer, item: Item, low: int, high: int) -> list[list[Any]]:
+    """Consecutive fiscal years with a report each that has the item, as ``["2015", end]``."""
+    ends = filers.fiscal_ends(d, one)
+    found = []
+    for year, end in ends.items():
+        try:
+            filers.own_filing(d, one, item.concept, end, YEAR if item.flow else POINT)
+        except SkipError:
+            continue
+        found.append([str(year), end])
+    count = d.rng.randrange(low, high)
+    if len(found) < count:
+        raise SkipError("too few years")
+    place = d.rng.randrange(len(found) - count + 1)
+    chosen = found[place : place + count]
+    if int(chosen[-1][0]) - int(chosen[0][0]) != count - 1:
+        raise SkipError("a year is missing")
+    return chosen
+
+
+def _params(one: Filer, item: Item, years: list[list[Any]], **more: Any) -> dict[str, Any]:
+    return {"company": one.ticker, "item": item.concept, "days": YEAR if item.flow else POINT, "years": years, **more}
+
+
+def _asked(d: Draw, one: Filer, item: Item, end: str) -> str:
+    return d.asked_after(filers.own_filing(d, one, item.concept, end, YEAR if item.flow else POINT).filed, 1500)
+
+
+def _span(years: list[list[Any]]) -> str:
+    return f"fiscal years {years[0][0]} to {years[-1][0]}"
+
+
+def _when(item: Item) -> str:
+    return "for" if item.flow else "at the end of each of"
+
+
+@template("T3", FUNDAMENTALS, most=6)
+def filer_yearly_values(d: Draw) -> Draft:
+    one, item = filers.filer(d), d.one([*FLOWS[:20], *POINTS])
+    years = _years(d, one, item, 3, 7)
+    params = _params(one, item, years, scale=1e6)
+    text = (
+        f"Compile {name_of(d, one)}'s {item.name} {_when(item)} {_span(years)} as first reported in the annual report of each year: a table of "
+        f"fiscal years and million USD, {d.digits(0)}."
+    )
+    return draft(text, _asked(d, one, item, years[-1][1]), program.yearly_values, params, (Ask("fiscal year", "date"), Ask("value", unit="million USD", decimals=0)), {
+        "as restated last": (program.yearly_values, {**params, "vintage": "last"}),
+        "a year off": (_a_year_off, params),
+    }, table=True)  # fmt: skip
+
+
+def _a_year_off(w: Any, p: dict[str, Any]) -> list[tuple]:
+    """The figures of the years, each named as the year before: fiscal years taken for those in which they begin."""
+    return [(str(int(year) - 1), value) for year, value in program.yearly_values(w, p)]
+
+
+@template("T3", FUNDAMENTALS, most=6)
+def filer_yearly_growth(d: Draw) -> Draft:
+    one, item = filers.filer(d), d.one([*FLOWS[:16], *POINTS[:8]])
+    years = _years(d, one, item, 4, 7)
+    params = _params(one, item, years)
+    if any(value <= 0 for _, value in program.yearly_values(d.world, params)):
+        raise SkipError("growth of a loss says nothing")
+    text = (
+        f"What was the year-over-year growth of {name_of(d, one)}'s {item.name} in each of fiscal years {years[1][0]}–{years[-1][0]}, from the "
+        f"figures first reported for each year? A table in percent, {d.digits(2)}."
+    )
+    return draft(text, _asked(d, one, item, years[-1][1]), program.yearly_growth, params, (Ask("fiscal year", "date"), percent("growth")), {
+        "from restated figures": (program.yearly_growth, {**params, "vintage": "last"}),
+        "over the whole span": (_same_growth, params),
+    }, table=True, why=COMPUTED)  # fmt: skip
+
+
+def _same_growth(w: Any, p: dict[str, Any]) -> list[tuple]:
+    """Compound growth of the span, in each year."""
+    return [(year, program.compound_growth(w, p)[0]) for year, _ in p["years"][1:]]
+
+
+@template("T3", FUNDAMENTALS, most=6)
+def filer_yearly_ratio(d: Draw) -> Draft:
+    one, changes = filers.filer(d), d.rng.random() < 0.5
+    above = PICK[
+        d.one(
+            [
+                "ResearchAndDevelopmentExpense",
+                "OperatingIncomeLoss",
+                "NetIncomeLoss",
+                "GrossProfit",
+                "Liabilities",
+                "StockholdersEquity",
+            ]
+        )
+    ]
+    below = PICK[d.one(REVENUES)] if above.flow else PICK["Assets"]
+    years = _years(d, one, above, 4, 6)
+    for _, end in years:
+        filers.own_filing(d, one, below.concept, end, YEAR if below.flow else POINT)
+    params = _params(one, above, years, below=below.concept, factor=100.0)
+    name = name_of(d, one)
+    if changes:
+        text = (
+            f"What is the year-over-year change in the proportion of {name}'s {above.name} to its {below.name} for each of fiscal years "
+            f"{years[1][0]} to {years[-1][0]}? Please provide the change in percentage points, {d.digits(2)}."
+        )
+        return draft(text, _asked(d, one, above, years[-1][1]), program.ratio_changes, params,
+                     (Ask("fiscal year", "date"), percent("change", unit="percentage points")), {
+            "the proportion itself": (_ratio_later, params),
+        }, table=True, why=COMPUTED)  # fmt: skip
+    text = f"{above.name[:1].upper()}{above.name[1:]} as a percentage of {below.name}: list it for {name}, {_span(years)}, {d.digits(2)}."
+    return draft(text, _asked(d, one, above, years[-1][1]), program.yearly_ratio, params, (Ask("fiscal year", "date"), percent("ratio")), {
+        "changes of it": (_changes_with_first, params),
+    }, table=True, why=COMPUTED)  # fmt: skip
+
+
+def _ratio_later(w: Any, p: dict[str, Any]) -> list[tuple]:
+    """The ratio of all years but the first."""
+    return program.yearly_ratio(w, p)[1:]
+
+
+def _changes_with_first(w: Any, p: dict[str, Any]) -> list[tuple]:
+    """Changes of the ratio, with 0 for the first year."""
+    return [(p["years"][0][0], 0.0), *program.ratio_changes(w, p)]
+
+
+@template("T3", FUNDAMENTALS, most=8)
+def filer_best_year(d: Draw) -> Draft:
+    one, item = filers.filer(d), d.one([*FLOWS[:18], *POINTS[:10]])
+    of, which = d.one(["value", "growth"]), d.one(["highest", "lowest"])
+    years = _years(d, one, item, 5, 12)
+    params = _params(one, item, years, of=of, which=which, scale=1e6)
+    if of == "growth" and any(value <= 0 for _, value in program.yearly_values(d.world, params)):
+        raise SkipError("growth of a loss says nothing")
+    ask = Ask("value", unit="million USD", decimals=0) if of == "value" else percent("growth")
+    first = years[1 if of == "growth" else 0][0]
+    what = f"{item.name}" if of == "value" else f"growth of {item.name} over the year before, in percent"
+    text = (
+        f"In which fiscal year from {first} to {years[-1][0]} did {name_of(d, one)} have its {which} {what} (figures as first reported for each "
+        f"year), and what was it{' in million USD' if of == 'value' else ''}, {d.digits(ask.decimals or 0)}?"
+    )
+    return draft(text, _asked(d, one, item, years[-1][1]), program.best_year, params, (Ask("fiscal year", "date"), ask), {
+        "the runner-up": (program.best_year, {**params, "rank": 1}),
+        "the other end": (program.best_year, {**params, "which": "lowest" if which == "highest" else "highest"}),
+    }, why=COMPUTED)  # fmt: skip
+
+
+@template("T3", FUNDAMENTALS, most=6)
+def filer_compound_growth(d: Draw) -> Draft:
+    one, item = filers.filer(d), d.one([*FLOWS[:16], *POINTS[:8]])
+    years = _years(d, one, item, 4, 11)
+    params = _params(one, item, years)
+    if program.yearly_values(d.world, params)[0][1] <= 0 or program.yearly_values(d.world, params)[-1][1] <= 0:
+        raise SkipError("growth of a loss says nothing")
+    text = (
+        f"What was the compound annual growth rate of {name_of(d, one)}'s {item.name} from fiscal year {years[0][0]} to fiscal year "
+        f"{years[-1][0]}, in percent, {d.digits(2)}?"
+    )
+    whole = {**params, "end": years[-1][1], "base": years[0][1]}
+    return draft(text, _asked(d, one, item, years[-1][1]), program.compound_growth, params, (percent("growth"),), {
+        "total growth": (program.growth, whole),
+        "a year less": (program.compound_growth, {**params, "years": years[1:]}),
+    }, why=COMPUTED)  # fmt: skip
+
+
+@template("T3", FUNDAMENTALS, most=6)
+def filer_sum_of_years(d: Draw) -> Draft:
+    one = filers.filer(d)
+    item = PICK[d.one(["PaymentsForRepurchaseOfCommonStock", "PaymentsOfDividends", "ResearchAndDevelopmentExpense", "NetIncomeLoss",
+                       "PaymentsToAcquirePropertyPlantAndEquipment", "ShareBasedCompensation", "IncomeTaxExpenseBenefit",
+                       "NetCashProvidedByUsedInOperatingActivities"])]  # fmt: skip
+    years = _years(d, one, item, 3, 9)
+    params = {**_params(one, item, years, scale=1e9), "ends": [end for _, end in years]}
+    text = f"Cumulatively over {_span(years)} (both included), what was {name_of(d, one)}'s {item.name}, in billions of USD, {d.digits(2)}?"
+    return draft(text, _asked(d, one, item, years[-1][1]), program.sum_of_periods, params, (Ask("total", unit="billion USD", decimals=2),), {
+        "without the first year": (program.sum_of_periods, {**params, "ends": [end for _, end in years[1:]]}),
+        "in millions": (program.sum_of_periods, {**params, "scale": 1e6}),
+    })  # fmt: skip
+
+
+@template("T3", FUNDAMENTALS, most=8)
+def filer_last_quarter(d: Draw) -> Draft:
+    one, item = filers.filer(d), d.one(FLOWS[:18])
+    year, end, fact = filers.year_of(d, one, item)
+    nine = filers.quarters(d, one, year)[2]
+    filers.own_filing(d, one, item.concept, nine, NINE_MONTHS)
+    params = {"company": one.ticker, "item": item.concept, "end": end, "nine": nine, "days": YEAR, "scale": 1e6}
+    text = (
+        f"Derive {name_of(d, one)}'s {item.name} in the fourth quarter of fiscal year {year} as the fiscal year less the first nine months, each as "
+        f"first filed, in million USD, {d.digits(0)}."
+    )
+    return draft(text, d.asked_after(fact.filed, 1500), program.rest_of_year, params, (Ask("value", unit="million USD", decimals=0),), {
+        "the whole year": (program.item_value, params),
+        "the first nine months": (program.item_value, {**params, "end": nine, "days": NINE_MONTHS}),
+    })  # fmt: skip

@@ -1,0 +1,178 @@
+"""Questions on the GDP of four economies, in vintages."""
+
+from __future__ import annotations
+
+from openfingym.suites.finsearch.questions.drawing import Ask, Draft, Draw, SkipError, shifted, template
+from openfingym.suites.finsearch.questions.programs import official
+from openfingym.suites.finsearch.questions.templates.macro import ACCOUNTS, COMPUTED, COUNTRIES, GDP, _draft, _percent
+
+# --- national accounts -------------------------------------------------------------------------------------------------
+
+
+def _quarter(period: str) -> str:
+    return f"the {('first', 'second', 'third', 'fourth')[(int(period[5:7]) - 1) // 3]} quarter of {period[:4]}"
+
+
+def _back(period: str, quarters: int) -> str:
+    months = 12 * int(period[:4]) + int(period[5:7]) - 1 - 3 * quarters
+    return f"{months // 12:04d}-{months % 12 + 1:02d}-01"
+
+
+def _gdp(d: Draw) -> tuple[str, str, str]:
+    code = d.one(list(COUNTRIES))
+    return code, *COUNTRIES[code]
+
+
+@template("T1", ACCOUNTS, most=6)
+def gdp_latest_growth(d: Draw) -> Draft:
+    code, name, _ = _gdp(d)
+    as_of, lag = d.asked_after(d.one([day for day, _ in d.world.points(code, "2000-06-01")]), 80), d.one([1, 4])
+    params = {"series": code, "lag": lag, "change": "percent"}
+    words = "the quarter before" if lag == 1 else "the same quarter a year before"
+    text = d.one(["What is the latest known growth rate of real GDP of {} over {}, in percent, {}?",
+                  "By the newest data, how fast did real GDP of {} grow over {} (percent, {})?"]).format(name, words, d.digits(2))  # fmt: skip
+    return _draft(text, as_of, official.latest_compared, params, (_percent(),), {
+        "over the other span": (official.latest_compared, {**params, "lag": 5 - lag}),
+        "the quarter before": (official.latest_compared, {**params, "back": 1}),
+    }, why=COMPUTED, source="gdp")  # fmt: skip
+
+
+@template("T2", ACCOUNTS)
+def gdp_of_vintage(d: Draw) -> Draft:
+    code, name, currency = _gdp(d)
+    period = d.one([period for period, _ in d.world.points(code, "2000-06-01", "2023-12-01")])
+    vintages, vintage = d.world.vintages(code, period), d.one(["first", "last"])
+    place = d.rng.randrange(2, min(12, len(vintages)))
+    as_of = f"{shifted(vintages[place].known, 3)}T11:30:00+00:00"
+    if not d.first <= as_of[:10] < d.last:
+        raise SkipError("not then")
+    scale, unit = (1e6, f"trillion {currency}") if code == "JP" else (1e3, f"billion {currency}")
+    params = {"series": code, "period": period, "vintage": vintage, "scale": scale}
+    text = (
+        f"How large was {GDP} of {name} in {_quarter(period)} "
+        f"{'in its first published estimate' if vintage == 'first' else f'in the estimate available on {d.day(as_of[:10])}'}, in "
+        f"{unit}, {d.digits(3)}?"
+    )
+    return _draft(text, as_of, official.value_of, params, (Ask("GDP", unit=unit, decimals=3),), {
+        "the other vintage": (official.value_of, {**params, "vintage": "last" if vintage == "first" else "first"}),
+        "the quarter before": (official.value_of, {**params, "period": _back(period, 1)}),
+    }, source="gdp")  # fmt: skip
+
+
+@template("T2", ACCOUNTS)
+def gdp_growth(d: Draw) -> Draft:
+    code, name, _ = _gdp(d)
+    period, kind = (
+        d.one([period for period, _ in d.world.points(code, "1982-01-01", "2023-12-01")]),
+        d.one(["q", "y", "a"]),
+    )
+    as_of = d.asked_after(max("2000-08-01", shifted(period, 300)), 6000)
+    base = _back(period, 4 if kind == "y" else 1)
+    params = {
+        "series": code,
+        "period": period,
+        "base": base,
+        "change": "annualised" if kind == "a" else "percent",
+        "power": 4,
+    }
+    words = {"q": "quarter-over-quarter growth", "y": "year-over-year growth",
+             "a": "annualised quarter-over-quarter growth"}[kind]  # fmt: skip
+    text = (
+        f"In the data of {d.day(as_of[:10])}, what is the {words} of real GDP of {name} in {_quarter(period)}, in percent, "
+        f"{d.digits(2)}?"
+    )
+    other = {"q": {"base": _back(period, 4)}, "y": {"base": _back(period, 1)}, "a": {"change": "percent"}}[kind]
+    return _draft(text, as_of, official.compared_periods, params, (_percent(),), {
+        "another growth rate": (official.compared_periods, {**params, **other}),
+    }, why=COMPUTED, source="gdp")  # fmt: skip
+
+
+@template("T2", ACCOUNTS)
+def gdp_revision(d: Draw) -> Draft:
+    code, name, _ = _gdp(d)
+    period = d.one([period for period, _ in d.world.points(code, "2003-06-01", "2021-12-01")])
+    vintages = d.world.vintages(code, period)
+    as_of = f"{shifted(vintages[d.rng.randrange(3, len(vintages))].known, 4)}T15:50:00+00:00"
+    if not d.first <= as_of[:10] < d.last:
+        raise SkipError("not then")
+    params = {"series": code, "period": period, "change": "percent"}
+    text = (
+        f"By how many percent had the level of real GDP of {name} in {_quarter(period)} been revised by {d.day(as_of[:10])}, "
+        f"compared with its first estimate? {d.digits(2).capitalize()}, signed."
+    )
+    return _draft(text, as_of, official.revision_of, params, (_percent("revision"),), {
+        "growth over the quarter before": (official.compared_periods, {**params, "base": _back(period, 1)}),
+    }, why=COMPUTED, source="gdp")  # fmt: skip
+
+
+@template("T3", ACCOUNTS)
+def gdp_worst_quarter(d: Draw) -> Draft:
+    (code, name, _), which, lag = _gdp(d), d.one(["rise", "fall"]), d.one([1, 4])
+    first = d.rng.randrange(1981, 2004)
+    last = first + d.rng.randrange(9, 16)
+    as_of = d.asked_after(f"{max(last + 1, 2001)}-10-01", 2800)
+    params = {
+        "series": code,
+        "first": _back(f"{first}-01-01", lag),
+        "last": f"{last}-10-01",
+        "which": which,
+        "lag": lag,
+        "change": "percent",
+    }
+    words = "quarter over quarter" if lag == 1 else "year over year"
+    text = (
+        f"In which quarter from the first of {first} to the last of {last} did real GDP of {name} {'grow' if which == 'rise' else 'shrink'} "
+        f"most{' (or grow least)' if which == 'fall' else ''}, {words}, by the data available on {d.day(as_of[:10])}? Name the first "
+        f"month of the quarter (YYYY-MM) and the rate in percent, {d.digits(2)}."
+    )
+    return _draft(text, as_of, official.largest_change, params, (Ask("quarter", "date"), _percent("growth")), {
+        "the runner-up": (official.largest_change, {**params, "rank": 1}),
+        "the other span": (official.largest_change, {**params, "lag": 5 - lag}),
+    }, why=COMPUTED, source="gdp")  # fmt: skip
+
+
+@template("T3", ACCOUNTS)
+def gdp_compared(d: Draw) -> Draft:
+    codes = d.some(list(COUNTRIES), d.rng.randrange(3, 5))
+    first, years = d.rng.randrange(1981, 2017), d.rng.randrange(1, 7)
+    month = d.one(["01", "04", "07", "10"])
+    start, end = f"{first}-{month}-01", f"{first + years}-{month}-01"
+    as_of = d.asked_after(max("2001-02-01", shifted(end, 330)), 4000)
+    named = [[COUNTRIES[code][0].removeprefix("the "), code] for code in codes]
+    rate = d.rng.random() < 0.5 and years > 1
+    params = {
+        "named": named,
+        "from": start,
+        "to": end,
+        "change": "annualised" if rate else "percent",
+        "power": 1.0 / years,
+    }
+    text = (
+        f"Rank {', '.join(name for name, _ in named)} by {'average annual (compound) growth' if rate else 'total growth'} of real GDP between "
+        f"{_quarter(start)} and {_quarter(end)}, by data as of {d.day(as_of[:10])}: a table of names and percent, {d.digits(2)}, "
+        f"the fastest first."
+    )
+    ask = Ask("economy", "text", choices=tuple(name.removeprefix("the ") for name, _ in COUNTRIES.values()),
+              accept={"United States": ("US", "USA"), "euro area": ("eurozone",), "Switzerland": ("CHE",), "Japan": ("JP",)})  # fmt: skip
+    return _draft(text, as_of, official.growth_of_several, params, (ask, _percent("growth")), {
+        "one quarter later": (official.growth_of_several, {**params, "to": _back(end, -1)}),
+    }, table=True, why=COMPUTED, source="gdp")  # fmt: skip
+
+
+@template("T3", ACCOUNTS)
+def gdp_table(d: Draw) -> Draft:
+    (code, name, _), lag = _gdp(d), d.one([1, 4])
+    count = d.rng.randrange(5, 10)
+    start = d.one([period for period, _ in d.world.points(code, "1999-01-01", "2020-01-01")])
+    end = _back(start, -count)
+    as_of = d.asked_after(max("2000-08-01", shifted(end, 330)), 3000)
+    params = {"series": code, "first": _back(start, lag), "last": end, "lag": lag, "change": "percent"}
+    text = (
+        f"Tabulate {'quarter-over-quarter' if lag == 1 else 'year-over-year'} real GDP growth of {name} for every quarter from "
+        f"{_quarter(start)} through {_quarter(end)}, as published by {d.day(as_of[:10])}: first month of the quarter (YYYY-MM) "
+        f"and percent, {d.digits(2)}, oldest first."
+    )
+    other = {**params, "lag": 5 - lag, "first": _back(start, 5 - lag)}
+    return _draft(text, as_of, official.growth_table, params, (Ask("quarter", "date"), _percent("growth")), {
+        "the other span": (official.growth_table, other),
+    }, table=True, why=COMPUTED, source="gdp")  # fmt: skip

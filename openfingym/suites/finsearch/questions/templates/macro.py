@@ -1,0 +1,277 @@
+"""Questions on US series in vintages and on the GDP of four economies."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from openfingym.suites.finsearch.questions.drawing import Ask, Draft, Draw, SkipError, shifted, template
+from openfingym.suites.finsearch.questions.programs import official
+
+MACRO, ACCOUNTS = "macroeconomy", "macroeconomy"
+RELEASED = "A release states the figure: rounding alone may differ."
+COMPUTED = "Computed from published figures that may be rounded before: half a unit of the last asked place more than rounding."
+
+
+class Series(NamedTuple):
+    """A series: how it is called, in which unit it is asked for, and which changes of it make sense."""
+
+    name: str
+    unit: str | None
+    decimals: int
+    level: bool
+    """Whether growth in percent makes sense; otherwise differences."""
+
+
+SERIES = {
+    "PAYEMS": Series("US total nonfarm payroll employment (seasonally adjusted)", "thousand persons", 0, True),
+    "UNRATE": Series("the US unemployment rate", "%", 1, False),
+    "CPIAUCSL": Series("the US consumer price index (all items, seasonally adjusted)", None, 3, True),
+    "CPILFESL": Series("the US core consumer price index (seasonally adjusted)", None, 3, True),
+    "HOUST": Series("US housing starts (seasonally adjusted annual rate)", "thousand units", 0, True),
+    "PERMIT": Series("US building permits (seasonally adjusted annual rate)", "thousand units", 0, True),
+    "HSN1F": Series("US new home sales (seasonally adjusted annual rate)", "thousand", 0, True),
+    "RSAFS": Series("US retail sales", "million USD", 0, True),
+    "DGORDER": Series("US durable goods orders", "million USD", 0, True),
+    "BUSINV": Series("US total business inventories", "million USD", 0, True),
+    "TTLCONS": Series("US construction spending", "million USD", 0, True),
+    "BOPTEXP": Series("US exports of goods and services", "million USD", 0, True),
+    "BOPTIMP": Series("US imports of goods and services", "million USD", 0, True),
+    "INDPRO": Series("the US industrial production index", None, 2, True),
+    "TCU": Series("the US capacity utilization rate", "%", 1, False),
+    "JTSJOL": Series("US job openings (JOLTS)", "thousand", 0, True),
+    "PCEPI": Series("the US PCE price index", None, 2, True),
+    "PCEPILFE": Series("the US core PCE price index", None, 2, True),
+    "DSPIC96": Series("US real disposable personal income (chained dollars)", "billion USD", 1, True),
+    "PCEC96": Series("US real personal consumption expenditures (chained dollars)", "billion USD", 1, True),
+    "GACDFSA066MSFRBPHI": Series("the Philadelphia Fed manufacturing index", None, 1, False),
+    "GACDISA066MSFRBNY": Series("the Empire State manufacturing index", None, 1, False),
+    "WHLSLRIMSA": Series("US wholesale inventories", "million USD", 0, True),
+    "IR": Series("the US import price index", None, 1, True),
+    "IQ": Series("the US export price index", None, 1, True),
+}
+NAMES = tuple(one.name for one in SERIES.values())
+REVISED = ["PAYEMS", "HOUST", "PERMIT", "HSN1F", "RSAFS", "DGORDER", "BUSINV", "TTLCONS", "BOPTEXP", "BOPTIMP", "INDPRO",
+           "JTSJOL", "PCEPI", "DSPIC96", "PCEC96", "WHLSLRIMSA"]  # fmt: skip
+COUNTRIES = {"CHE": ("Switzerland", "CHF"), "US": ("the United States", "USD"), "EA": ("the euro area", "EUR"),
+             "JP": ("Japan", "JPY")}  # fmt: skip
+GDP = "real quarterly GDP (level, not annualised)"
+
+
+def _draft(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[Ask, ...],
+           alternatives: dict[str, Any], *, table: bool = False, why: str = RELEASED, source: str = "macro") -> Draft:  # fmt: skip
+    names = (*NAMES, *(name for name, _ in COUNTRIES.values()))
+    return Draft(text, as_of, program, params, asks, alternatives, names, (source,), why, table)
+
+
+def _series(d: Draw, among: list[str] | None = None) -> tuple[str, Series]:
+    name = d.one(among or list(SERIES))
+    return name, SERIES[name]
+
+
+def _asked(d: Draw) -> str:
+    """A time when the latest vintages are told apart."""
+    return d.asked_after(shifted("2016-07-05", d.rng.randrange(0, 200)), 12)
+
+
+def _ask(one: Series, name: str = "value") -> Ask:
+    return Ask(name, unit=one.unit, decimals=one.decimals)
+
+
+def _unit(one: Series) -> str:
+    return f" in {one.unit.replace('%', 'percent')}" if one.unit else " (index points)"
+
+
+def _percent(name: str = "change", decimals: int = 2) -> Ask:
+    return Ask(name, unit="%", decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
+
+
+def _change(one: Series) -> tuple[str, Ask, dict[str, Any]]:
+    """How a change is asked for: in percent, or as a difference."""
+    if one.level:
+        return "percentage change", _percent(), {"change": "percent"}
+    unit = "percentage points" if one.unit == "%" else None
+    return "change in points", Ask("change", unit=unit, decimals=1), {"change": "difference"}
+
+
+def _month(period: str) -> str:
+    return period[:7]
+
+
+@template("T1", MACRO, most=6)
+def macro_latest(d: Draw) -> Draft:
+    name, one = _series(d)
+    as_of = _asked(d)
+    text = d.one(["What is the latest published figure for {}{}, {}?",
+                  "The newest reading of {}{} as released so far, {}?"]).format(one.name, _unit(one), d.digits(one.decimals))  # fmt: skip
+    return _draft(text, as_of, official.latest_value, {"series": name}, (_ask(one),), {
+        "the period before": (official.latest_value, {"series": name, "back": 1}),
+        "a year before": (official.latest_value, {"series": name, "back": 12}),
+    })  # fmt: skip
+
+
+@template("T1", MACRO, most=6)
+def macro_latest_period(d: Draw) -> Draft:
+    name, one = _series(d)
+    as_of = _asked(d)
+    text = d.one(["Which is the latest month for which {} has been published, and what is the figure{}, {}?",
+                  "Up to which month is {} available at present, and at which value{} ({})?"]).format(one.name, _unit(one), d.digits(one.decimals))  # fmt: skip
+    return _draft(text, as_of, official.latest_period, {"series": name}, (Ask("month", "date"), _ask(one)), {
+        "the month before": (_period_before, {"series": name}),
+    })  # fmt: skip
+
+
+def _period_before(w: Any, p: dict[str, Any]) -> tuple:
+    """The period before the latest."""
+    period, value = w.points(p["series"])[-2]
+    return (period[:7], value)
+
+
+@template("T1", MACRO, most=6)
+def macro_latest_growth(d: Draw) -> Draft:
+    name, one = _series(d)
+    as_of, lag = _asked(d), d.one([1, 3, 12])
+    words, ask, more = _change(one)
+    span = {1: "the month before", 3: "three months before", 12: "the same month of the year before"}[lag]
+    text = f"By the data published so far, what is the latest {words} of {one.name} from {span}, {d.digits(ask.decimals or 0)}?"
+    params = {"series": name, "lag": lag, **more}
+    return _draft(text, as_of, official.latest_compared, params, (ask,), {
+        "the period before": (official.latest_compared, {**params, "back": 1}),
+        "over another span": (official.latest_compared, {**params, "lag": 12 if lag == 1 else 1}),
+    }, why=COMPUTED)  # fmt: skip
+
+
+@template("T1", MACRO, most=6)
+def macro_latest_revision(d: Draw) -> Draft:
+    name, one = _series(d, REVISED)
+    as_of = _asked(d)
+    text = (
+        f"Take the month before the latest published one: by how much has the figure for {one.name} been revised from its "
+        f"first publication to now{_unit(one)}, signed, {d.digits(one.decimals)}?"
+    )
+    return _draft(text, as_of, official.latest_revision, {"series": name}, (_ask(one, "revision"),), {
+        "the change of the latest month": (official.latest_compared, {"series": name, "lag": 1, "change": "difference"}),
+    })  # fmt: skip
+
+
+def _first_released(d: Draw, name: str) -> list[str]:
+    """Periods whose first publication the table has."""
+    periods = [period for period, _ in d.world.points(name, "2016-03-01")]
+    return [period for period in periods if d.world.vintages(name, period)[0].known > "2016-07-01"]
+
+
+@template("T2", MACRO)
+def macro_first_or_known(d: Draw) -> Draft:
+    (name, one), vintage = _series(d, REVISED), d.one(["first", "last"])
+    period = d.one(_first_released(d, name)[:-1])
+    as_of = d.asked_after(d.world.vintages(name, period)[-1].known, 2500)
+    params = {"series": name, "period": period, "vintage": vintage}
+    known = d.world.vintages(name, period)[-1].known
+    text = {
+        "first": f"At what level was {one.name} for {d.day(_month(period))} first published{_unit(one)}, {d.digits(one.decimals)}?",
+        "last": f"What was {one.name} for {d.day(_month(period))}, as revised by {d.day(known)}{_unit(one)}, {d.digits(one.decimals)}?",
+    }[vintage]
+    return _draft(text, as_of, official.value_of, params, (_ask(one),), {
+        "the other vintage": (official.value_of, {**params, "vintage": "last" if vintage == "first" else "first"}),
+    })  # fmt: skip
+
+
+@template("T2", MACRO)
+def macro_known_on(d: Draw) -> Draft:
+    name, one = _series(d, REVISED)
+    period = d.one(_first_released(d, name)[:-1])
+    vintages = d.world.vintages(name, period)
+    if len(vintages) < 2:
+        raise SkipError("never revised")
+    place = d.rng.randrange(len(vintages))
+    day = shifted(vintages[place].known, d.rng.randrange(1, 5))
+    as_of = d.asked_after(vintages[-1].known, 2500)
+    params = {"series": name, "period": period, "day": day}
+    text = (
+        f"As known on {d.day(day)}, what was {one.name} for {d.day(_month(period))}{_unit(one)} ({d.digits(one.decimals)}, "
+        f"without later revisions)?"
+    )
+    return _draft(text, as_of, official.value_known_on, params, (_ask(one),), {
+        "as revised last": (official.value_of, {"series": name, "period": period, "vintage": "last"}),
+        "as first published": (official.value_of, {"series": name, "period": period, "vintage": "first"}),
+    })  # fmt: skip
+
+
+@template("T2", MACRO)
+def macro_revision(d: Draw) -> Draft:
+    (name, one), percent = _series(d, REVISED), d.rng.random() < 0.4
+    period = d.one(_first_released(d, name)[:-1])
+    vintages = d.world.vintages(name, period)
+    as_of = d.asked_after(vintages[-1].known, 2500)
+    params = {"series": name, "period": period, "change": "percent" if percent else "difference"}
+    unit = " in percent of the first figure" if percent else _unit(one)
+    text = (
+        f"From first publication to its last revision of {d.day(vintages[-1].known)}, by how much was the "
+        f"{d.day(_month(period))} figure of {one.name} revised{unit}? Signed, {d.digits(2 if percent else one.decimals)}."
+    )
+    ask = _percent("revision") if percent else _ask(one, "revision")
+    return _draft(text, as_of, official.revision_of, params, (ask,), {
+        "the figure itself": (official.value_of, {**params, "vintage": "last"}),
+    }, why=COMPUTED if percent else RELEASED)  # fmt: skip
+
+
+@template("T2", MACRO)
+def macro_history(d: Draw) -> Draft:
+    name, one = _series(d)
+    points = [period for period, _ in d.world.points(name, "1986-01-01", "2015-12-01")]
+    period = d.one(points[13:])
+    lag = d.one([0, 1, 12])
+    as_of = _asked(d)
+    day = d.day(as_of[:10])
+    if lag == 0:
+        params = {"series": name, "period": period, "vintage": "last"}
+        text = f"In the data as they stand on {day}, what is the {d.day(_month(period))} value of {one.name}{_unit(one)}, {d.digits(one.decimals)}?"
+        return _draft(text, as_of, official.value_of, params, (_ask(one),), {
+            "the month before": (official.value_of, {**params, "period": points[points.index(period) - 1]}),
+            "a year before": (official.value_of, {**params, "period": points[points.index(period) - 12]}),
+        })  # fmt: skip
+    words, ask, more = _change(one)
+    base = points[points.index(period) - lag]
+    params = {"series": name, "period": period, "base": base, **more}
+    text = (
+        f"In data as of {day}: what was the {'month-over-month' if lag == 1 else 'year-over-year'} {words} of {one.name} in "
+        f"{d.day(_month(period))}, {d.digits(ask.decimals or 0)}?"
+    )
+    other = points[points.index(period) - (12 if lag == 1 else 1)]
+    return _draft(text, as_of, official.compared_periods, params, (ask,), {
+        "over the other span": (official.compared_periods, {**params, "base": other}),
+    }, why=COMPUTED)  # fmt: skip
+
+
+@template("T2", MACRO, most=4)
+def macro_release_day(d: Draw) -> Draft:
+    name, one = _series(d, REVISED)
+    period = d.one(_first_released(d, name))
+    vintages = d.world.vintages(name, period)
+    as_of = d.asked_after(vintages[-1].known, 2500)
+    text = (
+        f"How large was the change of {one.name} in {d.day(_month(period))} from the month before when the month was first "
+        f"published, both figures as of that release{_unit(one)}? Signed, {d.digits(one.decimals)}."
+    )
+    before = f"{int(period[:4]) - (period[5:7] == '01')}-{(int(period[5:7]) - 2) % 12 + 1:02d}-01"
+    params = {"series": name, "period": period, "before": before}
+    return _draft(text, as_of, _change_at_release, params, (_ask(one, "change"),), {
+        "as revised": (_change_as_revised, params),
+        "both as first published": (_change_of_firsts, params),
+    })  # fmt: skip
+
+
+def _change_at_release(w: Any, p: dict[str, Any]) -> tuple:
+    """The change from the period before, both as known when the period was first published."""
+    first = w.vintages(p["series"], p["period"])[0]
+    before = [one for one in w.vintages(p["series"], p["before"]) if one.known <= first.known][-1]
+    return (first.value - before.value,)
+
+
+def _change_as_revised(w: Any, p: dict[str, Any]) -> tuple:
+    """The change from the period before, both as known last."""
+    return (w.vintages(p["series"], p["period"])[-1].value - w.vintages(p["series"], p["before"])[-1].value,)
+
+
+def _change_of_firsts(w: Any, p: dict[str, Any]) -> tuple:
+    """The change from the period before, both as they were first published."""
+    return (w.vintages(p["series"], p["period"])[0].value - w.vintages(p["series"], p["before"])[0].value,)
