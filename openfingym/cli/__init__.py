@@ -22,7 +22,7 @@ COMMANDS = {
     "vault": ("openfingym.cli.vault:vault", "Build, describe and verify vaults: what became known, and when."),
     "questions": (
         "openfingym.cli.questions:questions",
-        "Look at questions of suites; lint, import and judge your own.",
+        "Look at questions of suites, lint and import your own, and let a model judge what no rule can decide.",
     ),
     "agents": ("openfingym.cli.agents:agents", "List the agents, built-in ones and those of installed packages."),
     "run": ("openfingym.cli.run:run", "Run one agent on one or more tasks and print verified scores."),

@@ -178,7 +178,7 @@ def _mentions(text: str) -> list[Mention]:
 
 def _read(text: str, match: re.Match[str], last: Mention | None) -> Mention | None:
     body, start, end = match[0], match.start(), match.end()
-    before = _before(text, start)
+    before = _before(text, start, 0 if last is None else last.end)
     if before is None or (body == "1" and _ONE_UNIT.match(text, end)):  # the latter as in 1 USD = 7.1905 CNY
         return None
     lead = before.start()
@@ -209,11 +209,11 @@ def _read(text: str, match: re.Match[str], last: Mention | None) -> Mention | No
     return Mention(lead, end, value, place, scale, share, currencies, bound or sign in {"±", "+/-"}, direction)
 
 
-def _before(text: str, start: int) -> re.Match[str] | None:
-    """Sign, currency and bracket before a number; None where it is part of a word."""
+def _before(text: str, start: int, floor: int) -> re.Match[str] | None:
+    """Sign, currency and bracket before a number, from where the last one ended; None where it is part of a word."""
     if start and (previous := text[start - 1]).isascii() and (previous.isalnum() or previous in "_.'"):
         return None
-    before = _BEFORE.search(text, max(0, start - 10), start)
+    before = _BEFORE.search(text, max(floor, start - 10), start)
     assert before is not None
     lead, money = before.start(), before["money"]
     if lead and money and money[0].isalpha() and text[lead - 1].isascii() and text[lead - 1].isalpha():
