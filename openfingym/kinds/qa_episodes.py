@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.digests import canonical_json
-from openfingym.errors import SubmissionError
+from openfingym.errors import DataError, StoreError, SubmissionError, VerifierError
 from openfingym.suites.suite import Observation, UnreadableAnswerError
 from openfingym.task.episodes import Step
 
@@ -192,10 +192,21 @@ class QuestionEpisode:
         if name not in offered:
             known = f"there are {', '.join(offered)}" if offered else "this question has none"
             return self._shown(Observation(f"There is no tool {name[:60]!r}; {known}.", valid=False))
-        if self._lookup is None:
-            self._lookup = self._open_tools()
-        found = self._lookup(name, arguments)
+        found = self._looked_up(name, arguments)
         return self._shown(Observation(again + found.text, found.valid, found.value))
+
+    def _looked_up(self, name: str, arguments: Mapping[str, object]) -> Observation:
+        """What a tool answers.
+
+        Raises:
+            VerifierError: there is no world to look into, or it cannot be read, which is no fault of the call.
+        """
+        try:
+            if self._lookup is None:
+                self._lookup = self._open_tools()
+            return self._lookup(name, arguments)
+        except (DataError, StoreError) as error:
+            raise VerifierError(f"question {self._question.id}: the tools cannot look anything up: {error}") from error
 
     def _begin_block(self, text: str, allowed: frozenset[str]) -> Step:
         self._block = None

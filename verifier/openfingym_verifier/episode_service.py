@@ -215,8 +215,8 @@ class EpisodeService:
                     led_to = await in_threads(self._threads, take, play, move)
                 else:
                     led_to = take(play, move)
-            except Problem:
-                raise
+            except (Problem, VerifierError):
+                raise  # what the episode calls a failure of its own is none of the action's
             except Exception as error:
                 if self._in_session(rollout, play):
                     raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import date
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.data.dataset import DatasetInfo
+from openfingym.errors import DataError
 from openfingym.suites.breakdown import Breakdown, ShownMetric
 from openfingym.suites.suite import (
     AnswerForm,
@@ -90,6 +92,8 @@ class JarSuite(Suite):
 
     def vault(self, snapshot: str) -> None:
         assert snapshot == SNAPSHOT
+        if "JARS_AWAY" in os.environ:
+            raise DataError("the jars are not on this machine")
 
     def lookup(self, vault: object, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
         today = int(question.as_of)

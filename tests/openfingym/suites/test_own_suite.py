@@ -63,6 +63,13 @@ def test_a_program_asks_tools_and_is_verified(jar_task: Path) -> None:
     assert naive.relative_total == pytest.approx(1.0)
 
 
+def test_a_world_that_is_away_is_no_fault_of_the_agent(jar_task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JARS_AWAY", "1")
+    result = openfingym.run(jar_task, agent=Agent("script", "program", LAST, trusted=True), backend="inline")
+    assert result.state == "error"
+    assert result.relative_total is None
+
+
 def test_a_model_answers_each_question_in_a_conversation_of_its_own(jar_task: Path) -> None:
     shown = []
 
