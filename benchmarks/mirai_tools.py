@@ -125,7 +125,8 @@ def main() -> None:
         for function in FUNCTIONS:
             calls = [drawn(draw, function) for _ in range(given.calls)]
             ours = [timed(lambda each=each: tools.reply(function, each).value) for each in calls]  # noqa: B023
-            theirs = [timed(lambda each=each: masked(frame, function, each)) for each in calls[: given.peers]]  # noqa: B023
+            some = calls[: given.peers]
+            theirs = [timed(lambda each=each: masked(frame, function, each)) for each in some]  # noqa: B023
             for (_, mine), (_, peer) in zip(ours, theirs, strict=False):
                 same = mine == peer if function == "count_events" else len(mine) == len(peer)
                 assert same, (function, mine, peer)

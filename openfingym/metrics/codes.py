@@ -40,23 +40,23 @@ VOTES = 2
 """Samples that must name a code before their vote does."""
 
 
-def set_precision(y_true: Numbers, y_pred: Numbers, level: int) -> float:
+def set_precision(y_true: Numbers, y_pred: Numbers, level: int, first: int = FIRST_LEVEL) -> float:
     """Share of the named codes of a level (0: of all columns) that are true, mean over rows; 0 for a row that names
     none.
     """
-    hit, _, named = _counts(y_true, y_pred, level)
+    hit, _, named = _counts(y_true, y_pred, level, int(first))
     return float(np.mean(hit / np.maximum(named, 1.0)))
 
 
-def set_recall(y_true: Numbers, y_pred: Numbers, level: int) -> float:
+def set_recall(y_true: Numbers, y_pred: Numbers, level: int, first: int = FIRST_LEVEL) -> float:
     """Share of the true codes of a level that are named, mean over rows. Naming all codes gives 1."""
-    hit, true, _ = _counts(y_true, y_pred, level)
+    hit, true, _ = _counts(y_true, y_pred, level, int(first))
     return float(np.mean(hit / true))
 
 
-def set_f1(y_true: Numbers, y_pred: Numbers, level: int) -> float:
+def set_f1(y_true: Numbers, y_pred: Numbers, level: int, first: int = FIRST_LEVEL) -> float:
     """Harmonic mean of a row's precision and recall at a level, mean over rows; 0 for a row that names none."""
-    hit, true, named = _counts(y_true, y_pred, level)
+    hit, true, named = _counts(y_true, y_pred, level, int(first))
     return float(np.mean(2.0 * hit / (true + named)))
 
 
@@ -148,10 +148,10 @@ def _marks(y_true: Numbers, y_pred: Numbers, first: int = FIRST_LEVEL) -> tuple[
     return truth, (given > 0.0).astype(np.float64)
 
 
-def _counts(y_true: Numbers, y_pred: Numbers, level: int) -> tuple[Marks, Marks, Marks]:
-    """(true and named, true, named) of each row at a level, 0 for all columns."""
+def _counts(y_true: Numbers, y_pred: Numbers, level: int, first: int) -> tuple[Marks, Marks, Marks]:
+    """(true and named, true, named) of each row at a level, 0 for all columns; ``first`` of them are first-level."""
     columns = (slice(None), slice(0, FIRST_LEVEL), slice(FIRST_LEVEL, None))[int(level)]
-    truth, named = (marks[:, columns] for marks in _marks(y_true, y_pred, FIRST_LEVEL if level else 0))
+    truth, named = (marks[:, columns] for marks in _marks(y_true, y_pred, first))
     true = truth.sum(axis=1)
     _require_true(true, level)
     return (truth * named).sum(axis=1), true, named.sum(axis=1)
@@ -307,7 +307,7 @@ METRICS = (
             function,
             description=described,
             source=f"{_PAPER}, section 2.2",
-            parameters={"level": 0},
+            parameters={"level": 0, "first": 0},
             diagnostic=name != "f1",
             proper=name == "f1",
         )

@@ -168,5 +168,6 @@ def test_faults(metric):
         metric.compute({"y_true": truth, name: -good})
     with pytest.raises(UsageError, match="shape"):
         metric.compute({"y_true": truth, name: good[:1]})
-    with pytest.raises(DataError, match="20 of first-level codes and more"):
-        metric.compute({"y_true": truth[:, :20], name: good[:, :20]})
+    if metric.problem != "items":
+        with pytest.raises(DataError, match="20 of first-level codes and more"):
+            metric.compute({"y_true": truth[:, :20], name: good[:, :20]})
