@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -116,7 +116,8 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
     """Load a task by name, or by the path of its folder.
 
     Args:
-        name: name of the task, or its folder.
+        name: name of the task, or its folder. Of questions with tools, ``NAME-hindsight`` is the task NAME for an
+            experiment: its tools ignore when things became known, as each of its results says.
         real: run on pulled real data where such are known of. A task whose own data are real and that knows of no
             others runs on its own.
 
@@ -131,6 +132,8 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
             raise TaskNotFoundError(f"there is no folder {folder}")
     else:
         folders = task_folders()
+        if text not in folders and (twin := _twin(text, folders)) is not None:
+            return twin
         if text not in folders:
             near = difflib.get_close_matches(text, folders, 3, cutoff=0.8)
             hint = (
@@ -151,6 +154,17 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
             key="task.name",
         )
     return task
+
+
+def _twin(name: str, folders: Mapping[str, Path]) -> Task | None:
+    """The twin with hindsight of a known task, where a name is that of one."""
+    from openfingym.kinds.hindsight import SUFFIX, may_look_ahead, with_hindsight
+
+    own = name.removesuffix(SUFFIX)
+    if own == name or own not in folders:
+        return None
+    task = load_task(own)
+    return with_hindsight(task) if may_look_ahead(task.spec.contract) else None
 
 
 def register(folder: str | Path) -> Task:

@@ -71,6 +71,18 @@ def report() -> None:
     help="What makes a row; repeat for several.",
 )
 @click.option("--tasks", "each_task", is_flag=True, help="Print every task too.")
+@click.option(
+    "--cutoff",
+    "cutoffs",
+    metavar="MODEL=MONTH",
+    multiple=True,
+    help="The last month that a model was trained on, such as gpt-4o-mini=2023-10, where its runs state none.",
+)
+@click.option(
+    "--with-hidden",
+    is_flag=True,
+    help="Of questions: compute with the hidden answers what their verifier told nobody; for its operator.",
+)
 @json_option("an object")
 def compare(
     folders: tuple[Path, ...],
@@ -79,6 +91,8 @@ def compare(
     csv: Path | None,
     by: tuple[str, ...],
     each_task: bool,
+    cutoffs: tuple[str, ...],
+    with_hidden: bool,
     as_json: bool,
 ) -> None:
     """Compare finished runs: skill with intervals, success, cost, and who is better.
@@ -89,6 +103,7 @@ def compare(
     from openfingym.reports.report import make_report
     from openfingym.reports.runs import find_runs
 
+    stated = _cutoffs(cutoffs)
     if pages and html is None:
         raise UsageError("--pages goes with --html, whose page links to them; give both")
     with TerminalProgress(enabled=not as_json) as show:
@@ -100,7 +115,7 @@ def compare(
                 f"no run can be read: {runs.damaged[0].reason}{more}; give a folder with whole runs, or run them again"
             )
         show(f"comparing {len(runs.results):,} runs")
-        found = make_report(runs, cast("tuple[Field, ...]", by))
+        found = make_report(runs, cast("tuple[Field, ...]", by), cutoffs=stated, with_hidden=with_hidden)
         if csv is not None:
             _write(csv, found.to_csv())
         if html is not None:
@@ -130,16 +145,38 @@ def _write_run_pages(html: Path, runs: Sequence[RolloutResult], show: TerminalPr
     return [f"{quote(folder.name)}/{name}" for name in names]
 
 
+def _cutoffs(stated: tuple[str, ...]) -> dict[str, str]:
+    """Cut-offs by model.
+
+    Raises:
+        UsageError: one is not of the form MODEL=MONTH.
+    """
+    from openfingym.models.cutoffs import require_cutoff
+
+    found = {}
+    for text in stated:
+        model, equals, cutoff = text.rpartition("=")
+        if not equals or not model:
+            raise UsageError(f"--cutoff takes MODEL=MONTH, such as gpt-4o-mini=2023-10; found {text[:60]!r}")
+        found[model] = require_cutoff(cutoff)
+    return found
+
+
 def _show_report(found: Report, *, each_task: bool) -> None:
     """Print the tables, a block for each kind of data, and the comparisons in words."""
     from openfingym.reports import tables
+    from openfingym.results.notebook import data_name
 
     notes: set[str] = set()
     for kind in tables.kinds_of(found):
-        click.echo(f"{'SIMULATED' if kind == 'simulated' else one_line(kind.capitalize(), LONGEST)} data\n")
+        name = data_name(kind)
+        click.echo(f"{one_line(name if name.isupper() else name.capitalize(), LONGEST)} data\n")
         for table in tables.tables_of(found, kind, (*tables.ON_TERMINAL, *(("tasks",) if each_task else ()))):
             _show_table(table, note=table.note not in notes)
             notes.add(table.note)
+        for section in found.questions.of(kind) if found.questions is not None else ():
+            _show_table(section.text(), note=section.note not in notes)
+            notes.add(section.note)
         sentences, rest = tables.said(found, kind)
         for sentence in (*sentences, rest):
             if sentence:
@@ -155,6 +192,8 @@ def _show_report(found: Report, *, each_task: bool) -> None:
         click.echo(f"made with openfingym {one_line(versions, LONGEST)}; compared by {__version__} on {found.made_at}")
     for caution in found.cautions:
         click.echo(f"beware: {one_line(caution.sentence, LONGEST)}")
+    for remark in found.questions.remarks if found.questions is not None else ():
+        click.echo(f"beware: {one_line(remark, LONGEST)}")
     for damaged in found.damaged[: tables.DAMAGED]:
         click.echo(f"damaged, in no figure: {one_line(damaged.reason, LONGEST)}")
     if len(found.damaged) > tables.DAMAGED:

@@ -34,8 +34,8 @@ def vault() -> None:
 def info(names: tuple[str, ...], as_json: bool) -> None:
     """Describe vaults: what they hold, from where, and from when to when it became known.
 
-    Without a VAULT, list those in the store. The bundled one is built when it is first wanted, which takes seconds; so is
-    finsearch, by name, which takes half a minute.
+    Without a VAULT, list those in the store. The bundled one is built when it is first wanted, which takes seconds;
+    so is finsearch, by name, which takes half a minute.
     """
     from openfingym.vault import Vault
     from openfingym.vault.snapshots import stored

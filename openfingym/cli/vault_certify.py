@@ -21,7 +21,7 @@ def certify_command(ctx: click.Context, run: Path, as_json: bool) -> None:
 
     RUN is the folder of a rollout, or one with folders of rollouts. For each time that was asked about, a copy of the
     vault is written without what became known later, which takes seconds each. The exit status is 1 where an answer
-    differs.
+    differs, or where a rollout was made with hindsight.
     """
     from openfingym.reports.certificate import certify, rollouts_in
 
@@ -29,7 +29,12 @@ def certify_command(ctx: click.Context, run: Path, as_json: bool) -> None:
     for folder in rollouts_in(run):
         certificate = certify(folder, lambda text: click.echo(f"  {text}", err=True))
         found.append(certificate)
-        if not as_json:
+        if certificate.hindsight and not as_json:
+            click.echo(
+                f"{certificate.rollout} ({certificate.task}): made WITH HINDSIGHT, an experiment whose tools showed "
+                "what was to come; there is nothing to certify"
+            )
+        elif not as_json:
             said = "every answer was the same" if certificate.holds else f"{len(certificate.differences)} differ"
             click.echo(
                 f"{certificate.rollout} ({certificate.task}): {certificate.calls} calls in {certificate.questions} "

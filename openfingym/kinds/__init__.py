@@ -44,6 +44,7 @@ __all__ = [
     "is_sequential",
     "kind_named",
     "kind_of",
+    "looks_ahead",
     "reference_version",
     "score_fold",
     "score_with_replicates",
@@ -123,6 +124,11 @@ def asks_questions(contract: Contract) -> bool:
     """Whether an episode of a task of this contract is a question, so that some of them can be asked alone."""
     kind = kind_named(contract)
     return isinstance(kind, SequentialKind) and kind.lookups(contract) is not None
+
+
+def looks_ahead(contract: Contract) -> bool:
+    """Whether it is an experiment in which agents are shown what was not known yet, as every result of it says."""
+    return bool(getattr(contract, "hindsight", False))
 
 
 def is_deferred(contract: Contract) -> bool:

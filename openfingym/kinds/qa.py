@@ -8,7 +8,7 @@ which are all 0 where there is none, as those of an empty set.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from openfingym.suites.suite import AnswerForm, QuestionSet, Scalar, Suite, SuiteClient, SuiteTool
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.episodes import Step, SteppedEpisode
+    from openfingym.vault import Vault
 
 START = Start(
     data="the simulated world of the suite 'mirai'",
@@ -84,6 +85,9 @@ class QaContract(Contract):
     """How often the same call may be made."""
     attempts: PositiveInt = 10
     """How often a question may be attempted before it is answered, as self-consistency does; each has these limits."""
+    hindsight: bool = False
+    """An experiment, which says so in every result: tools ignore when things became known, and show what was to
+    come."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -135,7 +139,10 @@ class QaKind(SequentialKind):
 
     def data_kind(self, task: Task) -> DataKind:
         """Simulated where the suite's world is."""
-        return "simulated" if _contract(task.spec.contract).asked_by.simulated(_dataset(task)) else "real"
+        contract = _contract(task.spec.contract)
+        if contract.hindsight:
+            return "simulated with hindsight" if contract.asked_by.simulated(_dataset(task)) else "real with hindsight"
+        return "simulated" if contract.asked_by.simulated(_dataset(task)) else "real"
 
     def source_key(self, task: Task) -> str:
         """A value that changes with the questions."""
@@ -158,7 +165,8 @@ class QaKind(SequentialKind):
 
             required_form(task)  # says where real data are, since there is none to put in the place of these
         contract = _contract(task.spec.contract)
-        return contract.asked_by.questions(_dataset(task), contract.chosen)
+        found = contract.asked_by.questions(_dataset(task), contract.chosen)
+        return replace(found, info=replace(found.info, kind=self.data_kind(task))) if contract.hindsight else found
 
     def shape(self, task: Task, source: QuestionSet) -> Material:
         """Training questions with their answers, and those to be asked, whose answers are hidden."""
@@ -224,7 +232,7 @@ class QaKind(SequentialKind):
             question,
             suite.question_form(question, options),
             contract.tools,
-            lambda: suite.lookup(suite.vault(snapshot), question, options),
+            lambda: suite.lookup(vault_of(contract, snapshot), question, options),
             steps=contract.steps,
             invalid=contract.invalid,
             repeated=contract.repeated,
@@ -375,6 +383,16 @@ while env.episodes_left:
     observation, *_ = env.step({{"tool": name, "arguments": {{}}}})  # observation["text"], ["value"]; interface.contract["tools"]{objects}
     env.step({{"answer": answer}})"""  # noqa: E501
         return Brief(facts, note, usage)
+
+
+def vault_of(contract: QaContract, snapshot: str) -> Vault | None:
+    """The vault that the tools of a task look things up in; None of a suite without one.
+
+    Raises:
+        DataError: the snapshot is not on this machine.
+    """
+    vault = contract.asked_by.vault(snapshot)
+    return vault.looking_ahead() if contract.hindsight and vault is not None else vault
 
 
 def _dataset(task: Task) -> str:

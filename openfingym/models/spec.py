@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn, Self
 
 from openfingym.errors import UsageError
+from openfingym.models.cutoffs import require_cutoff
 from openfingym.models.endpoint import CONCURRENCY, PATIENCE_S, TIMEOUT_S, ChatModel, ModelEndpoint
 from openfingym.models.prices import LOCAL, PriceTable
 from openfingym.models.transport import NEEDS_CLIENT
@@ -81,6 +82,8 @@ class ModelSpec:
     """Keep token ids and log probabilities of answers, where the endpoint tells them."""
     api_key: ApiKey | str | None = field(default=None, repr=False)
     """The key itself, in place of a variable's; kept as an :class:`ApiKey`."""
+    cutoff: str | None = None
+    """The last month (``2023-10``) or day that it was trained on, for reports alone; None where nobody says."""
 
     def __post_init__(self) -> None:
         if isinstance(self.api_key, str):
@@ -96,11 +99,12 @@ class ModelSpec:
         stream: bool = False,
         tokens: bool = False,
         api_key: str | None = None,
+        cutoff: str | None = None,
     ) -> Self:
         """Check what a user gave.
 
         Raises:
-            UsageError: no name, no URL, no key where one is given, or a stand-in that does not exist.
+            UsageError: no name, no URL, no key where one is given, no cut-off, or a stand-in that does not exist.
         """
         if api_key is not None and (not api_key.strip() or not api_key.isascii() or not api_key.isprintable()):
             raise UsageError("an api_key is a text of printable ASCII characters; leave it out where there is none")
@@ -113,7 +117,9 @@ class ModelSpec:
             from openfingym.models.testing import find_policy
 
             find_policy(name)
-        return cls(name, base_url, key_variable, stream, tokens, api_key)
+        if cutoff is not None:
+            require_cutoff(cutoff)
+        return cls(name, base_url, key_variable, stream, tokens, api_key, cutoff)
 
     @property
     def _stands_in(self) -> bool:

@@ -17,6 +17,9 @@ HONESTY: dict[DataKind, str] = {
     "real": "Real data: {source}.",
     "simulated": "SIMULATED data, not a real market: {source}.",
     "specified": "Synthetic by definition of the source paper: {source}.",
+    # An agent of an experiment reads what it reads without: its tools alone differ.
+    "real with hindsight": "Real data: {source}.",
+    "simulated with hindsight": "SIMULATED data, not a real market: {source}.",
 }
 """What is said of where the data is from."""
 FACTS = "\n\n## Data\n\n"

@@ -162,11 +162,16 @@ def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[RunGr
     for run in results:
         task = run.task if len(builds[run.task]) == 1 else f"{run.task}@{run.task_digest[:8]}"
         task += "" if run.slice is None else f" questions {run.slice}"
-        found[run.data_kind, tuple(str(getattr(run, name) or NONE) for name in by)][task].append(run)
+        found[run.data_kind, row_of(run, by)][task].append(run)
     return [
         RunGroup(kind, row, {task: tuple(runs) for task, runs in sorted(tasks.items())})
         for (kind, row), tasks in sorted(found.items(), key=lambda item: (kind_order(item[0][0]), item[0][1]))
     ]
+
+
+def row_of(run: RolloutResult, by: Sequence[Field]) -> Row:
+    """The row that a run is in, where rows are grouped by these fields."""
+    return tuple(str(getattr(run, name) or NONE) for name in by)
 
 
 def label(row: Row) -> str:

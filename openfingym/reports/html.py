@@ -18,10 +18,14 @@ MODELS = 5
 """Models named in the heading; all are in a table at the end."""
 FAILED = 500
 """Failed runs that are listed; the first of them are shown, the rest is folded."""
+FIRST = ("classes", "tools")
+"""Tables on questions that are above the graphs; those with a row for every task come last."""
 KINDS = {
     "real": "Real data.",
     "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
     "specified": "Synthetic data, as its source defines it.",
+    "real with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. Real data.",
+    "simulated with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. SIMULATED data.",
 }
 
 
@@ -53,10 +57,13 @@ def render(report: Report, runs: Sequence[RolloutResult] = (), pages: Sequence[s
     return document(
         "report.html.jinja",
         "OpenFinGym report",
-        styles=("report.css",),
+        styles=("report.css", "questions/questions.css"),
         subject=_subject(report),
         facts=_facts(report, kinds),
-        cautions=[one.sentence for one in report.cautions],
+        cautions=[
+            *(one.sentence for one in report.cautions),
+            *(report.questions.remarks if report.questions is not None else ()),
+        ],
         damaged=[one.reason for one in report.damaged],
         most_damaged=tables.DAMAGED,
         models=tables.model_table(report),
@@ -125,6 +132,23 @@ def _block(report: Report, kind: str) -> dict[str, object]:
         "cost_scatter": cost_scatter(best),
         "shown": tables.tables_of(report, kind, tables.OPEN_ON_PAGE),
         "folded": tables.tables_of(report, kind, tables.FOLDED_ON_PAGE),
+        "questions": _questions(report, kind),
+    }
+
+
+def _questions(report: Report, kind: str) -> dict[str, object] | None:
+    """Tables and drawings of runs of questions; None where there are none."""
+    if report.questions is None or not report.questions.of(kind):
+        return None
+    from openfingym.reports.questions.figures import curves, graphs
+
+    sections = report.questions.of(kind)
+    return {
+        "curves": [figure for one in sections if one.key == "axis" for figure in curves(one)],
+        "graphs": graphs(report.questions, kind),
+        "first": [one.text(joined=len(report.by)) for one in sections if one.key in FIRST],
+        "ways": [one.text(joined=len(report.by)) for one in sections if one.key == "ways"],
+        "tables": [one.text(joined=len(report.by)) for one in sections if one.key not in {*FIRST, "ways"}],
     }
 
 

@@ -7,6 +7,7 @@ import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
 from openfingym.files.spreadsheet import not_a_formula
@@ -16,7 +17,11 @@ from openfingym.reports.comparisons import RowComparison, compare
 from openfingym.reports.endpoints import AskedModel, asked_models
 from openfingym.reports.runs import Damaged, FoundRuns
 from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, REPLICATES
+from openfingym.results import QUESTIONS
 from openfingym.version import __version__
+
+if TYPE_CHECKING:
+    from openfingym.reports.questions.report import QuestionReport
 
 FORMAT = 2
 REASON_LENGTH = 160
@@ -68,6 +73,8 @@ class Report:
     left out."""
     backed: int = 0
     """Scored runs with a receipt in their folder which proves that the log of a verifier has their result."""
+    questions: QuestionReport | None = None
+    """What is said of runs of questions with tools; None where there are none."""
 
     @property
     def scored(self) -> int:
@@ -96,6 +103,7 @@ class Report:
             ],
             "failures": [self._named(asdict(failure)) for failure in self.failures],
             "cautions": [asdict(one) for one in self.cautions],
+            "questions": None if self.questions is None else self.questions.to_dict(),
         }
 
     def _named(self, values: Mapping[str, object]) -> dict[str, object]:
@@ -149,13 +157,24 @@ class Report:
         }
 
 
-def make_report(runs: FoundRuns, by: Sequence[Field] = ("agent", "model"), *, seed: int = 0) -> Report:
+def make_report(
+    runs: FoundRuns,
+    by: Sequence[Field] = ("agent", "model"),
+    *,
+    seed: int = 0,
+    cutoffs: Mapping[str, str] | None = None,
+    with_hidden: bool = False,
+) -> Report:
     """Make a report about ``runs``.
 
     Args:
         runs: the runs to report on.
         by: what makes a row; runs that differ in nothing of it are repetitions of each other.
         seed: seed of the bootstrap and the tests; the same runs and seed give the same report.
+        cutoffs: the last month (``2023-10``) or day that a model was trained on, by its name, beside those that runs
+            state.
+        with_hidden: of questions with tools, whether scores are computed that their verifier told nobody, for its
+            operator's own eyes (docs/questions-with-tools.md).
 
     Raises:
         UsageError: ``by`` is empty or names a field twice.
@@ -179,8 +198,25 @@ def make_report(runs: FoundRuns, by: Sequence[Field] = ("agent", "model"), *, se
         folders=tuple(map(str, runs.folders)),
         made_at=None if runs.read_at is None else runs.read_at.isoformat(),
         backed=sum(one.backed for one in runs.made.values()),
+        questions=_questions(runs, by, {**_cutoffs(runs), **(cutoffs or {})}, with_hidden=with_hidden),
         versions=tuple(sorted(Counter(one.version for one in runs.made.values() if one.version is not None).items())),
     )
+
+
+def _questions(
+    runs: FoundRuns, by: Sequence[Field], cutoffs: Mapping[str, str], *, with_hidden: bool
+) -> QuestionReport | None:
+    if not any(one.path is not None and (one.path / QUESTIONS).is_file() for one in runs.results):
+        return None
+    from openfingym.reports.questions.report import question_report
+
+    return question_report(runs.results, by, cutoffs, with_hidden=with_hidden)
+
+
+def _cutoffs(runs: FoundRuns) -> dict[str, str]:
+    """Cut-offs of models as their runs state them."""
+    stated = ((one.model, runs.made[one.rollout_id].cutoff) for one in runs.results if one.rollout_id in runs.made)
+    return {model: cutoff for model, cutoff in stated if model is not None and cutoff is not None}
 
 
 def _failures(groups: Sequence[RunGroup]) -> list[Failure]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, read_json, walk
+from openfingym.models.cutoffs import require_cutoff
 from openfingym.models.urls import without_credentials
 from openfingym.results import CONFIG, RESULT, VERIFIED, RolloutResult, read_run
 from openfingym.verifiers.receipt_check import is_backed
@@ -48,6 +49,10 @@ class Made:
     """What it was on, as stated; see :class:`openfingym.RolloutResult`."""
     questions: str | None = None
     """Which of its task's questions it was asked, as stated."""
+    data_kind: str | None = None
+    """Kind of its data, as stated."""
+    cutoff: str | None = None
+    """The last month or day that its model was trained on, as stated."""
     backed: bool = False
     """Whether a receipt in its folder proves that the log of a verifier has its result."""
 
@@ -219,6 +224,8 @@ def _made(folder: Path) -> Made:
         _text(config, "family"),
         _text(config, "split"),
         _text(config, "questions"),
+        _text(config, "data_kind"),
+        _cutoff(config),
     )
 
 
@@ -226,6 +233,7 @@ def _other_split(folder: Path, result: RolloutResult, made: Made) -> str | None:
     """What is wrong where another file of a run says that it was on something else; None where none does."""
     stated = {CONFIG: (made.split, result.task_digest)}
     asked = {CONFIG: made.questions or result.slice}
+    kinds = {CONFIG: made.data_kind}
     try:
         verified = read_json(folder, VERIFIED, CONFIG_LIMIT)
     except (OSError, ValueError):
@@ -234,6 +242,10 @@ def _other_split(folder: Path, result: RolloutResult, made: Made) -> str | None:
         stated[VERIFIED] = (_text(verified, "split"), _text(verified, "task_digest") or result.task_digest)
         said = verified.get("questions")
         asked[VERIFIED] = said if isinstance(said, str) else None
+        kinds[VERIFIED] = _text(verified, "data_kind")
+    for name, kind in kinds.items():
+        if kind is not None and ("hindsight" in kind) != ("hindsight" in result.data_kind):
+            return f"{RESULT} says that its data was {result.data_kind}, and {name} {kind}: one was changed"
     for name, questions in asked.items():
         if questions != result.slice:
             return f"{RESULT} says that it was asked questions {result.slice}, and {name} {questions}: one was changed"
@@ -248,6 +260,14 @@ def _other_split(folder: Path, result: RolloutResult, made: Made) -> str | None:
 def _text(values: object, name: str) -> str | None:
     found = values.get(name) if isinstance(values, dict) else None
     return None if found is None else str(found)
+
+
+def _cutoff(config: object) -> str | None:
+    """A cut-off, where it is one."""
+    try:
+        return require_cutoff(_text(config, "cutoff") or "")
+    except UsageError:
+        return None
 
 
 def _section(config: object, name: str) -> Mapping[str, object]:

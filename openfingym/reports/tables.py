@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openfingym.reports.cells import ALL, Cell, Row, TaskCell, family_order, label
 from openfingym.reports.comparisons import RowComparison
-from openfingym.reports.report import Report
 from openfingym.reports.statistics import FEWEST_UNITS, Estimate
+
+if TYPE_CHECKING:
+    from openfingym.reports.report import Report
 
 TOO_FEW = "too few to say"
 DASH = "-"

@@ -72,8 +72,8 @@ def results_html(results: Sequence[RolloutResult]) -> str:
 
 
 def data_name(kind: str) -> str:
-    """A kind of data as it is said; what comes from no market cannot be overlooked."""
-    return "SIMULATED" if kind == "simulated" else kind
+    """A kind of data as it is said; what comes from no market, or looked ahead, cannot be overlooked."""
+    return kind.upper() if kind == "simulated" or "hindsight" in kind else kind
 
 
 def _subject(result: RolloutResult) -> str:

@@ -18,6 +18,7 @@ from openfingym.kinds import asks_questions, is_deferred
 from openfingym.kinds.asking import Clock
 from openfingym.kinds.question_range import QuestionRange
 from openfingym.machine import BackendName
+from openfingym.models.cutoffs import require_cutoff
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
@@ -63,8 +64,8 @@ class AgentChoice(Section):
 
 
 class ModelChoice(Section):
-    """One of ``models``: its name alone, or ``{ name, base_url, key, stream, tokens }``, a model with an endpoint or a
-    key of its own.
+    """One of ``models``: its name alone, or ``{ name, base_url, key, stream, tokens, cutoff }``, a model with an
+    endpoint or a key of its own.
     """
 
     name: str
@@ -76,6 +77,16 @@ class ModelChoice(Section):
     """Whether its answers come piece by piece; by default as the plan says."""
     tokens: bool | None = None
     """Whether token ids and log probabilities of its answers are kept; by default as the plan says."""
+    cutoff: str | None = None
+    """The last month (``2023-10``) or day that it was trained on, which reports set beside what it was asked about."""
+
+    @field_validator("cutoff")
+    @classmethod
+    def _a_cutoff(cls, value: str | None) -> str | None:
+        try:
+            return value if value is None else require_cutoff(value)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
 
     @field_validator("key")
     @classmethod
@@ -266,6 +277,7 @@ class Plan(Section):
                 key_variable=model.key,
                 stream=self.stream if model.stream is None else model.stream,
                 tokens=self.tokens if model.tokens is None else model.tokens,
+                cutoff=model.cutoff,
             )
             for model in self.models
         ]

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from openfingym import catalog
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, UsageError
+from openfingym.kinds import looks_ahead
+from openfingym.kinds.hindsight import SUFFIX
 from openfingym.results import RolloutResult
 from openfingym.rollouts.node import ActorSetup, NodeActor, NodeReply, unpack
 from openfingym.rollouts.settings import RolloutSettings
@@ -82,9 +84,7 @@ class RayRunner:
         if connected:
             _connect(ray)
         known = catalog.task_folders()
-        names = tuple(
-            (task.name if known.get(task.name) == task.folder else str(task.folder), task.real) for task in tasks
-        )
+        names = tuple((task.name if _is_known(task, known) else str(task.folder), task.real) for task in tasks)
         talkers = tuple(
             spec for spec in settings.upcoming if spec.agent.acts is not None
         )  # the others use no workspace
@@ -227,6 +227,13 @@ class RayRunner:
             return
         for _ in range(self._setup.settings.places):
             self._free.put_nowait(node)
+
+
+def _is_known(task: Task, known: Mapping[str, Path]) -> bool:
+    """Whether another machine finds a task by its name; the twin of a task with hindsight it makes by itself."""
+    if task.name in known:
+        return known[task.name] == task.folder
+    return looks_ahead(task.spec.contract) and task.name.removesuffix(SUFFIX) in known
 
 
 def _ray() -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from openfingym.errors import OpenFinGymError
 from openfingym.suites.asking import Approach, Prompt, most_frequent, plain_call, plain_prompt
+from openfingym.suites.breakdown import Breakdown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -293,3 +294,7 @@ class Suite(ABC):
         """Other answers that look at no question, by name, float64[rows, numbers]; none may score better than
         :meth:`prior`.
         """
+
+    def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:  # noqa: ARG002 - a suite may state nothing
+        """What reports say of a task beyond its scores; by default nothing of its own."""
+        return Breakdown()

@@ -26,7 +26,11 @@ from openfingym.task.scoring import WEIGHT_TOLERANCE, Scoring
 
 AssetClass = Literal["commodity", "crypto", "equity", "fx", "rates", "lob", "synthetic", "graph"]
 Frequency = Literal["intraday", "hourly", "daily", "weekly", "monthly", "none"]
-DataKind = Literal["real", "simulated", "specified"]
+OwnKind = Literal["real", "simulated", "specified"]
+"""What data can be."""
+DataKind = Literal[OwnKind, "real with hindsight", "simulated with hindsight"]
+"""What the figures of a result are about: data of a kind; *with hindsight*, an experiment whose agents were shown what
+was not known yet, so that no other result is beside it."""
 Fill = Literal["none", "forward", "interpolate", "drop"]
 
 LONGEST_LINE = 4096
@@ -108,7 +112,7 @@ class Dataset(Section):
     what ``openfingym task new --from`` wrote."""
     measure: Literal["price", "yield", "mixed"] | None = None
     """What the columns of ``file`` hold; a bundled dataset states its own."""
-    kind: DataKind | None = None
+    kind: OwnKind | None = None
     source: str | None = None
     licence: str | None = None
     channels: tuple[str, ...] = ()

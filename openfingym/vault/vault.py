@@ -36,6 +36,7 @@ class Vault:
         self._entries = {entry.name: entry for entry in manifest.tables}
         self._tables: dict[str, OpenTable] = {}
         self._opening = threading.Lock()
+        self._ahead = False
 
     @classmethod
     def open(cls, place: str | Path) -> Vault:
@@ -68,7 +69,15 @@ class Vault:
         Raises:
             UsageError: it is no time, or has no zone.
         """
-        return View(self, instant(time))
+        return View(self, instant(time), hindsight=self._ahead)
+
+    def looking_ahead(self) -> Vault:
+        """The same vault, every view of which is one with hindsight, for what opens views by itself; see
+        :meth:`hindsight`.
+        """
+        found = Vault(self.folder, self.manifest)
+        found._tables, found._opening, found._ahead = self._tables, self._opening, True
+        return found
 
     def hindsight(self, time: datetime | str) -> View:
         """A view that ignores known times: everything, whatever its time. Only to measure what looking ahead gains;

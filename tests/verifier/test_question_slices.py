@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from openfingym.errors import SubmissionError, VerifierError
+from openfingym.kinds.hindsight import with_hindsight
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
@@ -149,6 +150,16 @@ def test_scores_of_questions_are_rationed_and_slices_are_the_operators(package: 
             told.append(curious.finalize(ticket.rollout_id))
         assert [one.disclosure for one in told] == ["rounded", "rounded", "rounded", "held"]
         assert len({one.total for one in told[:3]}) == 1, "what one answer changes is less than what is told"
+
+
+def test_tools_that_look_ahead_are_the_operators(jar_task: Path) -> None:
+    package = build(with_hindsight(Task.read(jar_task)))
+    with strict(package) as (operator, curious):
+        with pytest.raises(VerifierError, match=r"403 forbidden.*show the answers"):
+            curious.create_rollout(package.manifest.name)
+        ticket = operator.create_rollout(package.manifest.name)
+        play(operator, ticket.token, {0: 0.1})
+        assert operator.finalize(ticket.rollout_id).data_kind == "simulated with hindsight"
 
 
 def test_a_ledger_from_before_there_were_slices_is_taken_over(tmp_path: Path) -> None:

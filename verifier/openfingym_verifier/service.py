@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import numpy as np
 
 from openfingym.errors import UsageError
-from openfingym.kinds import asks_questions
+from openfingym.kinds import asks_questions, looks_ahead
 from openfingym.kinds.asking import QuestionsOrder
 from openfingym.kinds.question_range import QuestionRange
 from openfingym.market.session.terms import SessionOrder
@@ -198,6 +198,7 @@ class Service:
         now, owner = now_ns(), (caller or self.members.operator).name
         rules = task.spec.verification
         ordered = fresh or session is not None or questions is not None or asked is not None
+        self._require_known(task, caller)
         on = await self._instance(task, split, instance, caller, ordered=ordered)
         if session is not None:
             await self._require_session(session, task, caller)
@@ -301,6 +302,15 @@ class Service:
                 "forbidden", "Questions of a rollout are the operator's to ask; take part with POST /v1/forecasts."
             )
         self.deferrals.asker.require(order, task)
+
+    def _require_known(self, task: HiddenTask, caller: Caller | None) -> None:
+        if not looks_ahead(task.spec.contract) or caller is None or caller.operator or self.policy.question_ranges:
+            return
+        raise Problem(
+            "forbidden",
+            f"The tools of {task.name} show the answers; under the {self.policy.name} policy they are the operator's "
+            "to try. Take the task without hindsight.",
+        )
 
     def _require_range(self, asked: QuestionRange, task: HiddenTask, caller: Caller | None, *, ordered: bool) -> None:
         if ordered:

@@ -90,6 +90,7 @@ class ModelSetup:
             "base_url": self.spec.endpoint if self.spec else None,
             "stream": self.spec.stream if self.spec else None,
             "tokens": self.spec.tokens if self.spec else None,
+            "cutoff": self.spec.cutoff if self.spec else None,
             "sampling": asdict(sampling) if isinstance(sampling, Sampling) else None,
             "answering": asdict(answering) if isinstance(answering, Answering) else None,
             "prices": self.prices.describe(self.spec.name) if self.spec else None,

@@ -38,6 +38,8 @@ KINDS = {
     "real": "Real data.",
     "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
     "specified": "Synthetic data, as its source defines it.",
+    "real with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. Real data.",
+    "simulated with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. SIMULATED data.",
 }
 VERDICTS: Mapping[Verdict, str] = {
     "better": "better than the baseline",

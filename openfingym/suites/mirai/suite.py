@@ -14,6 +14,7 @@ from openfingym.data.dataset import DatasetInfo
 from openfingym.errors import DataError, OpenFinGymError
 from openfingym.suites.asking import Approach, Prompt
 from openfingym.suites.mirai import answers, asking, objects, retrieval, splits, taxonomy
+from openfingym.suites.mirai.breakdown import breakdown_of
 from openfingym.suites.mirai.client import MODULE, client_source
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
 from openfingym.suites.mirai.simulated import NAME, recipe_of, simulated_vault
@@ -35,6 +36,8 @@ from openfingym.vault import Vault
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from openfingym.suites.breakdown import Breakdown
 
 PULLED = "mirai"
 """Name of the vault that ``openfingym vault pull mirai`` makes."""
@@ -212,6 +215,10 @@ class MiraiSuite(Suite):
         drawn = (generator.uniform(size=(rows, truths.shape[1])) < truths.mean(axis=0)).astype(np.float64)
         found["drawn as often as in training"] = _with_roots(drawn)
         return found
+
+    def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:
+        """The paper's: by quadratic class, by function, over horizons."""
+        return breakdown_of(_options(options).subset, str(options.get("asks", "relations")))
 
 
 def _numbers(query: splits.Query) -> NDArray[np.float64]:

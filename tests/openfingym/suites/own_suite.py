@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.data.dataset import DatasetInfo
+from openfingym.suites.breakdown import Breakdown, ShownMetric
 from openfingym.suites.suite import (
     AnswerForm,
     Lookup,
@@ -108,6 +109,26 @@ class JarSuite(Suite):
         self, truths: NDArray[np.float64], rows: int, generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
         return {"one half": np.full((rows, 1), 0.5)}
+
+    def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:
+        return Breakdown(
+            figures=(ShownMetric("mse", "MSE"),),
+            score=_closeness,
+            score_title="closeness",
+            classes=lambda truths, given: {
+                name: np.where(there, _closeness(truths, given), np.nan)
+                for name, there in (("full", truths[:, 0] > 0.5), ("empty", truths[:, 0] <= 0.5))
+            },
+            voted=lambda samples: samples.mean(axis=0),
+            fault=lambda question, name, arguments, vault: (
+                None if arguments.get("day", DAYS) <= int(question.as_of) else "later_day"  # type: ignore[operator]
+            ),
+        )
+
+
+def _closeness(truths: NDArray[np.float64], given: NDArray[np.float64]) -> NDArray[np.float64]:
+    """0 for whoever is further off than 0.1."""
+    return np.asarray(np.maximum(1.0 - 10.0 * np.abs(truths - given)[:, 0], 0.0))
 
 
 SUITE = JarSuite()

@@ -174,6 +174,10 @@ def test_hindsight_shows_everything_and_says_so(whole: Vault) -> None:
     view = whole.hindsight(START)
     assert (view.hindsight, view.time, whole.as_of(START).hindsight) == (True, START, False)
     assert view.count("events") == 120
+    ahead = whole.looking_ahead()
+    assert (ahead.digest, ahead.as_of(START).hindsight) == (whole.digest, True)
+    assert ahead.as_of(START).count("events") == 120
+    assert not whole.as_of(START).hindsight
     assert view.sql("SELECT count(*) AS n FROM events") == [{"n": 120}]
 
 

@@ -1,0 +1,149 @@
+"""What is drawn of runs of questions: scores along an axis such as days ahead, and the ways through the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from openfingym.reports.cells import label
+from openfingym.reports.charts import BOX, Scale, axes
+from openfingym.reports.page import macro
+from openfingym.reports.questions.analysis import END, START
+from openfingym.reports.questions.parts import PartTable, Spread
+from openfingym.reports.questions.report import QuestionReport, Ways, way_names
+from openfingym.reports.tables import percent
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from openfingym.reports.questions.parts import Value
+
+TEMPLATE = "questions/figures.html.jinja"
+TONES = 8
+MOST_GRAPHS = 6
+"""Rows whose ways are drawn: those of the most different steps."""
+WIDTH, ROW = 440, 32
+"""Width of a graph and distance of its tools, in its own units."""
+LETTER = 3.2
+"""Half of the width of a letter, by which it is known where a name ends."""
+THICK = (0.02, 0.05, 0.1, 0.2, 0.35)
+"""Shares from which an arc is thicker."""
+TOLD = 0.005
+"""A smaller gain is shown as none."""
+
+
+class Arc(NamedTuple):
+    """A step of a graph."""
+
+    path: str
+    style: str
+    said: str
+
+
+def curves(section: PartTable) -> list[Markup]:
+    """A figure for each score of a table whose columns are places on an axis."""
+    places = section.columns[section.left :]
+    found: dict[str, list[tuple[str, list[float | None]]]] = {}
+    for row in section.rows:
+        *name, score = map(str, row[: section.left])
+        found.setdefault(score, []).append((label(tuple(name)), [_number(value) for value in row[section.left :]]))
+    return [_curve(f"{score} {section.title[:1].lower()}{section.title[1:]}", places, lines) for score, lines in
+            found.items()]  # fmt: skip
+
+
+def _curve(title: str, places: Sequence[str], lines: Sequence[tuple[str, Sequence[float | None]]]) -> Markup:
+    known = np.array([value for _, values in lines for value in values if value is not None])
+    scale = Scale.around([known], zero=True)
+    across = [(100.0 * (place + 0.5) / len(places), text) for place, text in enumerate(places)]
+    paths, dots = [], []
+    for number, (name, values) in enumerate(lines):
+        points = [(at, scale.percent(value), value) for (at, _), value in zip(across, values, strict=True)
+                  if value is not None]  # fmt: skip
+        path = "L".join(f"{round(BOX / 100.0 * x)} {round(BOX / 100.0 * y)}" for x, y, _ in points)
+        paths.append((f"s{number % TONES}", f"M{path}"))
+        dots += [(f"s{number % TONES}", f"{x:.2f}%", f"{y:.2f}%", f"{name}: {100.0 * value:.1f}") for x, y, value in
+                 points]  # fmt: skip
+    spoken = f"{title}. " + "; ".join(
+        f"{name}: {', '.join(f'{place} {100.0 * value:.1f}' for place, value in zip(places, values, strict=True) if value is not None)}"  # noqa: E501
+        for name, values in lines
+    )
+    marks = axes(scale, "%", across, spoken)
+    # There are few places, and each is worth its name, however narrow the page.
+    marks = replace(marks, ticks=tuple((x, "x", anchor, text) for x, _, anchor, text in marks.ticks))
+    return macro(
+        TEMPLATE,
+        "curves",
+        title=title,
+        keys=[(name, f"s{number % TONES}") for number, (name, _) in enumerate(lines)],
+        axes=marks,
+        box=BOX,
+        paths=paths,
+        dots=dots,
+    )
+
+
+def graphs(found: QuestionReport, data_kind: str) -> list[Markup]:
+    """The tool-transition graphs of some rows."""
+    # The way through a single tool needs no drawing.
+    drawn = [(name, one) for name, one in way_names(found, data_kind) if len(one.shares) > len((START, END))]
+    return [_graph(name, one) for name, one in drawn[:MOST_GRAPHS]]
+
+
+def _graph(name: str, ways: Ways) -> Markup:
+    nodes = _order(ways.shares)
+    at = {node: ROW * (place + 0.5) for place, node in enumerate(nodes)}
+    arcs = [_arc(step, share, ways.gains.get(step), at) for step, share in reversed(list(ways.shares.items()))]
+    spoken = f"Ways of {name}. " + "; ".join(arc.said for arc in reversed(arcs))
+    return macro(
+        TEMPLATE,
+        "ways",
+        title=name,
+        spoken=spoken,
+        width=WIDTH,
+        height=ROW * len(nodes),
+        middle=WIDTH // 2,
+        nodes=[(node, f"{y:.0f}", node in {START, END}) for node, y in at.items()],
+        arcs=arcs,
+        told=bool(ways.gains),
+    )
+
+
+def _order(shares: Mapping[tuple[str, str], float]) -> list[str]:
+    """Tools from the question to the answer: those that come early above those that come late."""
+    tools = sorted({node for step in shares for node in step} - {START, END})
+
+    def lateness(tool: str) -> tuple[float, str]:
+        begun, ended = shares.get((START, tool), 0.0), shares.get((tool, END), 0.0)
+        through = sum(share for (_, second), share in shares.items() if second == tool)
+        return (ended - begun) / (through or 1.0), tool
+
+    return [START, *sorted(tools, key=lateness), END]
+
+
+def _arc(step: tuple[str, str], share: float, gain: float | None, at: Mapping[str, float]) -> Arc:
+    first, second = step
+    start, end = at[first], at[second]
+    weight = 1 + sum(share >= limit for limit in THICK)
+    tone = "" if gain is None or abs(gain) < TOLD else " helps" if gain > 0.0 else " harms"
+    said = f"{first} to {second}: {percent(share)} of steps"
+    said += "" if gain is None else f", {100.0 * gain:+.1f} points more on the way to correct answers"
+    middle, down = WIDTH / 2.0, 1 if end >= start else -1
+    near, far = (middle + down * (8.0 + LETTER * len(node)) for node in step)
+    if first == second:
+        out = near + 34.0
+        ends = f"{near:.0f} {start - 5:.0f}", f"{near:.0f} {start + 5:.0f}"
+        path = f"M{ends[0]}C{out:.0f} {start - 16:.0f} {out:.0f} {start + 16:.0f} {ends[1]}"
+        return Arc(path, f"w{weight}{tone}", said)
+    # Around the longest name in between.
+    passed = [len(node) for node, y in at.items() if min(start, end) <= y <= max(start, end)]
+    furthest = middle + down * (8.0 + LETTER * max(passed))
+    out = furthest + down * min(90.0, 14.0 + 0.45 * abs(end - start))
+    path = f"M{near:.0f} {start:.0f}C{out:.0f} {start:.0f} {out:.0f} {end:.0f} {far:.0f} {end:.0f}"
+    return Arc(path, f"w{weight}{tone}", said)
+
+
+def _number(value: Value) -> float | None:
+    return value.mean if isinstance(value, Spread) else float(value) if isinstance(value, float | int) else None
