@@ -101,6 +101,11 @@ class FinsearchSuite(Suite):
         """The tools of the subset."""
         return suite_tools(str(options["tools"]))
 
+    def subsets(self, options: Mapping[str, Scalar]) -> Mapping[str, tuple[str, ...]]:
+        """``full``, ``search`` without the financial tools, and ``none``."""
+        there = SUBSETS[str(options["tools"])]
+        return {name: tuple(tool for tool in tools if tool in there) for name, tools in SUBSETS.items()}
+
     def vault(self, snapshot: str) -> Vault:
         """The vault with this digest, made on this machine in less than a minute if it is the library's own."""
         return _vault_of(snapshot)
