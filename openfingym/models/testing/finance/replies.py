@@ -20,6 +20,8 @@ def financial_reply(request: CompletionRequest) -> Reply | None:
         return None
     asked, observed = found
     names = frozenset(request.tools) or frozenset(name for name in _LISTED if f"- {name}(" in request.text)
+    if observed and not names:
+        names = frozenset(_LISTED)  # it had tools, and is asked for what came of them
     if not financial(names) and not _about_money(request):
         return None
     if not request.tools and PLANS in request.last:
