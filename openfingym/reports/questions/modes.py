@@ -60,7 +60,7 @@ def failures(scene: Scene) -> PartTable | None:
     if not names:
         return None
     columns = (*scene.by, "wrong", *sorted(names), NO_MODE)
-    rows = [
+    rows: Rows = [
         (*row, wrong[row], *(found.get(name, 0) for name in (*sorted(names), NO_MODE))) for row, found in counts.items()
     ]
     return PartTable(

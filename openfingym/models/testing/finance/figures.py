@@ -79,8 +79,8 @@ def exchange_rate(asked: Asked) -> Plan:
             legs.append({})
             continue
         symbol = f"{currency}USD" if currency in _DIRECT else f"USD{currency}"
-        found = yield from closes(symbol, start, end, ends=holds(asked.text, *_BY_MONTH))
-        legs.append({day: value if currency in _DIRECT else 1 / value for day, value in found})
+        seen = yield from closes(symbol, start, end, ends=holds(asked.text, *_BY_MONTH))
+        legs.append({day: value if currency in _DIRECT else 1 / value for day, value in seen})
     days = sorted(set(legs[0] or legs[1]) & set(legs[1] or legs[0]))
     hundred = 100.0 if "100" in asked.text and pair[0] == "JPY" else 1.0
     points = [(day, amount * hundred * legs[0].get(day, 1.0) / legs[1].get(day, 1.0)) for day in days]

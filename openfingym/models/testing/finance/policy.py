@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from openfingym.models.testing.conversation import Call, CompletionRequest
@@ -35,7 +35,7 @@ def question_in(texts: Sequence[str]) -> tuple[Asked, int] | None:
     return None
 
 
-def financial(names: Sequence[str] | frozenset[str]) -> bool:
+def financial(names: Collection[str]) -> bool:
     """Whether these are tools of financial search."""
     return "open_page" in names and "calculator" in names
 
