@@ -13,7 +13,6 @@ import numpy as np
 
 from openfingym.answers import WIDTH, pack
 from openfingym.data.dataset import DatasetInfo
-from openfingym.digests import sha256_of_text
 from openfingym.errors import DataError
 from openfingym.suites.catalogue import CatalogueEntry
 from openfingym.suites.finsearch.breakdown import finsearch_breakdown
@@ -159,9 +158,7 @@ def _said(text: str, rows: int) -> NDArray[np.float64]:
 
 @functools.cache
 def _parts() -> dict[str, list[Problem]]:
-    """The parts of the pool, each in an order in which any range has questions of all tiers and subsets."""
-    parts = compose(list(kept_pool().problems))
-    return {name: sorted(found, key=lambda one: sha256_of_text(one.question.id)) for name, found in parts.items()}
+    return compose(list(kept_pool().problems))
 
 
 @functools.lru_cache(maxsize=2)

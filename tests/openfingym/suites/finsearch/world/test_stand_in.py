@@ -109,8 +109,8 @@ def test_it_answers_whatever_tools_say(junk):
 
 def test_a_question_is_answered_in_words_too(small):
     asked = f"Asked as of {NOW}: Latest closing price of HLVP.US, in USD, rounded to two decimal places?"
-    system = Message("system", 'Alternate "Thought:", "Action:" and "Observation:".\n- search(query): x\n- open_page(url): x\n'
-                     "- quote(symbol): x\n- calculator(expression): x\n\nThe answer is a number.")  # fmt: skip
+    listed = "- search(query): x\n- open_page(url): x\n- quote(symbol): x\n- calculator(expression): x"
+    system = Message("system", f'Alternate "Thought:", "Action:", "Observation:".\n{listed}\n\nThe answer is a number.')
     request = CompletionRequest("single", (system, Message("user", asked)), {})
     first = Competent().respond(request).content
     assert "Action: quote(symbol='HLVP.US'" in first
