@@ -29,6 +29,7 @@ _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 """Chinese characters and kana, between whose words there are no spaces."""
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_NO_LETTER_BEFORE, _NO_LETTER_AFTER = f"(?<![^\\W_{_UNSPACED}])", f"(?![^\\W_{_UNSPACED}])"
 _MIXED = re.compile(f"[{_UNSPACED}]+|[^\\W_{_UNSPACED}]+")
 _ACCENTS = re.compile("[\u3099\u309a\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
 _MOST_TIMES = 2**16 - 1
@@ -53,9 +54,18 @@ def words(text: str) -> list[str]:
     return [word for run in _MIXED.findall(simple) for word in _pairs(run)]
 
 
-def phrase_pattern(phrase: Sequence[str]) -> re.Pattern[str]:
-    """Finds words that follow each other in a text of which :func:`plain` was taken."""
-    return re.compile(r"(?<![^\W_])" + r"[\W_]+".join(map(re.escape, phrase)) + r"(?![^\W_])")
+def phrase_pattern(phrase: str) -> re.Pattern[str]:
+    """Finds the words of a phrase, one after another, in a text of which :func:`plain` was taken."""
+    runs = _MIXED.findall(plain(phrase))
+    found = ""
+    for place, run in enumerate(runs):
+        # Between words that are written with spaces something must stand; nothing need to beside a Chinese one.
+        unspaced = _HAS_UNSPACED.match(run) is not None
+        if place:
+            beside = unspaced or _HAS_UNSPACED.match(runs[place - 1]) is not None
+            found += r"[\W_]*" if beside else r"[\W_]+"
+        found += re.escape(run) if unspaced else f"{_NO_LETTER_BEFORE}{re.escape(run)}{_NO_LETTER_AFTER}"
+    return re.compile(found)
 
 
 def _pairs(run: str) -> list[str]:

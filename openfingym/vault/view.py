@@ -178,7 +178,7 @@ class View:
         for name, condition in (where or {}).items():
             rows = rows[opened.column(name).fulfilling(condition, rows)]
         # Who holds a single word, the index has said.
-        patterns = [phrase_pattern(part) for part in parts if len(part) > 1]
+        patterns = [phrase_pattern(phrase) for phrase, part in zip(phrases, parts, strict=True) if len(part) > 1]
         if patterns and len(rows):
             texts = [opened.column(name).values(rows) for name in opened.spec.text]
             found = [

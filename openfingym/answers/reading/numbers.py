@@ -99,6 +99,7 @@ _SCALED_BEFORE = re.compile(
     r"(?:\s*(?:of\s+)?(?:U\.?S\.?\s*)?(?:dollars|USD|EUR|CNY|RMB|yuan|美元|港元|元))?\s*[):=,]*\s*$",
     re.IGNORECASE,
 )
+_POWER = re.compile(r"\s?[×x*]\s?10\^\{?([0-9]{1,2})\}?")
 _ONE_UNIT = re.compile(r"\s*(?:[A-Za-z$€£¥]{1,4}|[一-鿿]{1,4})\s*(?:=|≈|等于)")
 
 
@@ -159,6 +160,8 @@ def _plain(match: re.Match[str]) -> Mention:
 def _mentions(text: str) -> list[Mention]:
     found: list[Mention] = []
     for match in _BODIES.finditer(text):
+        if found and match.start() < found[-1].end:
+            continue  # the power of ten of the one before
         mention = _read(text, match, found[-1] if found else None)
         if mention is None:
             continue
@@ -258,6 +261,8 @@ def _suffix(text: str, at: int) -> tuple[Decimal | None, bool, frozenset[str], i
     """Scale, whether it is a share, currencies, and the end of the words of the unit after a number."""
     scale: Decimal | None = None
     share, currencies = False, frozenset[str]()
+    if power := _POWER.match(text, at):
+        scale, at = Decimal(1).scaleb(int(power[1])), power.end()
     for _ in range(4):
         match = _TOKEN.match(text, at)
         if match is None:

@@ -70,12 +70,17 @@ def rows_of(text: str, names: Sequence[str]) -> Rows:
         return Rows(
             [(item.strip(" .[]"),) for item in _LISTED.split(lines[0]) if item.strip(" .[]")], sure=len(text) < 400
         )
+    if len(lines) == 1 and (split := _in_one_line(lines[0], names)):
+        return Rows(split, sure=True)
     if len(lines) > 1 and lines[0].endswith(":"):
         lines = lines[1:]
     rows = [_cells(line, names) for line in lines]
     if len(rows) > 1 and _is_header(rows[0], names):
         rows = rows[1:]
-    return Rows(rows, sure=all(len(row) == len(names) and len(" ".join(row)) < 60 * len(names) for row in rows))
+    return Rows(
+        rows,
+        sure=len(rows) > 1 and all(len(row) == len(names) and len(" ".join(row)) < 60 * len(names) for row in rows),
+    )
 
 
 def named(found: Mapping[str, object], names: Sequence[str]) -> tuple[str, ...] | None:
@@ -130,6 +135,15 @@ def _markdown(lines: Sequence[str], names: Sequence[str]) -> Rows:
             return Rows([tuple(row[c] if c < len(row) else "" for c in columns) for row in body], sure=True)
         split = body
     return Rows(split, sure=True)
+
+
+def _in_one_line(line: str, names: Sequence[str]) -> list[tuple[str, ...]] | None:
+    """The rows of ``2022: 1.2, 2023: 0.5``; None where a line is no such list."""
+    for separator in (r"\s*;\s*", r"\s*,(?![0-9]{3}(?![0-9]))\s*"):
+        rows = [_cells(item, names) for item in re.split(separator, line.strip(" .")) if item]
+        if len(rows) > 1 and all(len(row) == len(names) for row in rows):
+            return rows
+    return None
 
 
 def _is_header(row: Sequence[str], names: Sequence[str]) -> bool:

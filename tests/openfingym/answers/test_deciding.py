@@ -75,6 +75,7 @@ RIGHT = [
         '{"answer": "62.57 million USD"}',
         "[62.57]",
         "62.57 million (62,570,000)",
+        "62.57 million USD (62.57 × 10^6)",
         "The revenue was $62.57 million in fiscal year 2023.",
         "According to the 10-K (page 45) the revenue of FY2023 was $62.57 million, up 12% from the year before.",
         "Final answer: 62.57",
@@ -145,6 +146,8 @@ RIGHT += [
     (DROPS, DROPS.answer()),
     (DROPS, "| date | drop |\n|---|---|\n| 2020-03-09 | 85 |\n| 2020-08-11 | $115 |\n| January 8, 2021 | 65 |"),
     (DROPS, "2020-03-09, 85\n2020-08-11, 115\n2021-01-08, 65"),
+    (DROPS, "2020-03-09: 85, 2020-08-11: 115, 2021-01-08: 65"),
+    (DROPS, "2020-03-09: $85; 2020-08-11: $115; 2021-01-08: $65."),
     (DROPS, "- March 9, 2020: 85\n- August 11, 2020: 115\n- January 8, 2021: 65"),
     (DROPS, '```json\n[["2020-03-09", 85], ["2020-08-11", 115], ["2021-01-08", 65]]\n```'),
 ]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from openfingym.vault import TableSpec, Vault, VaultWriter
-from openfingym.vault.search import K1, B, words
+from openfingym.vault.search import K1, B, phrase_pattern, plain, words
 
 from .worlds import START
 
@@ -92,6 +92,22 @@ def test_conditions_choose_among_documents_and_change_no_score(vault: Vault) -> 
     assert of_wire == [hit for hit in hits if hit.row["outlet"] == "wire"]
     assert 0 < len(of_wire) < len(hits)
     assert view.search("docs", "w3 w5 w9", where={"outlet": "wire"}, limit=3) == of_wire[:3]
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "holds"),
+    [
+        ("rate cut", "A rate-cut came", True),
+        ("rate cut", "A rate of cut, corporate cuts", False),
+        ("年净利润", "茅台2023年净利润为7亿元", True),
+        ("净润", "净利润", False),
+        ("2023年净利润", "茅台2023年净利润为7亿元", True),
+        ("023年净利", "茅台2023年净利润为7亿元", False),
+        ("茅台 2023", "茅台2023年", True),
+    ],
+)
+def test_phrases_are_words_that_follow_each_other(phrase: str, text: str, holds: bool) -> None:
+    assert bool(phrase_pattern(phrase).search(plain(text))) == holds
 
 
 def test_equally_good_documents_are_in_the_order_in_which_they_were_known(tmp_path: Path) -> None:
