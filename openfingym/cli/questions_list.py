@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -32,7 +32,7 @@ tag_options = (
 )
 
 
-def _tagged(function):  # type: ignore[no-untyped-def]  # click decorates whatever it is given
+def _tagged(function: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(tag_options):
         function = option(function)
     return function

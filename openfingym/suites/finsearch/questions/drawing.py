@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from openfingym.errors import OpenFinGymError
 
 if TYPE_CHECKING:
-    from openfingym.suites.finsearch.questions.sources import Sources
+    from openfingym.answers.reference import PartType, Rule
+    from openfingym.suites.finsearch.questions.sources import Sources, VaultSources
 
 GLOBAL, CHINA = "global", "greater-china"
 Program = Callable[["Sources", dict[str, Any]], Any]
@@ -34,10 +35,10 @@ class Ask:
     """A value that is asked for: a part of the answer without its value."""
 
     name: str
-    type: str = "number"
+    type: PartType = "number"
     unit: str | None = None
     decimals: int | None = None
-    rule: str = "rounding"
+    rule: Rule = "rounding"
     tolerance: float | None = None
     accept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Other spellings of a text, by the text."""
@@ -108,7 +109,7 @@ class Draw:
         first, last: days between which it is asked.
     """
 
-    def __init__(self, seed: str, world: Sources, subset: str, first: str, last: str, *, zh: bool) -> None:
+    def __init__(self, seed: str, world: VaultSources, subset: str, first: str, last: str, *, zh: bool) -> None:
         self.rng = random.Random(seed)
         self.world = world
         self.subset = subset

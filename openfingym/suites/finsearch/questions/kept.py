@@ -83,10 +83,10 @@ def source_of(program: Callable[..., Any]) -> str:
     found: dict[str, str] = {}
 
     def add(function: Callable[..., Any]) -> None:
-        names = function.__code__.co_names  # type: ignore[attr-defined]
+        names = function.__code__.co_names
         inner = [one for one in _codes(function) for one in one.co_names]
         for name in dict.fromkeys((*names, *inner)):
-            called = function.__globals__.get(name)  # type: ignore[attr-defined]
+            called = function.__globals__.get(name)
             if inspect.ismodule(called) and called.__name__.startswith(f"{PACKAGE}programs"):
                 called = None  # a module of programs, which the script imports under the same name
             if inspect.isfunction(called) and called.__module__.startswith(PACKAGE) and called is not function:
@@ -132,7 +132,7 @@ def script_of(problem: Problem, snapshot: str) -> str:
 
 def _codes(function: Callable[..., Any]) -> list[Any]:
     """Codes within a function: comprehensions and lambdas."""
-    code = function.__code__  # type: ignore[attr-defined]
+    code = function.__code__
     return [one for one in code.co_consts if hasattr(one, "co_names")]
 
 

@@ -42,8 +42,10 @@ class ToolSources(Sources):
         if symbol.startswith("UST"):
             return [Bar(day, None, None, None, value, None) for day, value in self.points(symbol, first, last)]
         rows = self._paged("quote", {"symbol": symbol}, "date", first, last)
-        names = ("open", "high", "low", "close", "volume")
-        return [Bar(row["date"], *(row.get(name) for name in names)) for row in rows]
+        return [
+            Bar(row["date"], row.get("open"), row.get("high"), row.get("low"), row["close"], row.get("volume"))
+            for row in rows
+        ]
 
     def points(self, series: str, first: str = FIRST_DAY, last: str = LAST_DAY) -> list[tuple[str, float]]:
         """Periods and values by the tool ``series``."""

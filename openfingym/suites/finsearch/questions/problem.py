@@ -71,7 +71,7 @@ def reference_of(problem: Any, found: Any, *, checked: bool = True) -> Reference
     return Reference(parts=_parts(problem.asks, found, checked=checked), group=group)
 
 
-def _parts(asks: tuple[Ask, ...], row: tuple, *, checked: bool) -> tuple[Part, ...]:
+def _parts(asks: tuple[Ask, ...], row: tuple[Any, ...], *, checked: bool) -> tuple[Part, ...]:
     return tuple(_part(ask, value, checked=checked) for ask, value in zip(asks, row, strict=False))
 
 

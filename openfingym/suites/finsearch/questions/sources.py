@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -128,7 +128,7 @@ class VaultSources(Sources):
 
     def currency(self, company: str) -> str:
         """In which currency a simulated company reports."""
-        return str(self._kept.view.rows("statements", {"company": company, "item": "Revenue"}, limit=1)[0]["currency"])
+        return str(self._kept.currency(company))
 
     def points(self, series: str, first: str = FIRST_DAY, last: str = LAST_DAY) -> list[tuple[str, float]]:
         """Periods and values of a series."""
@@ -189,20 +189,20 @@ class _Kept:
     def facts(self, company: str, item: str, segment: str | None, standard: str | None) -> list[tuple[datetime, Fact]]:
         def read() -> list[tuple[datetime, Fact]]:
             where = {"ticker": company, "concept": item, "dimensions": segment}
-            rows = self.view.rows("company_facts", where)
+            rows = self._found("company_facts", where)
             if rows or "statements" not in self.tables:
                 return [
                     (row["known_at"], _fact(row, 1.0, row["accession"])) for row in rows if row["value"] is not None
                 ]
             where = {"company": company, "item": item, "segment": segment or ""}
-            rows = self.view.rows("statements", where | ({"standard": standard} if standard else {}))
+            rows = self._found("statements", where | ({"standard": standard} if standard else {}))
             return [(row["known_at"], _fact(row, row["scale"], row["report"])) for row in rows]
 
         return self._once(("facts", company, item, segment or "", standard or ""), read)
 
     def actions(self, symbol: str) -> list[tuple[datetime, tuple[str, str, float]]]:
         def read() -> list[tuple[datetime, tuple[str, str, float]]]:
-            rows = self.view.rows("actions", {"symbol": symbol}, order=["ex_date"]) if "actions" in self.tables else []
+            rows = self._found("actions", {"symbol": symbol}, order=["ex_date"]) if "actions" in self.tables else []
             return [(row["known_at"], (str(row["ex_date"]), row["kind"], action_value(row))) for row in rows]
 
         return self._once(("actions", symbol), read)
@@ -212,8 +212,17 @@ class _Kept:
             return []
         where = {"kind": kind, "simulated": True}
         return list(
-            self._once(("instruments", kind), lambda: self.view.current("instruments", where, order=["symbol"]))
+            self._once(("instruments", kind), lambda: self._found("instruments", where, order=["symbol"], current=True))
         )
+
+    def currency(self, company: str) -> str:
+        return str(self._found("statements", {"company": company, "item": "Revenue"})[0]["currency"])
+
+    def _found(
+        self, table: str, where: Mapping[str, Any] | None = None, order: Sequence[str] = (), *, current: bool = False
+    ) -> list[dict[str, Any]]:
+        """Rows of a table, whose values have the types of its columns."""
+        return list((self.view.current if current else self.view.rows)(table, where, order=order))
 
     def _once(self, key: tuple[str, ...], read: Callable[[], Any]) -> Any:
         if key not in self.read:
@@ -225,7 +234,7 @@ class _Kept:
             dataset, start = STOCKS[symbol]
             names = [start + name for name in ("open", "high", "low", "close", "volume")]
             parts = [self._channel(dataset, name) for name in names]
-            return [(known, Bar(day, *(part[day][1] for part in parts))) for day, (known, _) in parts[3].items()]
+            return [(known, _bar(day, [part[day][1] for part in parts])) for day, (known, _) in parts[3].items()]
         found: dict[str, tuple[datetime, float]] = {}
         for dataset, channel in places_of(symbol):
             found |= self._channel(dataset, channel)
@@ -234,22 +243,22 @@ class _Kept:
     def _simulated_bars(self, symbol: str) -> list[tuple[datetime, Bar]]:
         if "bars" not in self.tables:
             return []
-        rows = self.view.rows("bars", {"symbol": symbol}, order=["date"])
+        rows = self._found("bars", {"symbol": symbol}, order=["date"])
         names = ("open", "high", "low", "close", "volume")
-        return [(row["known_at"], Bar(str(row["date"]), *(_number(row[name]) for name in names))) for row in rows]
+        return [(row["known_at"], _bar(str(row["date"]), [_number(row[name]) for name in names])) for row in rows]
 
     def _channel(self, dataset: str, channel: str) -> dict[str, tuple[datetime, float]]:
-        rows = self.view.rows("market", {"dataset": dataset, "channel": channel}, order=["date"])
+        rows = self._found("market", {"dataset": dataset, "channel": channel}, order=["date"])
         return {str(row["date"]): (row["known_at"], row["value"]) for row in rows}
 
     def _series(self, name: str) -> list[tuple[str, datetime, float]]:
         if name in (FED_LOWER, FED_UPPER):
             column = "target_lower" if name == FED_LOWER else "target_upper"
-            rows = self.view.rows("fomc_statements", order=["known_at"])
+            rows = self._found("fomc_statements", order=["known_at"])
             found = [(str(row["date"]), row["known_at"], row[column]) for row in rows]
         else:
             for table in ("macro", "gdp", "series"):
-                if table in self.tables and (rows := self.view.rows(table, {"series": name}, order=["known_at"])):
+                if table in self.tables and (rows := self._found(table, {"series": name}, order=["known_at"])):
                     break
             found = [(str(row["reference_date"]), row["known_at"], row["value"]) for row in rows]
         return [one for one in found if one[2] is not None and not math.isnan(one[2])]
@@ -292,9 +301,15 @@ def _kept(vault: Vault) -> _Kept:
 _KEPT: dict[str, _Kept] = {}
 
 
-def _fact(row, scale: float, report: str) -> Fact:
+def _fact(row: Mapping[str, Any], scale: float, report: str) -> Fact:
     start, end, value, form, filed = (row[name] for name in FACT)
     return Fact(None if start is None else str(start), str(end), value * scale, form, str(filed), report)
+
+
+def _bar(day: str, values: Sequence[float | None]) -> Bar:
+    opened, high, low, close, volume = values
+    assert close is not None
+    return Bar(day, opened, high, low, close, volume)
 
 
 def _number(value: float | None) -> float | None:

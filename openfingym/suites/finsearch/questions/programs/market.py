@@ -31,24 +31,24 @@ def change(new: float, old: float, p: Params) -> float:
     return 100.0 * (new / old - 1.0) if p.get("percent") else (new - old) * p.get("scale", 1.0)
 
 
-def latest_level(w: Sources, p: Params) -> tuple:
+def latest_level(w: Sources, p: Params) -> tuple[Any, ...]:
     """The latest rate."""
     return (rates(w, p)[-1 - p.get("back", 0)][1],)
 
 
-def latest_change(w: Sources, p: Params) -> tuple:
+def latest_change(w: Sources, p: Params) -> tuple[Any, ...]:
     """How much the latest rate differs from the one so many days with a rate before."""
     found = rates(w, p)
     return (change(found[-1][1], found[-1 - p.get("days", 1)][1], p),)
 
 
-def latest_date(w: Sources, p: Params) -> tuple:
+def latest_date(w: Sources, p: Params) -> tuple[Any, ...]:
     """The day of the latest rate, and the rate."""
     day, rate = rates(w, p)[-1]
     return (day, rate)
 
 
-def latest_since(w: Sources, p: Params) -> tuple:
+def latest_since(w: Sources, p: Params) -> tuple[Any, ...]:
     """How much the latest rate differs from the last one of the month or the year before."""
     found = rates(w, p)
     length = 4 if p["since"] == "year" else 7
@@ -56,38 +56,38 @@ def latest_since(w: Sources, p: Params) -> tuple:
     return (change(found[-1][1], before[-1], p),)
 
 
-def latest_of_days(w: Sources, p: Params) -> tuple:
+def latest_of_days(w: Sources, p: Params) -> tuple[Any, ...]:
     """The mean, the highest or the lowest of the latest rates."""
     values = [rate for _, rate in rates(w, p)[-p["days"] :]]
     return ({"mean": sum(values) / len(values), "highest": max(values), "lowest": min(values)}[p["which"]],)
 
 
-def level_on(w: Sources, p: Params) -> tuple:
+def level_on(w: Sources, p: Params) -> tuple[Any, ...]:
     """The rate of a day."""
     return (dict(rates(w, p))[p["day"]],)
 
 
-def change_between(w: Sources, p: Params) -> tuple:
+def change_between(w: Sources, p: Params) -> tuple[Any, ...]:
     """How much the rate of one day differs from that of an earlier one."""
     found = dict(rates(w, p))
     return (change(found[p["to"]], found[p["from"]], p),)
 
 
-def period_statistic(w: Sources, p: Params) -> tuple:
+def period_statistic(w: Sources, p: Params) -> tuple[Any, ...]:
     """The mean, the highest, the lowest or the last rate of a span of days."""
     values = [rate for _, rate in rates(w, p)]
     known = {"mean": sum(values) / len(values), "highest": max(values), "lowest": min(values), "last": values[-1]}
     return (known[p["which"]],)
 
 
-def extreme_day(w: Sources, p: Params) -> tuple:
+def extreme_day(w: Sources, p: Params) -> tuple[Any, ...]:
     """The day of the highest or lowest rate, and the rate."""
     sign = -1.0 if p["which"] == "lowest" else 1.0
     ordered = sorted(rates(w, p), key=lambda one: (-sign * one[1], one[0]))
     return ordered[p.get("rank", 0)]
 
 
-def largest_day(w: Sources, p: Params) -> tuple:
+def largest_day(w: Sources, p: Params) -> tuple[Any, ...]:
     """The day of the largest rise or fall from the rate before, and its size."""
     found = rates(w, p)
     moves = [(day, change(new, old, p)) for (_, old), (day, new) in itertools.pairwise(found)]
@@ -95,7 +95,7 @@ def largest_day(w: Sources, p: Params) -> tuple:
     return sorted(moves, key=lambda one: -sign * one[1])[p.get("rank", 0)]
 
 
-def largest_month(w: Sources, p: Params) -> tuple:
+def largest_month(w: Sources, p: Params) -> tuple[Any, ...]:
     """The month of the largest rise or fall, from month-end to month-end, and its size."""
     found = month_ends(rates(w, p))
     moves = [(month, change(new, old, p)) for (_, old), (month, new) in itertools.pairwise(found)]
@@ -103,7 +103,7 @@ def largest_month(w: Sources, p: Params) -> tuple:
     return sorted(moves, key=lambda one: -sign * one[1])[p.get("rank", 0)]
 
 
-def large_days(w: Sources, p: Params) -> list[tuple]:
+def large_days(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """All days on which it rose or fell by more than a size, with the changes."""
     found = rates(w, p)
     moves = [(day, change(new, old, p)) for (_, old), (day, new) in itertools.pairwise(found)]
@@ -111,26 +111,27 @@ def large_days(w: Sources, p: Params) -> list[tuple]:
     return [(day, move) for day, move in moves if (move > p["size"] if rises else move < -p["size"])]
 
 
-def yearly_table(w: Sources, p: Params) -> list[tuple]:
+def yearly_table(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(year, statistic) of each year."""
     years: dict[str, list[float]] = {}
     for day, rate in rates(w, p):
         years.setdefault(day[:4], []).append(rate)
-    take = {"mean": lambda v: sum(v) / len(v), "highest": max, "lowest": min, "last": lambda v: v[-1]}[p["which"]]
+    take: Any = {"mean": lambda v: sum(v) / len(v), "highest": max, "lowest": min, "last": lambda v: v[-1]}[p["which"]]
     return [(year, take(values)) for year, values in sorted(years.items())]
 
 
-def yearly_changes(w: Sources, p: Params) -> list[tuple]:
+def yearly_changes(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(year, change from the last rate of the year before) of each year."""
     last = sorted({day[:4]: rate for day, rate in rates(w, p)}.items())
     return [(year, change(new, old, p)) for (_, old), (year, new) in itertools.pairwise(last)]
 
 
-def longest_run(w: Sources, p: Params) -> tuple:
+def longest_run(w: Sources, p: Params) -> tuple[Any, ...]:
     """The longest run of consecutive rises, or falls, of daily or month-end rates: first, last, and how many."""
     found = month_ends(rates(w, p)) if p.get("monthly") else rates(w, p)
     sign = -1.0 if p["which"] == "falls" else 1.0
-    runs, start = [], None
+    runs: list[tuple[str, str, int]] = []
+    start: str | None = None
     for (_, old), (day, new) in itertools.pairwise(found):
         if sign * (new - old) > 0:
             start = start or day
@@ -143,7 +144,7 @@ def longest_run(w: Sources, p: Params) -> tuple:
     return sorted(runs, key=lambda run: -run[2])[p.get("rank", 0)]
 
 
-def drawdown(w: Sources, p: Params) -> tuple:
+def drawdown(w: Sources, p: Params) -> tuple[Any, ...]:
     """The largest fall from a peak: day of the peak, day of the trough, and the fall in percent."""
     best, peak = ("", "", 0.0), None
     for day, rate in rates(w, p):
@@ -155,19 +156,19 @@ def drawdown(w: Sources, p: Params) -> tuple:
     return best
 
 
-def count_days(w: Sources, p: Params) -> tuple:
+def count_days(w: Sources, p: Params) -> tuple[Any, ...]:
     """On how many days the rate was above, or below, a level."""
     above = p["which"] == "above"
     return (sum(rate > p["level"] if above else rate < p["level"] for _, rate in rates(w, p)),)
 
 
-def first_day_beyond(w: Sources, p: Params) -> tuple:
+def first_day_beyond(w: Sources, p: Params) -> tuple[Any, ...]:
     """The first day on which the rate was above, or below, a level, and the rate."""
     above = p["which"] == "above"
     return next((day, rate) for day, rate in rates(w, p) if (rate > p["level"] if above else rate < p["level"]))
 
 
-def against_the_others(w: Sources, p: Params) -> tuple:
+def against_the_others(w: Sources, p: Params) -> tuple[Any, ...]:
     """Of the days on which several rates did not all move in one direction, that of the largest rise of the last one:
     the day, and all rates on it.
     """
@@ -184,7 +185,7 @@ def against_the_others(w: Sources, p: Params) -> tuple:
     return (day, *(one[day] for one in all_rates))
 
 
-def most_changed(w: Sources, p: Params) -> tuple:
+def most_changed(w: Sources, p: Params) -> tuple[Any, ...]:
     """Of several rates, the one that rose, or fell, most between two days, and its change in percent."""
     found = []
     for name, legs in p["named"]:
@@ -194,7 +195,7 @@ def most_changed(w: Sources, p: Params) -> tuple:
     return sorted(found, key=lambda one: -sign * one[1])[p.get("rank", 0)]
 
 
-def changes_of_several(w: Sources, p: Params) -> list[tuple]:
+def changes_of_several(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(name, change in percent between two days) of several rates, the largest first."""
     found = []
     for name, legs in p["named"]:
@@ -210,23 +211,23 @@ def spreads(w: Sources, p: Params) -> list[tuple[str, float]]:
     return [(day, 100.0 * (long[day] - short[day])) for day in sorted(long.keys() & short.keys())]
 
 
-def latest_spread(w: Sources, p: Params) -> tuple:
+def latest_spread(w: Sources, p: Params) -> tuple[Any, ...]:
     """The latest spread between two yields, in basis points."""
     return (spreads(w, p)[-1 - p.get("back", 0)][1],)
 
 
-def spread_on(w: Sources, p: Params) -> tuple:
+def spread_on(w: Sources, p: Params) -> tuple[Any, ...]:
     """The spread of a day between two yields, in basis points."""
     return (dict(spreads(w, p))[p["day"]],)
 
 
-def extreme_spread(w: Sources, p: Params) -> tuple:
+def extreme_spread(w: Sources, p: Params) -> tuple[Any, ...]:
     """The day of the widest, or narrowest, spread between two yields, and the spread in basis points."""
     sign = -1.0 if p["which"] == "narrowest" else 1.0
     return sorted(spreads(w, p), key=lambda one: -sign * one[1])[p.get("rank", 0)]
 
 
-def inverted_days(w: Sources, p: Params) -> tuple:
+def inverted_days(w: Sources, p: Params) -> tuple[Any, ...]:
     """On how many days the first yield was below the second, and the first and the last of them."""
     days = [day for day, spread in spreads(w, p) if round(spread, 6) < 0]
     return (len(days), days[0], days[-1])
@@ -248,31 +249,31 @@ def bar_value(bar: Any, before: Any, p: Params) -> float:
     return getattr(bar, field) / p.get("scale", 1.0)
 
 
-def latest_bar(w: Sources, p: Params) -> tuple:
+def latest_bar(w: Sources, p: Params) -> tuple[Any, ...]:
     """A figure of the latest bar."""
     bars = w.bars(p["symbol"], p.get("first", "0000-01-01"))
     back = p.get("back", 0)
     return (bar_value(bars[-1 - back], bars[-2 - back], p),)
 
 
-def latest_bar_between(w: Sources, p: Params) -> tuple:
+def latest_bar_between(w: Sources, p: Params) -> tuple[Any, ...]:
     """The latest close, with the low and the high of its day."""
     bar = w.bars(p["symbol"], p.get("first", "0000-01-01"))[-1 - p.get("back", 0)]
     return ({"value": bar.close, "low": bar.low, "high": bar.high},)
 
 
-def bar_on(w: Sources, p: Params) -> tuple:
+def bar_on(w: Sources, p: Params) -> tuple[Any, ...]:
     """A figure of the bar of a day."""
     bars = w.bars(p["symbol"], p["first"], p["day"])
     return (bar_value(bars[-1], bars[-2], p),)
 
 
-def volume_of_month(w: Sources, p: Params) -> tuple:
+def volume_of_month(w: Sources, p: Params) -> tuple[Any, ...]:
     """Shares traded in a span of days."""
-    return (sum(bar.volume for bar in w.bars(p["symbol"], p["first"], p["last"])) / p["scale"],)
+    return (sum(bar.volume or 0.0 for bar in w.bars(p["symbol"], p["first"], p["last"])) / p["scale"],)
 
 
-def split_adjusted_return(w: Sources, p: Params) -> tuple:
+def split_adjusted_return(w: Sources, p: Params) -> tuple[Any, ...]:
     """What an owner gained between two days, in percent of the first close, splits counted."""
     closes = dict(w.closes(p["symbol"], p["from"], p["to"]))
     shares = 1.0

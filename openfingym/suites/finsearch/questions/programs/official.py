@@ -20,62 +20,62 @@ def compared(new: float, old: float, p: Params) -> float:
     return (new - old) / p.get("scale", 1.0)
 
 
-def latest_value(w: Sources, p: Params) -> tuple:
+def latest_value(w: Sources, p: Params) -> tuple[Any, ...]:
     """The value of the latest period that is known, in its latest vintage."""
     return (w.points(p["series"])[-1 - p.get("back", 0)][1] / p.get("scale", 1.0),)
 
 
-def latest_period(w: Sources, p: Params) -> tuple:
+def latest_period(w: Sources, p: Params) -> tuple[Any, ...]:
     """The latest period that is known, and its value."""
     period, value = w.points(p["series"])[-1]
     return (period[:7], value / p.get("scale", 1.0))
 
 
-def latest_compared(w: Sources, p: Params) -> tuple:
+def latest_compared(w: Sources, p: Params) -> tuple[Any, ...]:
     """The latest period compared with one so many periods before, all as known now."""
     values = [value for _, value in w.points(p["series"])]
     back = p.get("back", 0)
     return (compared(values[-1 - back], values[-1 - back - p["lag"]], p),)
 
 
-def latest_revision(w: Sources, p: Params) -> tuple:
+def latest_revision(w: Sources, p: Params) -> tuple[Any, ...]:
     """By how much the period before the latest was changed since it was first published."""
     period, _ = w.points(p["series"])[-2]
     found = w.vintages(p["series"], period)
     return ((found[-1].value - found[0].value) / p.get("scale", 1.0),)
 
 
-def value_of(w: Sources, p: Params) -> tuple:
+def value_of(w: Sources, p: Params) -> tuple[Any, ...]:
     """The value of a period as it was first published, or as it is known now."""
     found = w.vintages(p["series"], p["period"])
     return (found[0 if p["vintage"] == "first" else -1].value / p.get("scale", 1.0),)
 
 
-def revision_of(w: Sources, p: Params) -> tuple:
+def revision_of(w: Sources, p: Params) -> tuple[Any, ...]:
     """From its first publication to now: by how much the value of a period was changed."""
     found = w.vintages(p["series"], p["period"])
     return (compared(found[-1].value, found[0].value, p),)
 
 
-def value_known_on(w: Sources, p: Params) -> tuple:
+def value_known_on(w: Sources, p: Params) -> tuple[Any, ...]:
     """The value of a period as it was known at the end of a day."""
     found = [one for one in w.vintages(p["series"], p["period"]) if one.known <= p["day"]]
     return (found[-1].value / p.get("scale", 1.0),)
 
 
-def compared_periods(w: Sources, p: Params) -> tuple:
+def compared_periods(w: Sources, p: Params) -> tuple[Any, ...]:
     """One period compared with another, both as known now."""
     values = dict(w.points(p["series"]))
     return (compared(values[p["period"]], values[p["base"]], p),)
 
 
-def first_known(w: Sources, p: Params) -> tuple:
+def first_known(w: Sources, p: Params) -> tuple[Any, ...]:
     """The day from which the value of a period was known, and the value that was known then."""
     first = w.vintages(p["series"], p["period"])[0]
     return (first.known, first.value / p.get("scale", 1.0))
 
 
-def extreme_period(w: Sources, p: Params) -> tuple:
+def extreme_period(w: Sources, p: Params) -> tuple[Any, ...]:
     """The period of the highest or lowest value, as known now, and the value."""
     sign = -1.0 if p["which"] == "lowest" else 1.0
     found = sorted(w.points(p["series"], p["first"], p["last"]), key=lambda one: -sign * one[1])
@@ -83,7 +83,7 @@ def extreme_period(w: Sources, p: Params) -> tuple:
     return (period[:7], value / p.get("scale", 1.0))
 
 
-def largest_change(w: Sources, p: Params) -> tuple:
+def largest_change(w: Sources, p: Params) -> tuple[Any, ...]:
     """The period of the largest rise or fall from so many periods before, as known now, and its size."""
     found = w.points(p["series"], p["first"], p["last"])
     lag = p.get("lag", 1)
@@ -92,14 +92,14 @@ def largest_change(w: Sources, p: Params) -> tuple:
     return sorted(moves, key=lambda one: -sign * one[1])[p.get("rank", 0)]
 
 
-def count_periods(w: Sources, p: Params) -> tuple:
+def count_periods(w: Sources, p: Params) -> tuple[Any, ...]:
     """In how many periods the value was above, or below, a level, as known now."""
     above = p["which"] == "above"
     values = [value for _, value in w.points(p["series"], p["first"], p["last"])]
     return (sum(value > p["level"] if above else value < p["level"] for value in values),)
 
 
-def yearly_means(w: Sources, p: Params) -> list[tuple]:
+def yearly_means(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(year, mean or sum of its periods) as known now."""
     years: dict[str, list[float]] = {}
     for period, value in w.points(p["series"], p["first"], p["last"]):
@@ -111,7 +111,7 @@ def yearly_means(w: Sources, p: Params) -> list[tuple]:
     ]
 
 
-def growth_table(w: Sources, p: Params) -> list[tuple]:
+def growth_table(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(period, change from so many periods before) of a span of periods, as known now."""
     found = w.points(p["series"], p["first"], p["last"])
     lag = p["lag"]
@@ -119,7 +119,7 @@ def growth_table(w: Sources, p: Params) -> list[tuple]:
     return [(period[:7], compared(new, old, p)) for (_, old), (period, new) in moves]
 
 
-def difference_of_series(w: Sources, p: Params) -> tuple:
+def difference_of_series(w: Sources, p: Params) -> tuple[Any, ...]:
     """The period in which one series exceeded another most, or least, and the difference, as known now."""
     one, other = (dict(w.points(series, p["first"], p["last"])) for series in p["pair"])
     sign = -1.0 if p["which"] == "least" else 1.0
@@ -127,7 +127,7 @@ def difference_of_series(w: Sources, p: Params) -> tuple:
     return sorted(found, key=lambda row: -sign * row[1])[p.get("rank", 0)]
 
 
-def largest_revision(w: Sources, p: Params) -> tuple:
+def largest_revision(w: Sources, p: Params) -> tuple[Any, ...]:
     """Of a span of periods, the one whose value was changed most since first published, and by how much."""
     found = []
     for period, _ in w.points(p["series"], p["first"], p["last"]):
@@ -136,7 +136,7 @@ def largest_revision(w: Sources, p: Params) -> tuple:
     return sorted(found, key=lambda row: -abs(row[1]))[p.get("rank", 0)]
 
 
-def growth_of_several(w: Sources, p: Params) -> list[tuple]:
+def growth_of_several(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(name, change between two periods) of several series, the largest first, as known now."""
     found = []
     for name, series in p["named"]:
@@ -145,40 +145,40 @@ def growth_of_several(w: Sources, p: Params) -> list[tuple]:
     return sorted(found, key=lambda row: -row[1])
 
 
-def target_range(w: Sources, p: Params) -> tuple:
+def target_range(w: Sources, p: Params) -> tuple[Any, ...]:
     """The Federal Reserve's target range after the latest decision up to a day, or up to now: lower and upper."""
     last = p.get("day", "9999-12-31")
     lower, upper = (w.points(series, last=last)[-1 - p.get("back", 0)][1] for series in p["bounds"])
     return (lower, upper)
 
 
-def target_middle(w: Sources, p: Params) -> tuple:
+def target_middle(w: Sources, p: Params) -> tuple[Any, ...]:
     """The middle of the target range."""
     lower, upper = target_range(w, p)
     return ((lower + upper) / 2.0,)
 
 
-def last_change(w: Sources, p: Params) -> tuple:
+def last_change(w: Sources, p: Params) -> tuple[Any, ...]:
     """The day of the latest statement that changed the target range, and by how many basis points."""
     found = w.points(p["bounds"][1])
     moves = [(day, 100.0 * (new - old)) for (_, old), (day, new) in itertools.pairwise(found) if new != old]
     return moves[-1 - p.get("back", 0)]
 
 
-def target_changes(w: Sources, p: Params) -> list[tuple]:
+def target_changes(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(day, change in basis points, new upper bound) of all changes of the target range in a span of days."""
     found = w.points(p["bounds"][1], last=p["last"])
     moves = itertools.pairwise(found)
     return [(day, 100.0 * (new - old), new) for (_, old), (day, new) in moves if new != old and day >= p["first"]]
 
 
-def target_total(w: Sources, p: Params) -> tuple:
+def target_total(w: Sources, p: Params) -> tuple[Any, ...]:
     """By how many basis points the upper bound was changed in a span of days, and how many statements changed it."""
     moves = target_changes(w, p)
     return (sum(move for _, move, _ in moves), len(moves))
 
 
-def yields_on_decisions(w: Sources, p: Params) -> tuple:
+def yields_on_decisions(w: Sources, p: Params) -> tuple[Any, ...]:
     """Of the days of statements in a span, the one on which a yield changed most from the day before, and by how many
     basis points.
     """

@@ -15,7 +15,7 @@ def last_close(w: Sources, symbol: str, p: Params) -> float:
     return w.closes(symbol, p.get("first", "0000-01-01"), p.get("day", "9999-12-31"))[-1 - p.get("back", 0)][1]
 
 
-def premium(w: Sources, p: Params) -> tuple:
+def premium(w: Sources, p: Params) -> tuple[Any, ...]:
     """By how many percent the A share is dearer than the H share, in yuan."""
     a_share, h_share, rate = (last_close(w, symbol, p) for symbol in (p["a"], p["h"], p["rate"]))
     return (100.0 * (a_share / (h_share * rate) - 1.0),)
@@ -28,13 +28,13 @@ def premiums(w: Sources, p: Params) -> list[tuple[str, float]]:
     return [(day, 100.0 * (a_share[day] / (h_share[day] * rate[day]) - 1.0)) for day in days]
 
 
-def extreme_premium(w: Sources, p: Params) -> tuple:
+def extreme_premium(w: Sources, p: Params) -> tuple[Any, ...]:
     """The day of the highest or lowest premium of the A share, and the premium."""
     sign = -1.0 if p["which"] == "lowest" else 1.0
     return sorted(premiums(w, p), key=lambda one: -sign * one[1])[p.get("rank", 0)]
 
 
-def dual_value(w: Sources, p: Params) -> tuple:
+def dual_value(w: Sources, p: Params) -> tuple[Any, ...]:
     """A-share price times A shares plus H-share price times H shares in yuan, as of the end of a fiscal year."""
     shares = [
         next(fact.value for fact in w.facts(p["company"], "Shares outstanding", p["end"], part, "CAS"))
@@ -46,12 +46,12 @@ def dual_value(w: Sources, p: Params) -> tuple:
     return ((shares[0] * a_share + shares[1] * h_share * rate) / p["scale"],)
 
 
-def dividends(w: Sources, p: Params) -> tuple:
+def dividends(w: Sources, p: Params) -> tuple[Any, ...]:
     """Dividends a share whose ex-dividend days are in a span."""
     return (sum(v for day, kind, v in w.actions(p["symbol"]) if kind == "dividend" and p["first"] <= day <= p["last"]),)
 
 
-def total_return(w: Sources, p: Params) -> tuple:
+def total_return(w: Sources, p: Params) -> tuple[Any, ...]:
     """What an owner of one share gained between two closes, in percent; no dividend is reinvested."""
     closes = dict(w.closes(p["symbol"], p["from"], p["to"]))
     shares, cash = 1.0, 0.0
@@ -64,21 +64,21 @@ def total_return(w: Sources, p: Params) -> tuple:
     return (100.0 * ((shares * closes[p["to"]] + cash) / closes[p["from"]] - 1.0),)
 
 
-def dividend_table(w: Sources, p: Params) -> list[tuple]:
+def dividend_table(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(ex-dividend day, dividend a share) of a span of days."""
     return [
         (day, v) for day, kind, v in w.actions(p["symbol"]) if kind == "dividend" and p["first"] <= day <= p["last"]
     ]
 
 
-def latest_gap(w: Sources, p: Params) -> tuple:
+def latest_gap(w: Sources, p: Params) -> tuple[Any, ...]:
     """By how much the first of two rates is above the second, on the last day that both have."""
     first, second = (dict(w.closes(symbol, p["first"])) for symbol in p["symbols"])
     day = sorted(first.keys() & second.keys())[-1 - p.get("back", 0)]
     return ((first[day] - second[day]) * p["scale"],)
 
 
-def extreme_gap(w: Sources, p: Params) -> tuple:
+def extreme_gap(w: Sources, p: Params) -> tuple[Any, ...]:
     """The day on which the first of two rates was above the second most, or least, and by how much."""
     first, second = (dict(w.closes(symbol, p["first"], p["last"])) for symbol in p["symbols"])
     sign = -1.0 if p["which"] == "least" else 1.0
@@ -86,7 +86,7 @@ def extreme_gap(w: Sources, p: Params) -> tuple:
     return sorted(found, key=lambda one: -sign * one[1])[p.get("rank", 0)]
 
 
-def constituent_best(w: Sources, p: Params) -> tuple:
+def constituent_best(w: Sources, p: Params) -> tuple[Any, ...]:
     """Of several shares, the one of the largest change between two days in percent, splits counted, and the change."""
     found = []
     for name, symbol in p["named"]:

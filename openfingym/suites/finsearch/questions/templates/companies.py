@@ -124,7 +124,7 @@ def filer_latest_growth(d: Draw) -> Draft:
     }, why=COMPUTED)  # fmt: skip
 
 
-def _sequential(w: Any, p: dict[str, Any]) -> tuple:
+def _sequential(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """The latest quarter compared with the one before it, in percent."""
     new, old = (program.latest_period_of(w, {**p, "back": back}).value for back in (0, 1))
     return (100.0 * (new / old - 1.0),)

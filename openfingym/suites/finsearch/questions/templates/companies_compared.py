@@ -44,7 +44,9 @@ def filers_compared(d: Draw) -> Draft:
         found = d.some(found, min(3, len(found)))
     if len(found) < 2:
         raise SkipError("too few companies")
-    companies = [[one.name, {"company": one.ticker, "end": end, "base": base}] for one, end, base in found]
+    companies: list[list[Any]] = [
+        [one.name, {"company": one.ticker, "end": end, "base": base}] for one, end, base in found
+    ]
     params = {
         "companies": companies,
         "item": item.concept,
@@ -85,7 +87,7 @@ def filers_compared(d: Draw) -> Draft:
     }, why=COMPUTED)  # fmt: skip
 
 
-def _largest(w: Any, p: dict[str, Any]) -> tuple:
+def _largest(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """The largest figure of several companies."""
     return (program.ranked_companies(w, p)[0][1],)
 
@@ -95,7 +97,7 @@ def filer_in_currency(d: Draw) -> Draft:
     code = d.one(["CNY", "HKD"]) if d.subset == CHINA else d.one(["EUR", "GBP", "CHF", "JPY", "CAD"])
     one, item = filers.filer(d), d.one([*FLOWS[:4], *POINTS[:7]])
     year, end, fact = filers.year_of(d, one, item)
-    legs = [[symbol, -power] for symbol, power in CURRENCIES[code][2]]
+    legs: list[list[Any]] = [[symbol, -power] for symbol, power in CURRENCIES[code][2]]
     rate_day = d.world.closes(legs[0][0], last=end)[-1][0]
     scale, unit, zh_unit = (
         (1e8, f"亿{CURRENCIES[code][1]}", "亿")

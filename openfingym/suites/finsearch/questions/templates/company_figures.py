@@ -52,7 +52,7 @@ def filer_year_item(d: Draw) -> Draft:
     })  # fmt: skip
 
 
-def _last_quarter_or_less(w: Any, p: dict[str, Any]) -> tuple:
+def _last_quarter_or_less(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """What a reader takes who stops at the quarter that ends with the year, or else at a tenth of the year."""
     quarter = [fact for fact in w.facts(p["company"], p["item"], p["end"]) if QUARTER[0] <= fact.days <= QUARTER[1]]
     return (quarter[0].value / p["scale"] if quarter else program.value(w, p) / 10.0,)
@@ -122,7 +122,7 @@ def filer_year_growth(d: Draw) -> Draft:
     }, why=COMPUTED)  # fmt: skip
 
 
-def _growth_before(w: Any, p: dict[str, Any]) -> tuple:
+def _growth_before(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """Growth of the year before."""
     return program.growth(w, {**p, "end": p["base"], "base": p["before"]}) if p["base"] != p["before"] else (-100.0,)
 
@@ -210,7 +210,7 @@ def filer_half_year(d: Draw) -> Draft:
     })  # fmt: skip
 
 
-def _quarter_or_half(w: Any, p: dict[str, Any]) -> tuple:
+def _quarter_or_half(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """What a reader takes who stops at the last quarter, or else at half."""
     quarter = [fact for fact in w.facts(p["company"], p["item"], p["end"]) if QUARTER[0] <= fact.days <= QUARTER[1]]
     return (quarter[0].value / p["scale"] if quarter else program.value(w, p) / 2.0,)

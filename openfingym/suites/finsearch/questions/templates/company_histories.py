@@ -80,7 +80,7 @@ def filer_yearly_values(d: Draw) -> Draft:
     }, table=True)  # fmt: skip
 
 
-def _a_year_off(w: Any, p: dict[str, Any]) -> list[tuple]:
+def _a_year_off(w: Any, p: dict[str, Any]) -> list[tuple[Any, ...]]:
     """The figures of the years, each named as the year before: fiscal years taken for those in which they begin."""
     return [(str(int(year) - 1), value) for year, value in program.yearly_values(w, p)]
 
@@ -102,7 +102,7 @@ def filer_yearly_growth(d: Draw) -> Draft:
     }, table=True, why=COMPUTED)  # fmt: skip
 
 
-def _same_growth(w: Any, p: dict[str, Any]) -> list[tuple]:
+def _same_growth(w: Any, p: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Compound growth of the span, in each year."""
     return [(year, program.compound_growth(w, p)[0]) for year, _ in p["years"][1:]]
 
@@ -143,12 +143,12 @@ def filer_yearly_ratio(d: Draw) -> Draft:
     }, table=True, why=COMPUTED)  # fmt: skip
 
 
-def _ratio_later(w: Any, p: dict[str, Any]) -> list[tuple]:
+def _ratio_later(w: Any, p: dict[str, Any]) -> list[tuple[Any, ...]]:
     """The ratio of all years but the first."""
     return program.yearly_ratio(w, p)[1:]
 
 
-def _changes_with_first(w: Any, p: dict[str, Any]) -> list[tuple]:
+def _changes_with_first(w: Any, p: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Changes of the ratio, with 0 for the first year."""
     return [(p["years"][0][0], 0.0), *program.ratio_changes(w, p)]
 

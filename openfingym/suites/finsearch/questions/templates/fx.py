@@ -153,7 +153,7 @@ def fx_latest_day(d: Draw) -> Draft:
     })  # fmt: skip
 
 
-def _previous_date(w: Any, p: dict[str, Any]) -> tuple:
+def _previous_date(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     return market.rates(w, p)[-2]
 
 

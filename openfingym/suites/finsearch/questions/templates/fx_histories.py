@@ -65,7 +65,7 @@ def fx_largest_month(d: Draw) -> Draft:
     }, why=COMPUTED)  # fmt: skip
 
 
-def _month_of_largest_day(w: Any, p: dict[str, Any]) -> tuple:
+def _month_of_largest_day(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     day, move = market.largest_day(w, p)
     return (day[:7], move)
 
@@ -170,7 +170,7 @@ def fx_drawdown(d: Draw) -> Draft:
     }, why=COMPUTED)  # fmt: skip
 
 
-def _high_to_low(w: Any, p: dict[str, Any]) -> tuple:
+def _high_to_low(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     high, low = (market.extreme_day(w, {**p, "which": which}) for which in ("highest", "lowest"))
     return (high[0], low[0], 100.0 * (low[1] / high[1] - 1.0))
 
@@ -221,7 +221,7 @@ def fx_count_beyond(d: Draw) -> Draft:
     }, why="A count is exact; no rate of the span is within 0.002 % of the level.")  # fmt: skip
 
 
-def _count_and_first(w: Any, p: dict[str, Any]) -> tuple:
+def _count_and_first(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """How many days were beyond a level, and the first of them."""
     return (market.count_days(w, p)[0], market.first_day_beyond(w, p)[0])
 

@@ -120,7 +120,7 @@ def macro_latest_period(d: Draw) -> Draft:
     })  # fmt: skip
 
 
-def _period_before(w: Any, p: dict[str, Any]) -> tuple:
+def _period_before(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """The period before the latest."""
     period, value = w.points(p["series"])[-2]
     return (period[:7], value)
@@ -260,18 +260,18 @@ def macro_release_day(d: Draw) -> Draft:
     })  # fmt: skip
 
 
-def _change_at_release(w: Any, p: dict[str, Any]) -> tuple:
+def _change_at_release(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """The change from the period before, both as known when the period was first published."""
     first = w.vintages(p["series"], p["period"])[0]
     before = [one for one in w.vintages(p["series"], p["before"]) if one.known <= first.known][-1]
     return (first.value - before.value,)
 
 
-def _change_as_revised(w: Any, p: dict[str, Any]) -> tuple:
+def _change_as_revised(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """The change from the period before, both as known last."""
     return (w.vintages(p["series"], p["period"])[-1].value - w.vintages(p["series"], p["before"])[-1].value,)
 
 
-def _change_of_firsts(w: Any, p: dict[str, Any]) -> tuple:
+def _change_of_firsts(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """The change from the period before, both as they were first published."""
     return (w.vintages(p["series"], p["period"])[0].value - w.vintages(p["series"], p["before"])[0].value,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from openfingym.suites.finsearch.questions.drawing import CHINA, GLOBAL, Draw
 
@@ -49,9 +49,9 @@ class Pair(NamedTuple):
         return f"{self.base}/{self.quote}"
 
     @property
-    def legs(self) -> list[list[object]]:
+    def legs(self) -> list[list[Any]]:
         """The reference rates whose product it is, each to a power of 1 or -1."""
-        one = [list(leg) for leg in CURRENCIES[self.base][2]]
+        one: list[list[Any]] = [list(leg) for leg in CURRENCIES[self.base][2]]
         return [*one, *([symbol, -power] for symbol, power in CURRENCIES[self.quote][2])]
 
     def words(self, d: Draw) -> str:
@@ -65,7 +65,7 @@ class Pair(NamedTuple):
     def names(self) -> tuple[str, ...]:
         """What may be called by in a text."""
         found = (self.code, self.base, self.quote)
-        return (*found, *(CURRENCIES[code][place] for code in (self.base, self.quote) for place in (0, 1)))
+        return (*found, *(name for code in (self.base, self.quote) for name in CURRENCIES[code][:2]))
 
 
 def pair_of(d: Draw) -> Pair:

@@ -153,10 +153,10 @@ def sim_commodity_on_day(d: Draw) -> Draft:
         })  # fmt: skip
     month = days[25][:7]
     params = {"legs": [[row["symbol"], 1]], "first": f"{month}-01", "last": month_end(month), "which": which}
-    words = {"mean": ("average", "平均"), "highest": ("highest", "最高")}[which]
+    called = {"mean": ("average", "平均"), "highest": ("highest", "最高")}[which]
     text = d.say(
-        f"What was the {words[0]} daily close of {english} in {d.day(month)} (USD per {per[0]}, {d.digits(2)})?",
-        f"{d.day(month)}{chinese}的{words[1]}日收盘价是多少美元/{per[1]}（{d.digits(2)}）？",
+        f"What was the {called[0]} daily close of {english} in {d.day(month)} (USD per {per[0]}, {d.digits(2)})?",
+        f"{d.day(month)}{chinese}的{called[1]}日收盘价是多少美元/{per[1]}（{d.digits(2)}）？",
     )
     return _draft(d, [row], text, as_of, market.period_statistic, params, (Ask("price", unit="USD", decimals=2),), {
         "the last of the month": (market.period_statistic, {**params, "which": "last"}),
@@ -179,7 +179,7 @@ def sim_note_future_on_day(d: Draw) -> Draft:
     }, why="The contract is quoted in quarters of a 32nd: exact.")  # fmt: skip
 
 
-def _misread(w: Any, p: dict[str, Any]) -> tuple:
+def _misread(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """A quote in points and 32nds read as a decimal."""
     price = market.bar_on(w, p)[0]
     return (int(price) + round((price - int(price)) * 32.0, 2) / 100.0,)

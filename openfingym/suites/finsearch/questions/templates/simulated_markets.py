@@ -151,7 +151,7 @@ def sim_index_latest(d: Draw) -> Draft:
     }, why=TRADED if main else IN_RANGE)  # fmt: skip
 
 
-def _shifted_level(w: Any, p: dict[str, Any]) -> tuple:
+def _shifted_level(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """The level of another index: a tenth above."""
     return (w.bars(p["symbol"], p["first"])[-1].close * p["by"],)
 
@@ -196,7 +196,7 @@ def sim_spot_latest(d: Draw) -> Draft:
     }, why=QUOTED)  # fmt: skip
 
 
-def _inverse(w: Any, p: dict[str, Any]) -> tuple:
+def _inverse(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """The rate the other way round."""
     return (1.0 / w.bars(p["symbol"], p["first"])[-1].close,)
 
@@ -207,7 +207,7 @@ def sim_parity_latest(d: Draw) -> Draft:
     as_of = d.asked_around(_days(d, row))
     english, chinese = _named(row)
     kind = d.one(["level", "points"])
-    base = {"legs": [[row["symbol"], 1]], "first": recent(as_of, 60)}
+    base: dict[str, Any] = {"legs": [[row["symbol"], 1]], "first": recent(as_of, 60)}
     if kind == "level":
         program, params, ask = market.latest_level, base, Ask("rate", decimals=4, unit="CNY")
         text = d.say(f"What is the latest {english}, {d.digits(4)}?", f"最新公布的{chinese}是多少（{d.digits(4)}）？")
@@ -330,11 +330,11 @@ def sim_premium_latest(d: Draw) -> Draft:
     }, why=COMPUTED)  # fmt: skip
 
 
-def _discount(w: Any, p: dict[str, Any]) -> tuple:
+def _discount(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """By how many percent the H share is dearer than the A share."""
     return (100.0 * (1.0 / (traded.premium(w, p)[0] / 100.0 + 1.0) - 1.0),)
 
 
-def _no_rate(w: Any, p: dict[str, Any]) -> tuple:
+def _no_rate(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """The premium with Hong Kong dollars taken for yuan."""
     return (100.0 * (traded.last_close(w, p["a"], p) / traded.last_close(w, p["h"], p) - 1.0),)

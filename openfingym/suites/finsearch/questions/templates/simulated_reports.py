@@ -198,7 +198,7 @@ def sim_growth(d: Draw) -> Draft:
     }, why=COMPUTED)  # fmt: skip
 
 
-def _ratio_to_base(w: Any, p: dict[str, Any]) -> tuple:
+def _ratio_to_base(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """One year as a percentage of the year before."""
     return (company.growth(w, p)[0] + 100.0,)
 
@@ -295,7 +295,7 @@ def sim_single_quarter(d: Draw) -> Draft:
     }, why=COMPUTED)  # fmt: skip
 
 
-def single_quarter(w: Any, p: dict[str, Any]) -> tuple:
+def single_quarter(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """A cumulative figure less the one a quarter before."""
     return (company.value(w, p) - company.value(w, {**p, "end": p["less"], "days": p["less_days"]}),)
 
@@ -335,11 +335,11 @@ def sim_yearly_values(d: Draw) -> Draft:
     }, table=True)  # fmt: skip
 
 
-def _year_off(w: Any, p: dict[str, Any]) -> list[tuple]:
+def _year_off(w: Any, p: dict[str, Any]) -> list[tuple[Any, ...]]:
     """The figures, each named as the year before."""
     return [(str(int(year) - 1), value) for year, value in company.yearly_values(w, p)]
 
 
-def _growth_off(w: Any, p: dict[str, Any]) -> list[tuple]:
+def _growth_off(w: Any, p: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Growth, each named as the year before."""
     return [(str(int(year) - 1), value) for year, value in company.yearly_growth(w, p)]

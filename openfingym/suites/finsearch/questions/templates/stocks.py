@@ -266,7 +266,7 @@ def share_drawdown(d: Draw) -> Draft:
     }, why=COMPUTED)  # fmt: skip
 
 
-def _high_to_low(w: Any, p: dict[str, Any]) -> tuple:
+def _high_to_low(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """From the highest close of a span to its lowest, whichever came first."""
     high, low = (market.extreme_day(w, {**p, "which": which}) for which in ("highest", "lowest"))
     return (high[0], low[0], 100.0 * (low[1] / high[1] - 1.0))

@@ -130,7 +130,7 @@ def yield_latest_day(d: Draw) -> Draft:
     return _draft(d, text, as_of, market.latest_date, params, asks, {"the day before": (_day_before, params)})
 
 
-def _day_before(w: Any, p: dict[str, Any]) -> tuple:
+def _day_before(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """The day before the latest, and its rate."""
     return market.rates(w, p)[-2]
 
