@@ -130,6 +130,23 @@ def resolve(
     return Agent(agent, "program", source, trusted=True)
 
 
+WITH_TOOLS = ("react", "deep-research")
+"""Agents that answer questions with tools, which can be taken from them."""
+
+
+def without_tools(agent: str) -> str:
+    """The name of an agent with the setting ``tools=none``.
+
+    Raises:
+        UsageError: it has no tools that could be taken from it.
+    """
+    name, _, settings = agent.partition(":")
+    if name not in WITH_TOOLS:
+        raise UsageError(f"agent {agent!r} has no tools to do without; {' and '.join(WITH_TOOLS)} have")
+    kept = [part for part in settings.split(",") if part.strip() and part.partition("=")[0].strip() != "tools"]
+    return f"{name}:{','.join([*kept, 'tools=none'])}"
+
+
 def with_sampling(
     agent: Agent,
     *,
@@ -153,9 +170,9 @@ def with_sampling(
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if not agent.asks_model or not changes:
         return agent
-    from openfingym.agents.llm import Answerer, CodeBlock, OneShot, React
+    from openfingym.agents.llm import Answerer, CodeBlock, DeepResearch, OneShot, React
 
-    if not isinstance(agent.acts, Answerer | CodeBlock | OneShot | React):
+    if not isinstance(agent.acts, Answerer | CodeBlock | DeepResearch | OneShot | React):
         raise UsageError(f"agent {agent.name!r} asks its model in its own way: its sampling cannot be set")
     return replace(agent, acts=replace(agent.acts, sampling=replace(agent.acts.sampling, **changes)))
 

@@ -114,6 +114,13 @@ _RECORDS = (
     Builtin("direct", "answers from what the model knows", "model", QUESTIONS, answers=True),
     Builtin("zero-shot-cot", "the same, asked to think step by step", "model", QUESTIONS, answers=True),
     Builtin("rag", "answers from what the suite retrieves for the question", "model", QUESTIONS, answers=True),
+    Builtin(
+        "deep-research",
+        "plans, searches, notes, checks elsewhere, answers with sources",
+        "model",
+        QUESTIONS,
+        answers=True,
+    ),
     Builtin("codeblock", "one code block a turn, whose output the model reads", "model", "all"),
     Builtin("script", "your own program, given with --program", "yours", "all"),
     Builtin("command", "your own agent, given with --command", "yours", "all"),

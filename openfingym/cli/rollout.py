@@ -40,6 +40,12 @@ INTERRUPTED = 130
     help="Name of an agent; repeatable. `openfingym agents` lists them.",
 )
 @click.option(
+    "--no-tools",
+    is_flag=True,
+    help="Every agent that answers questions with tools does so without (NAME:tools=none); agents of a plan that "
+    "differ in their tools alone become one.",
+)
+@click.option(
     "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
 )
 @click.option("--seeds", help="How many seeds, counted from 0; or which, such as 3,5,8.")
@@ -110,6 +116,7 @@ def rollout(
     ctx: click.Context,
     tasks: tuple[str, ...],
     agents: tuple[str, ...],
+    no_tools: bool,
     program: Path | None,
     seeds: str | None,
     attempts: int | None,
@@ -172,6 +179,7 @@ def rollout(
         "clock": clock,
     }
     plan = _plan(file, changes, agents)
+    plan = _without_tools(plan) if no_tools else plan
     load_loggers(log)  # what is missing is said now, of a dry run too
     for sign in _endings():
         signal.signal(sign, signal.default_int_handler)
@@ -224,6 +232,19 @@ def _plan(file: Path | None, changes: Mapping[str, object], agents: tuple[str, .
     if not changes["tasks"] or not agents:
         raise UsageError("say what to run: --tasks and --agent, or --plan FILE")
     return Plan.make(stated, "the options")
+
+
+def _without_tools(plan: Plan) -> Plan:
+    from openfingym.agents import WITH_TOOLS, without_tools
+
+    theirs = [agent for agent in plan.agents if agent.name.partition(":")[0] in WITH_TOOLS]
+    if not theirs:
+        raise UsageError(f"--no-tools: no agent has tools to do without; {' and '.join(WITH_TOOLS)} have")
+    changed = [
+        agent.model_copy(update={"name": without_tools(agent.name)}) if agent in theirs else agent
+        for agent in plan.agents
+    ]
+    return plan.model_copy(update={"agents": tuple({agent.name: agent for agent in changed}.values())})
 
 
 def _seeds(text: str | None) -> int | list[int] | None:

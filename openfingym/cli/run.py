@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     help="Its name; `openfingym agents` lists them.",
 )
 @click.option(
+    "--no-tools", is_flag=True, help="Questions are answered without tools: short for --agent NAME:tools=none."
+)
+@click.option(
     "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
 )
 @click.option(
@@ -117,6 +120,7 @@ def run(
     ctx: click.Context,
     names: tuple[str, ...],
     agent: str,
+    no_tools: bool,
     program: Path | None,
     command: str | None,
     files: Path | None,
@@ -145,7 +149,7 @@ def run(
     """
     from openfingym import catalog, store
     from openfingym.adversarial.marks import skill_of
-    from openfingym.agents import require_model, resolve, suited
+    from openfingym.agents import require_model, resolve, suited, without_tools
     from openfingym.instances import place_of
     from openfingym.kinds import is_deferred, is_live
     from openfingym.market.session.terms import SessionOrder
@@ -154,7 +158,12 @@ def run(
     from openfingym.rollouts.launcher import Launcher
 
     resolved = model.sampled(
-        resolve(agent, program, command=shlex.split(command) if command is not None else None, files=files)
+        resolve(
+            without_tools(agent) if no_tools else agent,
+            program,
+            command=shlex.split(command) if command is not None else None,
+            files=files,
+        )
     )
     require_model(resolved, given=model.model_name is not None)
     spec, allowance, prices = model.spec(), model.allowance(), model.price_table()

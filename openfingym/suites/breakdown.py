@@ -6,7 +6,7 @@ rollout, of its record: what its agent called and answered, and, by whoever hold
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -23,6 +23,20 @@ if TYPE_CHECKING:
 FindFault = Callable[["SuiteQuestion", str, Mapping[str, object], "Vault | None"], str | None]
 """What was wrong with a call, in a word, from its question, tool and arguments; None for a call that was answered.
 Without a vault it is told of the arguments alone."""
+
+
+@dataclass(frozen=True)
+class AnsweredCall:
+    """A call of a tool that was answered."""
+
+    tool: str
+    arguments: str
+    """As canonical JSON."""
+
+
+FindFailures = Callable[["SuiteQuestion", Sequence[AnsweredCall], "Numbers", "Numbers"], tuple[str, ...] | None]
+"""What a wrong answer looks like, in a few words each, from its question, the calls that were answered, and the true
+and the given numbers; None for a right one."""
 
 
 @dataclass(frozen=True)
@@ -62,3 +76,8 @@ class Breakdown:
     fault: FindFault | None = None
     day: Callable[[SuiteQuestion], date] | None = None
     """The day that a question is about, which a model may have read of if it was trained later."""
+    tiers: tuple[str, ...] = ()
+    """Tags of questions that are columns where agents with and without tools are compared."""
+    failures: FindFailures | None = None
+    failures_note: str = ""
+    """How failures are told, below their table."""

@@ -35,6 +35,7 @@ from openfingym.agents.llm.command import Command
 from openfingym.agents.llm.ending import ConversationEnding, Ended
 from openfingym.agents.llm.oneshot import OneShot
 from openfingym.agents.llm.react import React
+from openfingym.agents.llm.research import DeepResearch
 from openfingym.agents.llm.session import Assignment, Conversation, ModelAgent
 from openfingym.agents.llm.settings import Answering
 
@@ -47,6 +48,7 @@ __all__ = [
     "Command",
     "Conversation",
     "ConversationEnding",
+    "DeepResearch",
     "Ended",
     "ModelAgent",
     "OneShot",
@@ -60,6 +62,7 @@ _AGENTS: dict[str, Callable[[], ModelAgent]] = {
     "codeblock": CodeBlock,
     "direct": partial(Answerer, Answering("direct")),
     "zero-shot-cot": partial(Answerer, Answering("zero-shot-cot")),
+    "deep-research": DeepResearch,
     "rag": partial(Answerer, Answering("rag")),
 }
 MODEL_AGENTS: Mapping[str, Callable[[], ModelAgent]] = MappingProxyType(_AGENTS)

@@ -27,7 +27,7 @@ from openfingym.packages.build import build, build_key, is_there
 from openfingym.packages.package import BuiltPackage
 from openfingym.reports.trading.replay import read_actions
 from openfingym.results import QUESTIONS
-from openfingym.suites.breakdown import Breakdown
+from openfingym.suites.breakdown import AnsweredCall, Breakdown
 from openfingym.suites.suite import SuiteQuestion, UnreadableAnswerError
 from openfingym.verifiers.receipt_check import check_run
 
@@ -113,6 +113,9 @@ class PlayedRun:
     hidden: Hidden | None
     withheld: str
     """Why there are no scores of parts; empty where there are."""
+    failures: tuple[tuple[str, ...] | None, ...] = ()
+    """What each wrong answer looks like, None for a right one; empty where the suite does not tell, or scores are
+    withheld."""
     scores: Numbers | None = field(init=False)
     """float64[questions]: the suite's score of each."""
 
@@ -202,7 +205,21 @@ def _played(result: RolloutResult, known: _TaskHere | None, *, with_hidden: bool
         hidden, why = _hidden(result, package, [row["question"] - 1 for row in rows])
     if hidden is not None:
         hidden = replace(hidden, samples=_samples(asked, known.contract.form))
-    return PlayedRun(result, breakdown, options, asked, months, hidden, why)
+    return PlayedRun(
+        result, breakdown, options, asked, months, hidden, why, _failures(breakdown, questions, asked, hidden)
+    )
+
+
+def _failures(
+    breakdown: Breakdown, questions: Sequence[SuiteQuestion], asked: Sequence[PlayedQuestion], hidden: Hidden | None
+) -> tuple[tuple[str, ...] | None, ...]:
+    """What each wrong answer looks like."""
+    if breakdown.failures is None or hidden is None:
+        return ()
+    calls = [
+        tuple(AnsweredCall(call.tool, call.arguments) for call in one.calls if call.fault is None) for one in asked
+    ]
+    return tuple(map(breakdown.failures, questions, calls, hidden.truths, hidden.given))
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from openfingym.answers import WIDTH, pack
 from openfingym.data.dataset import DatasetInfo
 from openfingym.errors import DataError
 from openfingym.suites.catalogue import CatalogueEntry
+from openfingym.suites.finsearch.breakdown import finsearch_breakdown
 from openfingym.suites.finsearch.questions.composition import compose
 from openfingym.suites.finsearch.questions.kept import kept_pool, script_of
 from openfingym.suites.finsearch.tools import SUBSETS, FinanceTools, suite_tools
@@ -33,6 +34,7 @@ from openfingym.suites.text_answers import right_answer, text_form
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.suites.breakdown import Breakdown
     from openfingym.suites.finsearch.questions.problem import Problem
     from openfingym.vault import Vault
 
@@ -101,6 +103,11 @@ class FinsearchSuite(Suite):
         """The tools of the subset."""
         return suite_tools(str(options["tools"]))
 
+    def subsets(self, options: Mapping[str, Scalar]) -> Mapping[str, tuple[str, ...]]:
+        """``full``, ``search`` without the financial tools, and ``none``."""
+        there = SUBSETS[str(options["tools"])]
+        return {name: tuple(tool for tool in tools if tool in there) for name, tools in SUBSETS.items()}
+
     def vault(self, snapshot: str) -> Vault:
         """The vault with this digest, made on this machine in less than a minute if it is the library's own."""
         return _vault_of(snapshot)
@@ -114,6 +121,10 @@ class FinsearchSuite(Suite):
             return tools.reply(name, arguments)
 
         return call
+
+    def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:  # noqa: ARG002 - the same for all
+        """By subset and tier, by tool, and how answers failed."""
+        return finsearch_breakdown()
 
     def prior(self, truths: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
         """The answer that is right most often in training."""
