@@ -46,6 +46,7 @@ AGENTS = (
     "direct",
     "zero-shot-cot",
     "rag",
+    "deep-research",
     "codeblock",
     "script",
     "command",

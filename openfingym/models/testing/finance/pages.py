@@ -7,7 +7,9 @@ somebody heard from a friend.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date, timedelta
+from typing import Any
 
 from openfingym.models.testing.conversation import Call
 from openfingym.models.testing.finance.figures import Plan
@@ -25,6 +27,7 @@ _PRICE = {
 _MOVED = re.compile(rf"{_NUMBER}% (above|below) the previous|(上涨|下跌){_NUMBER}%")
 _IN_TABLE = r"\({symbol}\)[^\n]*?(?:\d{{4}}-\d\d-\d\d:\s*|(?:at|收报)\s*)" + _NUMBER
 _STATED = re.compile(r"[:：]\s*" + _NUMBER + r"\s*\(")
+_REPORT = re.compile(r"results|报告")
 _HEADER = re.compile(r"Amounts are in (\w+)|金额单位:(百万|千|亿)")
 _SCALES = {"million": 1e6, "thousand": 1e3, "billion": 1e9, "百万": 1e6, "千": 1e3, "亿": 1e8}
 RECENT_DAYS = 10
@@ -37,19 +40,29 @@ def read_pages(asked: Asked) -> Plan:
     if holds(asked.text, "percentage of", "year over year", "同比", "占营业收入") or len(asked.months) > 1:
         return None  # more than one figure: it gives up
     look = _report if item else _price if asked.symbols else _statistic
-    wanted = {"limit": 3, **look(asked)}
+    wanted = {"limit": 8, **look(asked)}
     seen = yield Call("search", wanted)
     results = seen.get("results", [])
     if not results and "after" in wanted:
-        seen = yield Call("search", {"query": wanted["query"], "limit": 3})
+        seen = yield Call("search", {"query": wanted["query"], "limit": 8})
         results = seen.get("results", [])
     if not results:
         return None
-    page = yield Call("open_page", {"url": results[0]["url"]})
+    page = yield Call("open_page", {"url": _first(asked, results, report=bool(item))["url"]})
     text = str(page.get("text", ""))
     if item:
         return _from_report(asked, item, text)
     return _from_price(asked, text) if asked.symbols else _from_statistic(asked, text)
+
+
+def _first(asked: Asked, results: list[Mapping[str, Any]], *, report: bool) -> Mapping[str, Any]:
+    """The first result that is about the matter by its title and snippet; the first of all where none is."""
+    for one in results:
+        said = f"{one.get('title')} {one.get('snippet')}"
+        named = not asked.symbols or asked.symbols[0] in said
+        if named and (not report or _REPORT.search(str(one.get("title")))):
+            return one
+    return results[0]
 
 
 def _report(asked: Asked) -> dict[str, object]:

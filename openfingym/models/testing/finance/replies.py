@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
 from openfingym.models.testing.finance.policy import financial, next_step, steps_of
 
@@ -20,8 +22,9 @@ def financial_reply(request: CompletionRequest) -> Reply | None:
         return None
     asked, observed = found
     names = frozenset(request.tools) or frozenset(name for name in _LISTED if f"- {name}(" in request.text)
-    if observed and not names:
-        names = frozenset(_LISTED)  # it had tools, and is asked for what came of them
+    drafts = [call.arguments for call in request.calls if call.name == ANSWER_TOOL]
+    if drafts and not names:  # it had tools, and is asked for what came of them
+        return _answer(request, str(json.loads(drafts[-1])["answer"]), looked=True)
     if not financial(names) and not _about_money(request):
         return None
     if not request.tools and PLANS in request.last:
