@@ -75,7 +75,8 @@ def test_which_agents_fit(task: str) -> None:
 
 
 def test_every_task_has_a_baseline_beside_the_naive_one() -> None:
-    for name in catalog.task_folders():
+    # Answers in words cannot be guessed by a program that looks nothing up.
+    for name in catalog.task_folders().keys() - {"finsearch"}:
         assert len(fitting(load_task(name))) >= 2, name
 
 
