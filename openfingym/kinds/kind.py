@@ -262,6 +262,10 @@ class Kind(ABC):
         """
         return None
 
+    def of_the_past(self, contract: Contract) -> bool:
+        """Whether what is asked was known already, so that a perfect answer is skill and no sign of foresight."""
+        return False
+
     def ends(self, contract: Contract, read: Reader) -> Ends | None:
         """Both ends of hidden stretches, where public inputs show them; None where they do not."""
         return None

@@ -263,6 +263,10 @@ class QaKind(SequentialKind):
         """The tools of the task."""
         return _contract(contract).tools
 
+    def of_the_past(self, contract: Contract) -> bool:
+        """As the suite says."""
+        return _contract(contract).asked_by.of_the_past
+
     def asking(self, contract: Contract) -> Asking:
         """Who asks, and how."""
         found = _contract(contract)

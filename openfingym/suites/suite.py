@@ -146,6 +146,8 @@ class Suite(ABC):
     name: ClassVar[str]
     programs: ClassVar[frozenset[str]] = frozenset()
     """Names of the built-in programs that answer its questions."""
+    of_the_past: ClassVar[bool] = False
+    """Whether it asks what was known when it asked, so that a perfect answer is skill and no sign of foresight."""
     retrieves: ClassVar[tuple[str, ...]] = ()
     """What can be retrieved for a question, by name."""
     has_dictionary: ClassVar[bool] = False

@@ -190,6 +190,9 @@ def test_decoded_labels_are_beyond_belief(task: HiddenTask, fraud: HiddenTask) -
     assert not beyond_belief(contract, 0.05, 0.1866)
     assert not beyond_belief(contract, 0.01, 0.01421)
     assert not beyond_belief(contract, 0.01, None)
+    looked_up = load_task("finsearch").spec.contract
+    assert not beyond_belief(looked_up, 0.01, 1.0), "what was known already can be answered without an error"
+    assert beyond_belief(load_task("mirai-relation-forecast").spec.contract, 0.01, 1.0)
 
 
 FORECASTERS = tuple(

@@ -85,7 +85,7 @@ def beyond_belief(contract: Contract, relative: float, best: float | None) -> bo
     """
     kind = kind_named(contract)
     # The ratios of an account are moved by luck as much as by skill; it is judged by its timing.
-    if best is None or kind.is_record:
+    if best is None or kind.is_record or kind.of_the_past(contract):
         return False
     perfect = relative <= SMALLEST_RATIO * (1.0 + 1e-6) and best > ATTAINABLE
     # Gaps between statistics of drawn samples come near zero by luck.

@@ -45,6 +45,7 @@ class FinsearchSuite(Suite):
     """What was: prices, rates, reports and statistics as of a time, for whoever searches."""
 
     name = "finsearch"
+    of_the_past = True
 
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
         """``tools``: ``full``, ``search`` (pages alone, without the financial tools) or ``none``."""

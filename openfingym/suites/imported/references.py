@@ -17,6 +17,7 @@ from openfingym.answers.reading.numbers import Mention, numbers_of
 
 _NOTE = re.compile(
     r"\(?\s*(?:(?:scoring (?:criteria|note|standard)s?|criteria|note|accuracy requirements?|required content)\s*:"
+    r"|(?:[,;]\s*)?(?:only\s+)?(?:rounding (?:errors?|differences?)|errors? (?:of )?(?:±|\+/-))"
     r"|(?:评分(?:标准|说明|规则)?|注|备注|要求)\s*[:：]|(?:allow(?:able|ed)|permitted) error|允许(?:的)?误差|误差)",
     re.IGNORECASE,
 )
@@ -103,7 +104,7 @@ def _parted(answer: str) -> tuple[str, str]:
     match = _NOTE.search(answer)
     if match is None or match.start() == 0:
         return answer, ""
-    return answer[: match.start()], answer[match.start() :]
+    return answer[: match.start()].rstrip(" ,;(（，；"), answer[match.start() :].lstrip(" ,;")
 
 
 def _number(question: str, text: str, criteria: str) -> Part | None:

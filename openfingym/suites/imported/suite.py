@@ -51,6 +51,7 @@ class ImportedSuite(Suite):
     """Questions of a user's own."""
 
     name = "imported"
+    of_the_past = True
 
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
         """``questions``, the name of an import, and ``tools``, the name of the suite whose tools are lent or none."""

@@ -82,6 +82,8 @@ def test_every_published_form_is_read(file: Path) -> None:
         ("Price?", "3383.2", "The allowable error range is an absolute value of ±0.6", "3382.7", "3382.5"),
         ("Price? (allowed error ±0.5)", "100 (Allowable error: ±0.5)", "", "100.5", "100.6"),
         ("Share in percent?", "12.45%", "", "0.1245", "12.54"),
+        ("Assets in million USD?", "29374.5 million USD, rounding errors allowed", "", "$29,374.5 million", "29473.5"),
+        ("Rise?", "12.68%, error ±0.1% allowed", "", "12.6%", "12.5%"),
         ("On which day?", "March 15, 2024", "", "2024-03-15", "2024-03-16"),
     ],
 )
