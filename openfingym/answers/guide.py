@@ -86,23 +86,24 @@ _MACRO = _of(
 )
 _POINT = _of(
     r"\bas (?:of|at)\b|at the (?:end|close|beginning)|year[- ]end|period[- ]end|end of"
-    r"|on (?:[A-Z][a-z]+ [0-9]|[0-9])|末|截至|期末|年底|时点"
+    r"|balance sheet|on (?:[A-Z][a-z]+ [0-9]|[0-9])|末|截至|期末|年底|时点"
 )
 _OVER = _of(
     rf"\b(?:in|for|during|over)\s+(?:the\s+)?(?:fiscal\s+(?:year\s+)?|FY\s*|calendar\s+year\s+"
     rf"|year\s+)?{_YEAR}|{_YEAR}\s*(?:财年|年度|年)(?!末|底)"
 )
 _VAGUE = _of(
-    r"(?<!net )(?<!operating )(?<!gross )(?<!comprehensive )(?<!interest )(?<!tax )"
-    r"(?<!pretax )(?<!pre-tax )\bincome\b(?! (?:statement|tax|before|from|attributable|per))"
+    r"(?<!net )(?<!operating )(?<!gross )(?<!comprehensive )(?<!interest )(?<!tax )(?<!disposable )(?<!personal )"
+    r"(?<!other )(?<!pretax )(?<!pre-tax )\bincome\b(?! (?:statement|tax|before|from|attributable|per))"
     r"|(?<!net )(?<!operating )(?<!gross )\bprofits?\b(?! (?:margin|before|attributable|for the))"
-    r"|(?<!operating )\bcash flow\b(?! (?:from|statement|used|provided))"
-    r"|(?<!per share )\bearnings\b(?! per| before| call| release| date)|\bsales figures?\b"
+    r"|(?<!operating )(?<!free )\bcash flow\b(?! (?:from|statement|used|provided|effect))"
+    r"|(?<!per share )(?<!retained )\bearnings\b(?! per| before| call| release| date)|\bsales figures?\b"
     r"|\boperating revenues?\b|(?<![净毛业总])利润(?!率|总额|表)"
 )
 _GAAP = _of(
-    r"\bnet income\b|\boperating income\b|\bearnings per share\b|\bEPS\b|\bearnings\b(?! call"
-    r"| release| date)|\bgross margin\b|\bEBITDA?\b|\bfree cash flow\b|\bincome\b(?! tax| statement)"
+    r"\bnet income\b|\boperating income\b|\bearnings per share\b|\bEPS\b|(?<!retained )\bearnings\b(?! call"
+    r"| release| date)|\bgross margin\b(?! in dollars)|\bEBITDA?\b|\bfree cash flow\b"
+    r"|(?<!disposable )(?<!personal )\bincome\b(?! tax| statement)"
 )
 _STANDARD = _of(
     r"GAAP|IFRS|CAS\b|as reported|accounting standards|10-K|10-Q|20-F|annual report|filed|filing|准则|财报|年报|报告"
@@ -111,11 +112,12 @@ _MONEY = _of(
     rf"\b(?:{_FLOW}|{_STOCK}|market cap(?:itali[sz]ation)?|turnover|price|GDP)\b|市值|成交额|营业收入|净利润|总资产"
 )
 _NO_MONEY = _of(
-    r"margin|growth|ratio|percent|%|per cent|proportion|share of|how many|rate\b|index|which|when"
+    r"margin|growth|ratio|\bpoints\b|\bIDX\b|percent|%|per cent|proportion|share of|how many|rate\b|index|which|when"
     r"|date|率|比例|占比|同比|环比|百分|指数|哪|多少家"
 )
 _CURRENCY = _of(
-    r"\b(?:USD|HKD|CNY|CNH|RMB|EUR|GBP|JPY|CHF|AUD|CAD|SGD|TWD|KRW|INR|dollars?|yuan|euros?"
+    r"\b(?:USD|HKD|CNY|CNH|RMB|EUR|GBP|JPY|CHF|AUD|CAD|SGD|TWD|KRW|INR|NZD|SEK|NOK|DKK|PLN|CZK|HUF|TRY|ZAR|BRL|MXN|RUB|THB"
+    r"|IDR|MYR|PHP|ILS|RON|BGN|dollars?|yuan|euros?"
     r"|pounds?|yen|francs?|renminbi|won|rupees?|cents?)\b"
     r"|[$€£¥￥]|美元|港元|人民币|欧元|日元|英镑|亿元|万元|百万元|元\b|元[）)，,。？?]|单位[:：]"
 )
@@ -142,7 +144,10 @@ _RMB = _of(
     r"|(?:exchange rate|汇率)[^.?。]{0,20}(?:yuan|人民币)|(?:人民币|yuan)[^.?。]{0,20}(?:exchange rate|汇率)"
 )
 _RMB_RATE = _of(r"exchange rate|汇率|USD\s*/|to (?:RMB|yuan)|against")
-_RMB_KIND = _of(r"\bCNY\b|\bCNH\b|onshore|offshore|central parity|fixing|interbank|CFETS|在岸|离岸|中间价|银行间|即期")
+_RMB_KIND = _of(
+    r"\bECB\b|European Central Bank|欧洲央行|欧洲中央银行|\bCNY\b|\bCNH\b|onshore|offshore|central parity"
+    r"|fixing|interbank|CFETS|在岸|离岸|中间价|银行间|即期"
+)
 _PRECISE = _of(
     r"round|decimal|nearest|integer|whole number|significant|exact|in tenths|保留|取整|整数|小数|精确|四舍五入"
 )
@@ -163,7 +168,8 @@ _UNIT = _of(
     r"|years|units|persons|people)\b"
     r"|\b(?:thousands?|millions?|billions?|trillions?|percentage(?: points?)?|percent"
     r"|basis points?|per cent|per (?:share|ounce|barrel|ton)|how many)\b|%|unit|单位|亿|万|百分|个基点|美元"
-    r"|港元|元|点位|base year|index points|ratio|\bVIX\b|\bindex\b|指数|exchange rate|汇率"
+    r"|港元|元|点位|多少点|base year|index points|ratio|\bVIX\b|\bIDX\b|=\s*100|\bPMI\b|\bindex\b|指数"
+    r"|exchange rate|汇率"
 )  # fmt: skip
 
 
@@ -197,7 +203,8 @@ def _item(text: str, reference: Reference | None) -> Iterator[Finding]:
         )
     if reference is not None and reference.columns and len(reference.columns) == 1:
         name = reference.columns[0].name
-        if _FUNDAMENTAL.search(name) and name.casefold() not in text.casefold():
+        told = name.casefold() == "eps" and "per share" in text.casefold()
+        if _FUNDAMENTAL.search(name) and not told and name.casefold() not in text.casefold():
             yield Finding(
                 "item-naming", "warning", name, "the reference calls the item otherwise than the question does"
             )
@@ -253,6 +260,7 @@ def _rmb(text: str, _reference: Reference | None) -> Iterator[Finding]:
 def _precision(text: str, reference: Reference | None) -> Iterator[Finding]:
     if (
         _asks_number(text, reference)
+        and not _counts(reference)
         and not _PRECISE.search(text)
         and not re.search(r"\bhow many\b|多少[家个只天次]", text, re.IGNORECASE)
     ):
@@ -260,7 +268,8 @@ def _precision(text: str, reference: Reference | None) -> Iterator[Finding]:
 
 
 def _unit(text: str, reference: Reference | None) -> Iterator[Finding]:
-    if _asks_number(text, reference) and not _UNIT.search(text):
+    named = _UNIT.search(text) or _CURRENCY.search(text)
+    if _asks_number(text, reference) and not _counts(reference) and not named:
         yield Finding("unit", "error", "", "state the unit, such as million USD or %")
 
 
@@ -268,6 +277,13 @@ def _asks_number(text: str, reference: Reference | None) -> bool:
     if reference is not None and reference.columns:
         return any(part.type == "number" for part in reference.columns)
     return bool(_NUMERIC.search(text)) and not _ASKS_NO_NUMBER.search(text)
+
+
+def _counts(reference: Reference | None) -> bool:
+    """Whether all numbers of the answer are counts, which have no decimals."""
+    parts = () if reference is None else reference.columns
+    numbers = [part for part in parts if part.type == "number"]
+    return bool(numbers) and all(part.decimals == 0 and part.unit in {None, "basis points"} for part in numbers)
 
 
 def _unit_told(reference: Reference | None) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from openfingym.answers import decide, unpack
+from openfingym.answers.guide import lint
 from openfingym.cli.questions import questions
 from openfingym.suites.finsearch.questions.composition import COMPOSITION, TURN, compose
 from openfingym.suites.finsearch.questions.drawing import SkipError
@@ -40,6 +41,11 @@ def test_the_set_has_the_papers_composition_and_the_pool_is_mostly_real() -> Non
     assert len({one.question.id for one in POOL}) == len(POOL) == sum(map(len, parts.values()))
     languages = Counter(one.language for one in parts["private"] if one.subset == "greater-china")
     assert min(languages.values()) > 50
+
+
+def test_the_guide_has_nothing_against_any_question() -> None:
+    found = {one.question.text: lint(one.question.text, one.reference) for one in POOL}
+    assert {text: findings for text, findings in found.items() if findings} == {}
 
 
 def test_any_range_of_the_set_has_all_tiers_and_subsets() -> None:

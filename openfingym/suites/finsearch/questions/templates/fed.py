@@ -121,7 +121,7 @@ def fed_changes_table(d: Draw) -> Draft:
     as_of = d.asked_after(last, 700)
     text = (
         f"Tabulate every change of the federal funds target range from {d.day(first)} through {d.day(last)}: the date of the "
-        f"statement, the change in basis points (negative for a cut), and the new upper bound in percent, by date ascending."
+        f"statement, the change in basis points (negative for a cut), and the new upper bound in percent ({d.digits(2)}), by date ascending."
     )
     asks = (Ask("date", "date"), Ask("change", unit="basis points", decimals=0), Ask("upper", unit="%", decimals=2))
     return _fed(d, text, as_of, official.target_changes, params, asks, {

@@ -75,6 +75,11 @@ def _bar(field: str) -> tuple[str, Ask, dict[str, Any]]:
     return words, Ask(field, unit=unit, decimals=decimals), {"field": field, "scale": scale}
 
 
+def _precision(d: Draw, ask: Ask) -> str:
+    """How a price is stated; a percentage and a volume are named by their words."""
+    return f"in USD, {d.digits(ask.decimals or 0)}" if ask.unit == "USD" else d.digits(ask.decimals or 0)
+
+
 @template("T1", STOCKS)
 def share_latest(d: Draw) -> Draft:
     (symbol, name), field = _share(d), d.one(list(FIELDS))
@@ -82,7 +87,7 @@ def share_latest(d: Draw) -> Draft:
     words, ask, more = _bar(field)
     params = {"symbol": symbol, "first": recent(as_of, 30), **more}
     text = d.one(["Latest {words} of {name}? ({digits})", "What is the latest {words} of {name}, {digits}?",
-                  "The most recent {words} of {name}, as traded, {digits}, please."]).format(words=words, name=name, digits=d.digits(ask.decimals or 0))  # fmt: skip
+                  "The most recent {words} of {name}, as traded, {digits}, please."]).format(words=words, name=name, digits=_precision(d, ask))  # fmt: skip
     other = "close" if field != "close" else "open"
     return _draft(text, as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
@@ -152,8 +157,8 @@ def share_on_day(d: Draw) -> Draft:
         }[field]
         ask, more = _percent(), {"field": field}
     params = {"symbol": symbol, "first": shifted(days[0], -8), "day": days[1], **more}
-    text = d.one(["What was the {words} of {name} on {day}, as traded (not adjusted)? {digits}.",
-                  "{name} on {day}: {words}, unadjusted, {digits}?"]).format(words=words, name=name, day=d.day(days[1]), digits=d.digits(2))  # fmt: skip
+    text = d.one(["What was the {words} of {name} on {day}, as traded (not adjusted), {digits}?",
+                  "{name} on {day}: {words}, unadjusted, {digits}?"]).format(words=words, name=name, day=d.day(days[1]), digits=_precision(d, ask))  # fmt: skip
     other = "close" if field != "close" else "open"
     return _draft(text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[0]}),
