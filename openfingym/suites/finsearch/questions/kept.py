@@ -1,6 +1,6 @@
 """The pool as it comes with the library: each question with its answer, its program and what it was proved with.
 
-The file is written by :func:`write_pool` from the vault ``finsearch``, by ``scripts/finsearch_pool.py``, which proves it all.
+``scripts/finsearch_pool.py`` writes the file from the vault ``finsearch`` (:func:`write_pool`), once all is proved.
 """
 
 from __future__ import annotations
