@@ -186,7 +186,7 @@ def test_two_at_once_in_one_folder_are_told_apart(cli: Cli, arguments: list[str]
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # httpcore drops a socket that cannot connect
 def test_a_verifier_that_is_killed_costs_no_result(
-    treasury: BuiltPackage, tmp_path: Path, warm_start: Callable[..., None]
+    treasury: BuiltPackage, tmp_path: Path, warm_start: Callable[..., None], cold_verifiers: None
 ) -> None:
     warm_start()  # fork servers are children of this process too, and stay
     agent = Agent("slow", "program", NAIVE.format(pause="0.5"))
