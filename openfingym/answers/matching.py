@@ -183,7 +183,8 @@ def _readings(rule: _Rule, mention: Mention) -> Iterator[tuple[Decimal, Decimal]
             yield value * size, place * size
         return
     yield value, place
-    if rule.scale != 1:
+    # In the basic unit, unless it vanishes in the asked one: any small number would be a right 0.00 million.
+    if rule.scale != 1 and (rule.place is None or abs(value / rule.scale) >= rule.place):
         yield value / rule.scale, place / rule.scale
 
 

@@ -339,6 +339,14 @@ def test_another_number_is_never_right_alone_or_beside_the_right_one(
         assert decide(truth, f"{wrong}{between}{value:f}").outcome != "right" or form == "final"
 
 
+def test_a_small_number_is_no_zero_of_millions() -> None:
+    truth = one("number", 0.0, "million USD", name="revenue", decimals=2)
+    assert [decide(truth, said).outcome for said in ("0", "0.00", "0.004", "1.01", "4999")] == [
+        *["right"] * 3,
+        *["wrong"] * 2,
+    ]
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=80), st.sampled_from([REVENUE, CHANGE, QUOTE, PROVINCES, DROPS, PRICES, KUNMING, BANK]))
 def test_no_text_raises(text: str, reference: Reference) -> None:
