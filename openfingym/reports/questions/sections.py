@@ -15,6 +15,7 @@ import numpy as np
 from openfingym.metrics import find_metric
 from openfingym.reports.cells import Row
 from openfingym.reports.questions.analysis import best_of, by_tool, contributions, faults, mean_of, transitions
+from openfingym.reports.questions.judged import judged
 from openfingym.reports.questions.modes import failures, gains
 from openfingym.reports.questions.parts import Group, PartTable, Rows, Scene, score_title, spread
 from openfingym.reports.questions.played import PlayedRun, metric_of
@@ -291,7 +292,8 @@ def memory(scene: Scene) -> PartTable | None:
 
 
 SECTIONS: Sequence[Callable[[Scene], PartTable | None]] = (
-    scores, over_axis, by_class, by_tag, gains, failures, endings, tools, errors, ways, samples, memory, spending,
+    scores, over_axis, by_class, by_tag, gains, failures, judged, endings, tools, errors, ways, samples, memory,
+    spending,
 )  # fmt: skip
 """Every table, in its order."""
 

@@ -101,6 +101,25 @@ def test_a_report_of_any_suite(jars: Path) -> None:
     json.dumps(report.to_dict(), allow_nan=False)
 
 
+def test_what_a_judge_made_of_answers_stands_beside_the_scores(jars: Path) -> None:
+    assert not rows(report_of(jars), "judged")
+    first = find_runs([jars]).results[0]
+    lines = [
+        {"rollout": first.rollout_id, "rule": {"outcome": outcome}, "judge": None if score == "" else {"score": score}}
+        for outcome, score in (("right", 1), ("right", 0), ("wrong", ""), ("undecided", 1), ("undecided", None))
+    ]
+    lines.append({"rollout": "another", "rule": {"outcome": "right"}, "judge": None})
+    (jars / "judgements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (row,) = rows(report_of(jars), "judged")
+    counts = [
+        row[name] for name in ("answers", "right by rule", "wrong by rule", "undecided", "judged right", "judged wrong")
+    ]
+    assert (counts, row["agreement with rules"], row["both"]) == ([5, 2, 1, 2, 1, 0], 0.5, 2)
+    for damaged in ("no JSON\n", "[1]\n", '{"rollout": 7, "rule": 3, "judge": []}\n'):
+        (jars / "judgements.jsonl").write_text(damaged)
+        assert not rows(report_of(jars), "judged")
+
+
 def withheld(report: Report) -> str:
     """Why scores of parts are not there, of which then there are none."""
     assert [row["closeness"] for row in rows(report, "tools")] == [None]
