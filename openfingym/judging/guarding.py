@@ -64,7 +64,7 @@ def decoy(reference: str, seed: int) -> str:
 
     Args:
         reference: the truth in words.
-        seed: of the digits.
+        seed: seed by which the digits are drawn.
     """
     rng = random.Random(seed)
 

@@ -173,7 +173,7 @@ def make_report(
         seed: seed of the bootstrap and the tests; the same runs and seed give the same report.
         cutoffs: the last month (``2023-10``) or day that a model was trained on, by its name, beside those that runs
             state.
-        with_hidden: of questions with tools, whether scores are computed that their verifier told nobody, for its
+        with_hidden: whether, for questions with tools, scores are computed that their verifier told nobody, for its
             operator's own eyes (docs/questions-with-tools.md).
 
     Raises:

@@ -152,7 +152,7 @@ class Connection:
         """The JSON that a request with the admin token is answered; the arguments are those of :meth:`send`.
 
         Raises:
-            VerifierError: as :meth:`send` and :meth:`checked`.
+            VerifierError: the verifier does not answer, or answers that it failed.
         """
         return self.checked(self.send(method, path, self.admin_token, again=again, **request))
 
@@ -188,7 +188,7 @@ class Connection:
 
         Raises:
             SubmissionError: what was sent is refused; ``problem`` says why.
-            VerifierError: as :meth:`checked`.
+            VerifierError: the answer is another problem document, or none of a verifier's.
         """
         if answer.status_code in AGENT_STATUSES:
             slug, detail = problem(answer)

@@ -163,7 +163,7 @@ class QuestionPlayer:
 
         Args:
             answer: the answer, a text or a JSON value.
-            before: of an answer that was voted, the answer of the last attempt, for the record.
+            before: the answer of the last attempt, for the record, where several were voted on.
 
         Returns:
             The text for the model, and whether the answer could not be parsed.

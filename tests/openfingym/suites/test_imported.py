@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import openfingym
+from openfingym.agents import Agent
 from openfingym.answers import Reference, decide
 from openfingym.cli import cli
 from openfingym.errors import DataError
@@ -139,6 +141,16 @@ def test_a_file_that_is_none_is_refused_with_the_place(tmp_path: Path, text: str
         read_questions(path)
 
 
+PLAY = """
+import interface
+
+env = interface.make()
+while env.episodes_left:
+    observation, info = env.reset()
+    env.step({"answer": next(value for key, value in ANSWERS.items() if key in observation["question"])})
+"""
+
+
 def test_a_file_is_linted_imported_played_and_judged(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +173,21 @@ def test_a_file_is_linted_imported_played_and_judged(
     result = env.result()
     assert result.metrics["decided_accuracy"] == 0.75
     assert result.metrics["grouped_accuracy"] == pytest.approx((1.0 + 1.0 + 0.0 + 1.0) / 4)
+
+    agent = Agent("script", "program", PLAY.replace("ANSWERS", repr(answers)), trusted=True)
+    run = openfingym.run(tmp_path / "my-questions", agent=agent, backend="inline", out=tmp_path / "runs")
+    assert run.path is not None
+    verified = (run.path / "result.json").read_bytes()
+    judged = runner.invoke(
+        cli, ["questions", "judge", str(run.path), "--model", "stand-in/competent", "--sample", "1", "--json"]
+    )
+    assert judged.exit_code == 0, judged.output
+    lines = [json.loads(line) for line in (run.path / "judgements.jsonl").read_text().splitlines()]
+    assert sorted(line["rule"]["outcome"] for line in lines) == ["right", "right", "right", "undecided"]
+    # The stand-in is no judge: what it says is no score, and never 0.
+    asked = [line["judge"] for line in lines if line["judge"]]
+    assert [(one["state"], one["score"]) for one in asked] == [("judge-error", None)] * 2
+    assert (run.path / "result.json").read_bytes() == verified
 
 
 def test_a_run_is_judged_apart_from_its_rules() -> None:

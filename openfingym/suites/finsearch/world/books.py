@@ -82,7 +82,7 @@ class Books:
     Attributes:
         figures: by name of item.
         segments: revenue by name of segment, with its Chinese name; they add up to revenue, and so do regions.
-        regions: the same by region.
+        regions: revenue by name of region, with its Chinese name.
         weighted: average shares of each quarter, as if nothing had been split.
         outstanding: shares of each line at the end of each quarter, as they were then, by class.
         diluted: diluted shares over basic ones.

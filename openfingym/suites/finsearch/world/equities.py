@@ -205,7 +205,7 @@ def ohlcv(
         before: the close before each, in the same shares.
         close: closes, not rounded.
         width: how far prices go beyond, as a share of them.
-        decimals: of prices.
+        decimals: how many decimals prices have.
         turnover: usual volume; 0 for none.
     """
     draws = rng.standard_normal((len(close), 4))

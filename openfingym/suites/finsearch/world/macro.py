@@ -44,10 +44,10 @@ class Statistic:
             ``steps`` (a rate that is set), ``change`` and ``change month`` of another one, or ``difference``.
         start: first value.
         drift: growth a year of a level, or the mean of a rate.
-        noise: of a period.
-        decimals: of a value.
+        noise: how large the chance part of a period is: a standard deviation, or the step of a policy rate.
+        decimals: how many decimals values have.
         lag: days from the end of the period to the release.
-        hour: of the release, in the country.
+        hour: time of day of the release, in the country.
         quarterly: whether it is of quarters.
         revised: noise of the first figure, as a share of the level; 0 for none.
         of: the level that a change is of.

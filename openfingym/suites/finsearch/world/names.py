@@ -13,7 +13,7 @@ class Industry:
         name: in English.
         name_zh: in Chinese.
         endings: last words of names.
-        endings_zh: the same in Chinese.
+        endings_zh: last words of Chinese names.
         segments: parts of the business, in English and Chinese.
         margin: gross margin that is usual.
         growth: growth of revenue a year that is usual.
