@@ -61,6 +61,7 @@ class PlayedRollout:
         self._opening: asyncio.Task[Episode] | None = None
         self._finishing: asyncio.Task[str] | None = None
         self._turn = asyncio.Lock()
+        self._running: asyncio.Task[str] | None = None
         self.result: RolloutResult | None = None
         self.failure: str | None = None
 
@@ -103,7 +104,8 @@ class PlayedRollout:
             if self._finishing is not None or is_over(episode):
                 told = f"The rollout is over; nothing more can be done in it. {await self.finish()}"
                 return {"content": [_text(told)], "isError": True}
-            told = await episode.call(name, arguments)
+            self._running = asyncio.ensure_future(episode.call(name, arguments))
+            told = await asyncio.shield(self._running)  # a request that is cancelled leaves its program running
         if not episode.over:
             return {"content": [_text(told)], "isError": False}
         return {"content": [_text(told), _text(await self.finish())], "isError": self.failure is not None}
@@ -119,8 +121,8 @@ class PlayedRollout:
         if self._opening is None:
             return None
         # A program that still runs is not waited for; what was submitted is scored in any case.
-        if self._turn.locked() and self._opening.done() and self._opening.exception() is None:
-            self._opening.result().cut("its client left")
+        if self._running is not None and not self._running.done():
+            (await self.episode()).cut("its client left")
         try:
             return await self.finish()
         finally:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -155,6 +156,7 @@ def test_closing_the_input_in_the_midst_of_a_program_scores_what_was_submitted(t
         client.call("submit", path="answer.npy")
         busy = {"name": "run_python", "arguments": {"code": "import time; time.sleep(600)"}}
         client.send(json.dumps({"jsonrpc": "2.0", "id": "long", "method": "tools/call", "params": busy}).encode())
+        time.sleep(1.0)  # it runs by then; were it slower, the test would be easier
         client.send(b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "long"}}')
         assert client.ask("ping")["result"] == {}  # answered while the program runs, which nobody waits for
         client.input.close()
