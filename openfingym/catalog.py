@@ -20,7 +20,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openfingym.catalog_cache import Rows
+from openfingym.catalog_cache import CatalogRows
 from openfingym.errors import OpenFinGymError, TaskError, TaskNotFoundError
 from openfingym.plugins import entry_points
 from openfingym.task.files import CONFIG, has_task_file, read_task_file
@@ -101,7 +101,7 @@ def survey() -> tuple[list[TaskInfo], dict[str, OpenFinGymError]]:
     Raises:
         TaskError: two folders claim one name, or a folder of tasks is not there.
     """
-    rows = Rows()
+    rows = CatalogRows()
     found, faults = [], {}
     for name, folder in task_folders().items():
         try:
@@ -216,7 +216,7 @@ def builtin_root() -> Path:
     return installed if installed.is_dir() else Path(__file__).resolve().parent.parent / "tasks"
 
 
-def _row(name: str, folder: Path, rows: Rows) -> TaskInfo:
+def _row(name: str, folder: Path, rows: CatalogRows) -> TaskInfo:
     """The row of a known task, as it is kept, or else as the task says."""
     key = rows.key(folder, read_task_file(folder, CONFIG))
     kept: Any = key and rows.get(key)

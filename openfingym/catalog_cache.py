@@ -28,7 +28,7 @@ _PARTS = ("task", "kinds", "metrics", "data", "catalog.py", "catalog_cache.py")
 Row = Mapping[str, object]
 
 
-class Rows:
+class CatalogRows:
     """The rows that are kept, and those that become known meanwhile."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from openfingym.answers.reference import Reference
 Severity = Literal["error", "warning"]
 
 
-class Finding(NamedTuple):
+class GuideFinding(NamedTuple):
     """What a rule says of a question."""
 
     rule: str
@@ -37,10 +37,10 @@ class GuideRule:
     """The guide's example of a question that breaks it."""
     good: str
     """The guide's example of one that does not."""
-    look: Callable[[str, Reference | None], Iterator[Finding]]
+    look: Callable[[str, Reference | None], Iterator[GuideFinding]]
 
 
-def lint(text: str, reference: Reference | None = None) -> tuple[Finding, ...]:
+def lint(text: str, reference: Reference | None = None) -> tuple[GuideFinding, ...]:
     """Everything that the guide has against a question, in the order of its rules.
 
     Args:
@@ -173,29 +173,29 @@ _UNIT = _of(
 )  # fmt: skip
 
 
-def _fiscal_year(text: str, _reference: Reference | None) -> Iterator[Finding]:
+def _fiscal_year(text: str, _reference: Reference | None) -> Iterator[GuideFinding]:
     year = _COMPANY_YEAR.search(text)
     item = _FUNDAMENTAL.search(text)
     if year and item and not _FISCAL.search(text) and not _MACRO.search(text):
-        yield Finding(
+        yield GuideFinding(
             "fiscal-year", "error", year[0], 'say "fiscal year" or "calendar year"; they differ for many companies'
         )
 
 
-def _timing(text: str, _reference: Reference | None) -> Iterator[Finding]:
+def _timing(text: str, _reference: Reference | None) -> Iterator[GuideFinding]:
     stock, flow = _STOCKS.search(text), _FLOWS.search(text)
     if stock and not flow and _OVER.search(text) and not _POINT.search(text):
-        yield Finding(
+        yield GuideFinding(
             "timing", "error", stock[0], 'what a balance sheet states is "as of the end of" a period, not "in" it'
         )
     as_of = re.search(r"\bas (?:of|at)\b(?! (?:reported|the (?:date|time) of))|截至", text)
     if flow and not stock and as_of and not re.search(r"year|quarter|months|period|fiscal|年|季", text, re.IGNORECASE):
-        yield Finding("timing", "error", flow[0], "what flows is over a period: name the period, not a day")
+        yield GuideFinding("timing", "error", flow[0], "what flows is over a period: name the period, not a day")
 
 
-def _item(text: str, reference: Reference | None) -> Iterator[Finding]:
+def _item(text: str, reference: Reference | None) -> Iterator[GuideFinding]:
     if vague := _VAGUE.search(text):
-        yield Finding(
+        yield GuideFinding(
             "item-naming",
             "error",
             vague[0],
@@ -205,35 +205,35 @@ def _item(text: str, reference: Reference | None) -> Iterator[Finding]:
         name = reference.columns[0].name
         told = name.casefold() == "eps" and "per share" in text.casefold()
         if _FUNDAMENTAL.search(name) and not told and name.casefold() not in text.casefold():
-            yield Finding(
+            yield GuideFinding(
                 "item-naming", "warning", name, "the reference calls the item otherwise than the question does"
             )
 
 
-def _gaap(text: str, _reference: Reference | None) -> Iterator[Finding]:
+def _gaap(text: str, _reference: Reference | None) -> Iterator[GuideFinding]:
     item = _GAAP.search(text)
     if item and not _STANDARD.search(text) and not _MACRO.search(text):
-        yield Finding("gaap", "warning", item[0], "say GAAP, non-GAAP or IFRS: companies publish both")
+        yield GuideFinding("gaap", "warning", item[0], "say GAAP, non-GAAP or IFRS: companies publish both")
 
 
-def _currency(text: str, reference: Reference | None) -> Iterator[Finding]:
+def _currency(text: str, reference: Reference | None) -> Iterator[GuideFinding]:
     item = _MONEY.search(text)
     if item and not _NO_MONEY.search(text) and not _CURRENCY.search(text) and not _unit_told(reference):
-        yield Finding("currency", "error", item[0], "name the currency, such as USD or CNY")
+        yield GuideFinding("currency", "error", item[0], "name the currency, such as USD or CNY")
 
 
-def _industry(text: str, _reference: Reference | None) -> Iterator[Finding]:
+def _industry(text: str, _reference: Reference | None) -> Iterator[GuideFinding]:
     word = _INDUSTRY.search(text)
     if word and not _CLASSIFIED.search(text):
-        yield Finding(
+        yield GuideFinding(
             "industry", "error", word[0], "name the standard and its level, such as Shenwan Level 1 or GICS sector"
         )
 
 
-def _market_cap(text: str, _reference: Reference | None) -> Iterator[Finding]:
+def _market_cap(text: str, _reference: Reference | None) -> Iterator[GuideFinding]:
     word = _CAP.search(text)
     if word and _LISTED_TWICE.search(text) and not _FORMULA.search(text):
-        yield Finding(
+        yield GuideFinding(
             "market-cap",
             "error",
             word[0],
@@ -241,36 +241,36 @@ def _market_cap(text: str, _reference: Reference | None) -> Iterator[Finding]:
         )
 
 
-def _futures(text: str, reference: Reference | None) -> Iterator[Finding]:
+def _futures(text: str, reference: Reference | None) -> Iterator[GuideFinding]:
     word = _FUTURES.search(text)
     if not word or _NOTATION.search(text):
         return
     if reference is None or not any(part.type == "number" for part in reference.columns):
-        yield Finding(
+        yield GuideFinding(
             "futures-quote", "error", word[0], "say decimal or 32nds, or accept 113'08'5 and 113.265625 alike"
         )
 
 
-def _rmb(text: str, _reference: Reference | None) -> Iterator[Finding]:
+def _rmb(text: str, _reference: Reference | None) -> Iterator[GuideFinding]:
     word = _RMB.search(text)
     if word and _RMB_RATE.search(text) and not _RMB_KIND.search(text):
-        yield Finding("rmb", "error", word[0], "say onshore (CNY), offshore (CNH), or the central parity rate")
+        yield GuideFinding("rmb", "error", word[0], "say onshore (CNY), offshore (CNH), or the central parity rate")
 
 
-def _precision(text: str, reference: Reference | None) -> Iterator[Finding]:
+def _precision(text: str, reference: Reference | None) -> Iterator[GuideFinding]:
     if (
         _asks_number(text, reference)
         and not _counts(reference)
         and not _PRECISE.search(text)
         and not re.search(r"\bhow many\b|多少[家个只天次]", text, re.IGNORECASE)
     ):
-        yield Finding("precision", "error", "", "say how it is rounded, such as to two decimal places")
+        yield GuideFinding("precision", "error", "", "say how it is rounded, such as to two decimal places")
 
 
-def _unit(text: str, reference: Reference | None) -> Iterator[Finding]:
+def _unit(text: str, reference: Reference | None) -> Iterator[GuideFinding]:
     named = _UNIT.search(text) or _CURRENCY.search(text)
     if _asks_number(text, reference) and not _counts(reference) and not named:
-        yield Finding("unit", "error", "", "state the unit, such as million USD or %")
+        yield GuideFinding("unit", "error", "", "state the unit, such as million USD or %")
 
 
 def _asks_number(text: str, reference: Reference | None) -> bool:

@@ -19,7 +19,7 @@ from openfingym.answers.reading.numbers import numbers_of
 from openfingym.answers.units import unit_of
 
 if TYPE_CHECKING:
-    from openfingym.answers.reading.numbers import Mention
+    from openfingym.answers.reading.numbers import NumberMention
     from openfingym.answers.reference import Part, Value
 
 COARSEST = Decimal("0.005")
@@ -91,7 +91,7 @@ def name_key(text: str) -> str:
     return " ".join(word for word in words if word not in _GENERIC) or " ".join(words)
 
 
-def _number(part: Part, mention: Mention) -> Candidate | None:
+def _number(part: Part, mention: NumberMention) -> Candidate | None:
     rule = _rule(part)
     states: list[bool | None] = []
     for value, place in _readings(rule, mention):
@@ -162,7 +162,7 @@ def _decimal(value: Value) -> Decimal:
     return Decimal(repr(value))
 
 
-def _readings(rule: _Rule, mention: Mention) -> Iterator[tuple[Decimal, Decimal]]:
+def _readings(rule: _Rule, mention: NumberMention) -> Iterator[tuple[Decimal, Decimal]]:
     """What a number may mean in the asked unit, each with the size of its last place; nothing in another unit."""
     value, place = mention.value, mention.place
     if mention.share:

@@ -12,7 +12,7 @@ from openfingym.cli.render import number, print_json, print_table
 from openfingym.cli.task import json_option, real_option
 
 if TYPE_CHECKING:
-    from openfingym.published.protocol import Figure
+    from openfingym.published.protocol import PaperFigure
     from openfingym.published.scoring import PublishedScore
 
 FILE = click.Path(path_type=Path)
@@ -108,5 +108,5 @@ def _with_sd(mean: float, sd: float | None) -> str:
     return number(mean) if sd is None else f"{number(mean)} ± {number(sd, 2)}"
 
 
-def _stated(one: Figure) -> str:
+def _stated(one: PaperFigure) -> str:
     return f"{one.model}: {_with_sd(one.mean, one.sd)}"

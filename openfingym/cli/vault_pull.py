@@ -105,10 +105,10 @@ def _simulated_mirai(seed: int, days: int | None, out: Path | None) -> Vault:
 
 
 def _simulated_finsearch(seed: int, days: int | None, out: Path | None) -> Vault:
-    from openfingym.suites.finsearch.world import WorldSize, finsearch_vault, write_finsearch
+    from openfingym.suites.finsearch.world import MarketSize, finsearch_vault, write_finsearch
 
-    last = WorldSize.last_day
-    size = WorldSize() if days is None else WorldSize(first_day=last - timedelta(days=days - 1))
+    last = MarketSize.last_day
+    size = MarketSize() if days is None else MarketSize(first_day=last - timedelta(days=days - 1))
     return finsearch_vault(size, seed=seed) if out is None else write_finsearch(out, size, seed=seed)
 
 

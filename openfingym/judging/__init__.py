@@ -7,7 +7,7 @@ its answer is read strictly, and an answer that tries to instruct it scores 0 (:
 from __future__ import annotations
 
 from openfingym.judging.judge import Judge, Judgement
-from openfingym.judging.protocols import PROTOCOLS, Protocol
-from openfingym.judging.replies import Reply, read_reply
+from openfingym.judging.protocols import PROTOCOLS, JudgingProtocol
+from openfingym.judging.replies import JudgeReply, read_reply
 
-__all__ = ["PROTOCOLS", "Judge", "Judgement", "Protocol", "Reply", "read_reply"]
+__all__ = ["PROTOCOLS", "Judge", "JudgeReply", "Judgement", "JudgingProtocol", "read_reply"]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from openfingym.answers import Reference, decide
 from openfingym.judging.guarding import LONGEST, addresses_judge, decoy
 from openfingym.judging.protocols import in_words, protocol_of
-from openfingym.judging.replies import Reply, read_reply
+from openfingym.judging.replies import JudgeReply, read_reply
 
 if TYPE_CHECKING:
-    from openfingym.judging.protocols import Protocol
+    from openfingym.judging.protocols import JudgingProtocol
     from openfingym.models import LanguageModel
 
 JudgedState = Literal["judged", "judge-error", "instructs", "control", "no-truth"]
@@ -102,10 +102,10 @@ class Judge:
         return made(score, "judged", "", agreement)
 
     async def _asked(
-        self, protocol: Protocol, question: str, truth: str, reference: Reference, answer: str, costs: _Costs
-    ) -> Reply:
+        self, protocol: JudgingProtocol, question: str, truth: str, reference: Reference, answer: str, costs: _Costs
+    ) -> JudgeReply:
         """One judgement, asked for again where its reply cannot be read."""
-        reply = Reply(None, "not asked")
+        reply = JudgeReply(None, "not asked")
         for _ in range(self._tries):
             token = secrets.token_hex(8)
             messages = protocol.messages(question, truth, reference.criteria, answer[:LONGEST], token)

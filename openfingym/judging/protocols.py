@@ -31,7 +31,7 @@ How this task is given, and how you reply:
 
 
 @dataclass(frozen=True)
-class Protocol:
+class JudgingProtocol:
     """A protocol."""
 
     name: ProtocolName
@@ -70,15 +70,15 @@ class Protocol:
         return Message("system", self.published.rstrip() + ours), Message("user", "\n\n".join(asked))
 
 
-PROTOCOLS: Mapping[ProtocolName, Protocol] = MappingProxyType(
+PROTOCOLS: Mapping[ProtocolName, JudgingProtocol] = MappingProxyType(
     {
-        "live": Protocol("live", "score", True, "Real-time Authentic Information"),
-        "historical": Protocol("historical", "answer_score", False, "Reference Answer"),
+        "live": JudgingProtocol("live", "score", True, "Real-time Authentic Information"),
+        "historical": JudgingProtocol("historical", "answer_score", False, "Reference Answer"),
     }
 )
 
 
-def protocol_of(reference: Reference) -> Protocol:
+def protocol_of(reference: Reference) -> JudgingProtocol:
     """The protocol that judges a question: of T1 the one about live prices."""
     return PROTOCOLS["live" if "T1" in reference.group else "historical"]
 

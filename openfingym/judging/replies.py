@@ -6,13 +6,13 @@ import json
 import re
 from typing import Literal, NamedTuple
 
-from openfingym.judging.protocols import Protocol
+from openfingym.judging.protocols import JudgingProtocol
 
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _LONGEST = 20_000
 
 
-class Reply(NamedTuple):
+class JudgeReply(NamedTuple):
     """A judge's reply, read strictly."""
 
     score: Literal[0, 1] | None
@@ -21,7 +21,7 @@ class Reply(NamedTuple):
     """Why there is none; ``null`` where the judge says that the truth has no numbers. Empty with a score."""
 
 
-def read_reply(text: str, protocol: Protocol, token: str) -> Reply:
+def read_reply(text: str, protocol: JudgingProtocol, token: str) -> JudgeReply:
     """Read a reply.
 
     Args:
@@ -34,26 +34,26 @@ def read_reply(text: str, protocol: Protocol, token: str) -> Reply:
         else what is wrong. Objects without the token that state a score make it an error too: two scores are none.
     """
     if not text.strip():
-        return Reply(None, "nothing was said")
+        return JudgeReply(None, "nothing was said")
     if len(text) > _LONGEST:
-        return Reply(None, f"{len(text):,} characters")
+        return JudgeReply(None, f"{len(text):,} characters")
     stated = [(match, _parsed(match[0])) for match in _OBJECT.finditer(text)]
     scores = [(match, found) for match, found in stated if found is not None and protocol.key in found]
     if not scores:
-        return Reply(None, f"no JSON with {protocol.key!r}")
+        return JudgeReply(None, f"no JSON with {protocol.key!r}")
     if len(scores) > 1:
-        return Reply(None, f"{len(scores)} scores")
+        return JudgeReply(None, f"{len(scores)} scores")
     match, found = scores[0]
     if found.keys() != {protocol.key, "token"} or found["token"] != token:
-        return Reply(None, "its JSON lacks the token, or has other keys")
+        return JudgeReply(None, "its JSON lacks the token, or has other keys")
     if text[match.end() :].strip(" \n`"):
-        return Reply(None, "its JSON is not the last line")
+        return JudgeReply(None, "its JSON is not the last line")
     score = found[protocol.key]
     if protocol.knows_null and (score is None or score == "null"):
-        return Reply(None, "null")
+        return JudgeReply(None, "null")
     if type(score) is not int or score not in {0, 1}:
-        return Reply(None, f"the score {str(score)[:20]!r}")
-    return Reply(1 if score == 1 else 0, "")
+        return JudgeReply(None, f"the score {str(score)[:20]!r}")
+    return JudgeReply(1 if score == 1 else 0, "")
 
 
 def _parsed(text: str) -> dict[str, object] | None:

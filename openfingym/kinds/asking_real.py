@@ -16,7 +16,7 @@ from openfingym.questions.trading_days import days_to_come, last_to_close
 if TYPE_CHECKING:
     from openfingym.questions import Question
     from openfingym.questions.provider import Provider
-    from openfingym.questions.providers.price import Prices
+    from openfingym.questions.providers.price import PriceProvider
     from openfingym.task.contracts import Contract
 
 GENERIC = "manual"
@@ -61,7 +61,7 @@ def ask_real(
     if own.provider == "polymarket":
         return _ask_markets(own, names, count, rollout, now_ns)
     if own.provider == "price":
-        return _ask_prices(own, cast("Prices", provider), count, rollout, now_ns)
+        return _ask_prices(own, cast("PriceProvider", provider), count, rollout, now_ns)
     raise UsageError("this task is about no market; ask the questions that the ledger has")
 
 
@@ -118,7 +118,7 @@ def _ask_markets(contract: QuestionsContract, names: Sequence[str], count: int, 
     return Asked(questions, data_of(inputs, questions), np.ones(count))
 
 
-def _ask_prices(contract: QuestionsContract, provider: Prices, count: int, rollout: str, now_ns: int) -> Asked:
+def _ask_prices(contract: QuestionsContract, provider: PriceProvider, count: int, rollout: str, now_ns: int) -> Asked:
     """Questions about the prices of the contract's symbols, so many bars ahead, with the returns of the bars before."""
     from openfingym.data.questions import SHOWN
 
@@ -162,7 +162,7 @@ def _ask_prices(contract: QuestionsContract, provider: Prices, count: int, rollo
 
 
 def _end(
-    contract: QuestionsContract, provider: Prices, query: dict[str, str | float], ahead: int, now_ns: int
+    contract: QuestionsContract, provider: PriceProvider, query: dict[str, str | float], ahead: int, now_ns: int
 ) -> tuple[int, str, dict[str, str | float], str]:
     """When a question about a price is resolved; in words; what its query says besides; and its rules."""
     exchange = provider.hours(query)

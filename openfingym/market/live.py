@@ -32,7 +32,7 @@ from openfingym.market.ingest import Ingest
 from openfingym.market.replay import tellers
 from openfingym.market.rest import RestClient
 from openfingym.market.tape import NoRecorder, Record, Recorder, RecordKind, answered, asked, told
-from openfingym.market.transport import AiohttpTransport, Connection, Transport
+from openfingym.market.transport import AiohttpTransport, FeedConnection, Transport
 
 logger = logging.getLogger(__name__)
 
@@ -242,7 +242,7 @@ class MachineRunner(Generic[MachineT]):
 
     async def _link(self, number: int) -> None:
         """A connection, from its opening to its end."""
-        connection: Connection | None = None
+        connection: FeedConnection | None = None
         try:
             connection = await self._transport.connect(self._venue.stream())
             with self._turn:
@@ -264,7 +264,7 @@ class MachineRunner(Generic[MachineT]):
             if connection is not None:
                 await connection.close()
 
-    async def _read(self, number: int, connection: Connection) -> None:
+    async def _read(self, number: int, connection: FeedConnection) -> None:
         machine, recorder, frame_kind, turn = self.machine, self._recorder, RecordKind.FRAME, self._turn
         since = last = 0
         while True:
@@ -284,7 +284,7 @@ class MachineRunner(Generic[MachineT]):
                 await asyncio.sleep(0)
                 since = self._clock.monotonic()
 
-    async def _write(self, connection: Connection, outbox: asyncio.Queue[Frame]) -> None:
+    async def _write(self, connection: FeedConnection, outbox: asyncio.Queue[Frame]) -> None:
         with contextlib.suppress(ConnectionClosedError):  # the reader is told as well
             while True:
                 await connection.send(await outbox.get())

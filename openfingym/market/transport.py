@@ -23,7 +23,7 @@ PING_S = 15.0
 """Seconds between pings of ours; a side that does not answer one in half of it is gone, as with a cut cable."""
 
 
-class Connection(Protocol):
+class FeedConnection(Protocol):
     """An open WebSocket. Pings are answered by the library underneath."""
 
     async def receive(self) -> Frame:
@@ -50,7 +50,7 @@ class Transport(Protocol):
     async def close(self) -> None:
         """Let go of what its connections share, once they are closed."""
 
-    async def connect(self, address: Address) -> Connection:
+    async def connect(self, address: Address) -> FeedConnection:
         """Open a connection.
 
         Raises:
@@ -71,7 +71,7 @@ class AiohttpTransport:
         self._path, self._ping_s = path, ping_s
         self._session: aiohttp.ClientSession | None = None
 
-    async def connect(self, address: Address) -> Connection:
+    async def connect(self, address: Address) -> FeedConnection:
         """See :class:`Transport`."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
@@ -132,7 +132,7 @@ class _AiohttpConnection:
 class WebsocketsTransport:
     """WebSockets of the library ``websockets``: slower, and stricter with a server that breaks the standard."""
 
-    async def connect(self, address: Address) -> Connection:
+    async def connect(self, address: Address) -> FeedConnection:
         """See :class:`Transport`."""
         try:
             socket = await websockets.asyncio.client.connect(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from openfingym.packages.package import BuiltPackage
-    from openfingym.published.protocol import Protocol
+    from openfingym.published.protocol import PaperProtocol
     from openfingym.results.result import RolloutResult
 
 
@@ -133,7 +133,7 @@ def _windows(package: BuiltPackage, real: np.ndarray, values: np.ndarray) -> Sam
     return SampleWindows(np.asarray(train), np.asarray(hidden), values)
 
 
-def _sizes(protocol: Protocol, windows: SampleWindows) -> list[str]:
+def _sizes(protocol: PaperProtocol, windows: SampleWindows) -> list[str]:
     wanted, made = protocol.drawing.windows, len(windows.generated)
     if wanted is None or made >= wanted:
         return []

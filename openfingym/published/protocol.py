@@ -57,7 +57,7 @@ class TaskNote(_Part):
     """In what our data is not the paper's."""
 
 
-class Figure(_Part):
+class PaperFigure(_Part):
     """A figure of the paper's own."""
 
     task: Text
@@ -69,7 +69,7 @@ class Figure(_Part):
     """Where it stands, and where it was read if that is not the paper."""
 
 
-class Protocol(_Part):
+class PaperProtocol(_Part):
     """A published protocol."""
 
     name: Text
@@ -82,7 +82,7 @@ class Protocol(_Part):
     drawing: Drawing
     metrics: Annotated[tuple[PublishedMetric, ...], Field(min_length=1)]
     tasks: Annotated[dict[str, TaskNote], Field(min_length=1)]
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[PaperFigure, ...] = ()
     assumed: tuple[Text, ...] = ()
     """What neither paper nor code says, or what is done otherwise here, one phrase each."""
 
@@ -107,7 +107,7 @@ class Protocol(_Part):
 
 
 @functools.cache
-def protocols() -> tuple[Protocol, ...]:
+def protocols() -> tuple[PaperProtocol, ...]:
     """Every protocol, by name.
 
     Raises:
@@ -115,11 +115,11 @@ def protocols() -> tuple[Protocol, ...]:
     """
     with resources.as_file(resources.files("openfingym.published") / "protocols") as folder:
         return tuple(
-            checked(Protocol, read_toml(path, "the protocol"), path.name) for path in sorted(folder.glob("*.toml"))
+            checked(PaperProtocol, read_toml(path, "the protocol"), path.name) for path in sorted(folder.glob("*.toml"))
         )
 
 
-def protocol_of(task: str) -> Protocol:
+def protocol_of(task: str) -> PaperProtocol:
     """The protocol that a task follows.
 
     Raises:

@@ -15,7 +15,7 @@ from openfingym.published.sample import draw
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from openfingym.published.protocol import Figure, Protocol, PublishedMetric
+    from openfingym.published.protocol import PaperFigure, PaperProtocol, PublishedMetric
     from openfingym.published.sample import SampleWindows
 
 
@@ -34,7 +34,7 @@ class PublishedValue:
     """Real windows of a repeat."""
     generated_windows: int
     """Generated windows of a repeat."""
-    paper: tuple[Figure, ...]
+    paper: tuple[PaperFigure, ...]
     """What the paper states; see ``differs`` before setting one beside the other."""
 
 
@@ -65,7 +65,7 @@ class PublishedScore:
 
 
 def score_windows(
-    protocol: Protocol,
+    protocol: PaperProtocol,
     task: str,
     windows: SampleWindows,
     *,
@@ -107,7 +107,7 @@ def score_windows(
 
 
 def _value(
-    protocol: Protocol,
+    protocol: PaperProtocol,
     task: str,
     metric: PublishedMetric,
     windows: SampleWindows,

@@ -109,7 +109,7 @@ _PLACES = tuple(Decimal(1).scaleb(-places) for places in range(21))
 _NONE: frozenset[str] = frozenset()
 
 
-class Mention(NamedTuple):
+class NumberMention(NamedTuple):
     """A number in a text."""
 
     start: int
@@ -130,7 +130,7 @@ class Mention(NamedTuple):
     """-1 where words say that something fell by it, 1 where it rose, 0 without such words or with a sign of its own."""
 
 
-def numbers_of(text: str) -> list[Mention]:
+def numbers_of(text: str) -> list[NumberMention]:
     """The numbers in a text; dates, years, times, numbers of a list, and those in names of forms and indices are none,
     years but where there is no other number.
     """
@@ -146,7 +146,7 @@ def numbers_of(text: str) -> list[Mention]:
     return _mentions(hidden)
 
 
-def _plain(match: re.Match[str]) -> Mention:
+def _plain(match: re.Match[str]) -> NumberMention:
     """A text that is a number, perhaps in per cent, and nothing else."""
     digits = match[2].replace(",", "")
     whole, _, rest = digits.partition(".")
@@ -154,11 +154,11 @@ def _plain(match: re.Match[str]) -> Mention:
     share = match[3] == "%"
     scale = PERCENT["%"] if share else None
     direction = 1 if match[1] == "+" else 0
-    return Mention(0, match.end(), value, _PLACES[len(rest)], scale, share, _NONE, False, direction)
+    return NumberMention(0, match.end(), value, _PLACES[len(rest)], scale, share, _NONE, False, direction)
 
 
-def _mentions(text: str) -> list[Mention]:
-    found: list[Mention] = []
+def _mentions(text: str) -> list[NumberMention]:
+    found: list[NumberMention] = []
     for match in _BODIES.finditer(text):
         if found and match.start() < found[-1].end:
             continue  # the power of ten of the one before
@@ -176,7 +176,7 @@ def _mentions(text: str) -> list[Mention]:
     return found if len(found) < 2 else _ranges(text, found)
 
 
-def _read(text: str, match: re.Match[str], last: Mention | None) -> Mention | None:
+def _read(text: str, match: re.Match[str], last: NumberMention | None) -> NumberMention | None:
     body, start, end = match[0], match.start(), match.end()
     before = _before(text, start, 0 if last is None else last.end)
     if before is None or (body == "1" and _ONE_UNIT.match(text, end)):  # the latter as in 1 USD = 7.1905 CNY
@@ -206,7 +206,7 @@ def _read(text: str, match: re.Match[str], last: Mention | None) -> Mention | No
     bound = bool(begin and _BOUND.search(begin)) or bool(rest and _BOUND_AFTER.match(rest))
     value = -value if sign == "-" else value
     direction = 1 if sign == "+" else 0 if sign else _direction(begin, rest)
-    return Mention(lead, end, value, place, scale, share, currencies, bound or sign in {"±", "+/-"}, direction)
+    return NumberMention(lead, end, value, place, scale, share, currencies, bound or sign in {"±", "+/-"}, direction)
 
 
 def _before(text: str, start: int, floor: int) -> re.Match[str] | None:
@@ -280,7 +280,7 @@ def _suffix(text: str, at: int) -> tuple[Decimal | None, bool, frozenset[str], i
     return scale, share, currencies, at
 
 
-def _dash(text: str, at: int, before: Mention | None) -> bool:
+def _dash(text: str, at: int, before: NumberMention | None) -> bool:
     """Whether the minus before a number is a dash: it follows a number, a letter, or a word and is set off."""
     previous = text[at - 1]
     if before is not None and not text[before.end : at].strip():
@@ -292,7 +292,7 @@ def _dash(text: str, at: int, before: Mention | None) -> bool:
     )
 
 
-def _joined(text: str, first: Mention, second: Mention) -> Mention | None:
+def _joined(text: str, first: NumberMention, second: NumberMention) -> NumberMention | None:
     """12亿3400万 as one number."""
     if first.end != second.start or first.scale is None or second.scale is None or first.share or second.share:
         return None
@@ -304,13 +304,13 @@ def _joined(text: str, first: Mention, second: Mention) -> Mention | None:
     )
 
 
-def _spelled(text: str, pattern: re.Pattern[str], found: list[Mention]) -> list[Mention]:
+def _spelled(text: str, pattern: re.Pattern[str], found: list[NumberMention]) -> list[NumberMention]:
     """Numbers in words. Those below ten count alone where there is no other number."""
     if pattern is ENGLISH and NAMED.isdisjoint(_LETTERS.findall(text.casefold())):
         return []
     taken = [(mention.start, mention.end) for mention in found]
-    result: list[Mention] = []
-    small: list[Mention] = []
+    result: list[NumberMention] = []
+    small: list[NumberMention] = []
     for match in pattern.finditer(text):
         if any(start < match.end() and match.start() < end for start, end in taken):
             continue
@@ -324,7 +324,7 @@ def _spelled(text: str, pattern: re.Pattern[str], found: list[Mention]) -> list[
             scale, share = Decimal("0.01") if match["share"] == "百分之" else Decimal("0.001"), True
         begin, rest = text[max(0, match.start() - 48) : match.start()], text[end : end + 16]
         direction = _direction(begin, rest)
-        mention = Mention(
+        mention = NumberMention(
             match.start(),
             end,
             -value if match["minus"] else value,
@@ -342,7 +342,7 @@ def _spelled(text: str, pattern: re.Pattern[str], found: list[Mention]) -> list[
     return result or ([] if found else small)
 
 
-def _ranges(text: str, found: list[Mention]) -> list[Mention]:
+def _ranges(text: str, found: list[NumberMention]) -> list[NumberMention]:
     """The same, with both ends of each range loose."""
     for index in range(1, len(found)):
         first, second = found[index - 1], found[index]

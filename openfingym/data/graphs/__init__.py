@@ -8,7 +8,7 @@ from openfingym.data.graphs.injection import inject_contextual
 from openfingym.data.graphs.motifs import GraphSet, ba_2motifs, graph_set_arrays
 from openfingym.data.graphs.split import LabelSplit, stratified_split, visible_labels
 from openfingym.data.graphs.table import DEFAULT_SEED, attributed_graph, attributed_graphs
-from openfingym.data.graphs.words import WordCounts
+from openfingym.data.graphs.words import NodeWords
 
 __all__ = [
     "DEFAULT_SEED",
@@ -17,8 +17,8 @@ __all__ = [
     "GraphSet",
     "InjectedGraph",
     "LabelSplit",
+    "NodeWords",
     "SparseRows",
-    "WordCounts",
     "attributed_graph",
     "attributed_graphs",
     "ba_2motifs",

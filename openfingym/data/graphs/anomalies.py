@@ -22,7 +22,7 @@ from openfingym.data.graphs.features import take_rows
 from openfingym.data.graphs.graph import Graph
 from openfingym.data.graphs.injection import inject_contextual
 from openfingym.data.graphs.wiring import clique_keys, draw_communities, group_sizes, sample_edges
-from openfingym.data.graphs.words import WordCounts, topic_words
+from openfingym.data.graphs.words import NodeWords, topic_words
 from openfingym.data.processes.draws import normals, permutation, uniforms
 from openfingym.errors import DataError
 
@@ -178,7 +178,7 @@ class OrganicGroups:
         return InjectedGraph(_graph(keys, values, chosen, spec.nodes), _NONE, _NONE)
 
 
-def _words(spec: AttributedGraph) -> WordCounts:
+def _words(spec: AttributedGraph) -> NodeWords:
     if spec.words is None:
         raise DataError(f"{spec.name}: its anomalies are made of words; give it some, or another pattern")
     return spec.words

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.graphs.graph import Graph
-    from openfingym.data.graphs.words import WordCounts
+    from openfingym.data.graphs.words import NodeWords
 
 
 class Anomalies(Protocol):
@@ -58,7 +58,7 @@ class AttributedGraph:
     edges_from: str
     """Where the number of edges comes from."""
     pattern: Anomalies
-    words: WordCounts | None = None
+    words: NodeWords | None = None
     """Sparse 0/1 features like words of a text; dense Gaussian ones if None."""
     communities: int = 12
     mixing: float = 0.15

@@ -5,7 +5,7 @@ from __future__ import annotations
 from openfingym.data.dataset import suggestion
 from openfingym.data.graphs.anomalies import Organic, OrganicGroups, OtherClass, StandardInjection
 from openfingym.data.graphs.attributed import AttributedGraph
-from openfingym.data.graphs.words import WordCounts
+from openfingym.data.graphs.words import NodeWords
 from openfingym.errors import DataError
 
 DEFAULT_SEED = 20260630
@@ -34,7 +34,7 @@ _GRAPHS = (
         300,
         _PUBLISHED,
         StandardInjection(),
-        words=WordCounts(70.0),
+        words=NodeWords(70.0),
     ),
     AttributedGraph(
         "yelpchi",
@@ -57,7 +57,7 @@ _GRAPHS = (
         284,
         _OURS,
         OtherClass(),
-        words=WordCounts(28.0),
+        words=NodeWords(28.0),
         communities=4,
     ),
     AttributedGraph(
@@ -69,7 +69,7 @@ _GRAPHS = (
         335,
         _OURS,
         OtherClass(),
-        words=WordCounts(20.0),
+        words=NodeWords(20.0),
         communities=3,
     ),
     AttributedGraph(

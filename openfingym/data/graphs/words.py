@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class WordCounts:
+class NodeWords:
     """Parameters of word features: how many words a node has, and from which."""
 
     mean: float
@@ -25,7 +25,7 @@ class WordCounts:
 
 
 def topic_words(
-    bits: np.random.PCG64, words: WordCounts, community: NDArray[np.int64], communities: int, columns: int
+    bits: np.random.PCG64, words: NodeWords, community: NDArray[np.int64], communities: int, columns: int
 ) -> SparseRows:
     """Draw every node's words; a word that is drawn again counts once.
 

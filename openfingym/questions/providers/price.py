@@ -30,7 +30,7 @@ def _venues() -> dict[str, PriceVenue]:
 
 
 @dataclass(frozen=True)
-class Prices:
+class PriceProvider:
     """Prices; the query has ``venue`` and ``symbol``, and of a probability ``above``: that the price is above it."""
 
     venues: Mapping[str, PriceVenue] = field(default_factory=_venues)
@@ -92,9 +92,9 @@ class Prices:
         return found
 
 
-def provider(secret: bytes) -> Prices:  # noqa: ARG001
+def provider(secret: bytes) -> PriceProvider:  # noqa: ARG001
     """The provider, for the registry."""
-    return Prices()
+    return PriceProvider()
 
 
 def _about(question: Question) -> Hashable:

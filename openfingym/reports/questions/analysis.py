@@ -24,7 +24,7 @@ Scored = tuple[PlayedQuestion, float | None]
 
 
 @dataclass(frozen=True)
-class Part:
+class ScorePart:
     """A score of a part of the questions."""
 
     score: float | None
@@ -43,14 +43,14 @@ class ToolFigures:
     """Calls that were answered, and had been made before in their question."""
     questions: int
     """In which it answered."""
-    part: Part
+    part: ScorePart
     """The score of these."""
 
 
-def mean_of(scores: Iterable[float]) -> Part:
+def mean_of(scores: Iterable[float]) -> ScorePart:
     """A part of these scores, of which those that are NaN are of questions outside of it."""
     known = [score for score in scores if not math.isnan(score)]
-    return Part(float(np.mean(known)) if known else None, len(known))
+    return ScorePart(float(np.mean(known)) if known else None, len(known))
 
 
 def by_tool(played: Sequence[Scored]) -> list[ToolFigures]:

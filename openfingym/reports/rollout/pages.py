@@ -19,7 +19,7 @@ LONGEST = 120
 """Characters of the name of a page, without its number and ending."""
 
 
-class Row(NamedTuple):
+class PageRow(NamedTuple):
     """A rollout in the index."""
 
     page: str
@@ -113,12 +113,12 @@ def write_each(
         write_page(place / name, folder, result, back=back)
 
 
-def _row(page: str, run: RolloutResult) -> Row:
+def _row(page: str, run: RolloutResult) -> PageRow:
     skill = "" if run.skill is None else f"{run.skill:.3g}"
     bad = run.state in {"rejected", "error"}
-    return Row(page, run.state, bad, skill, run.task, run.agent, run.model or "", str(run.seed), run.reason or "")
+    return PageRow(page, run.state, bad, skill, run.task, run.agent, run.model or "", str(run.seed), run.reason or "")
 
 
-def _first(row: Row) -> bool:
+def _first(row: PageRow) -> bool:
     """Failures come first; the rest stays in its order."""
     return not row.bad

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.suites.breakdown import Breakdown
-    from openfingym.suites.finsearch.questions.problem import Problem
+    from openfingym.suites.finsearch.questions.problem import SearchProblem
     from openfingym.vault import Vault
 
 DATASET = "finsearch"
@@ -158,7 +158,7 @@ def _said(text: str, rows: int) -> NDArray[np.float64]:
 
 
 @functools.cache
-def _parts() -> dict[str, list[Problem]]:
+def _parts() -> dict[str, list[SearchProblem]]:
     return compose(list(kept_pool().problems))
 
 
@@ -189,7 +189,7 @@ def _catalogue() -> tuple[CatalogueEntry, ...]:
     )
 
 
-def _entry(number: int | None, part: str, problem: Problem) -> CatalogueEntry:
+def _entry(number: int | None, part: str, problem: SearchProblem) -> CatalogueEntry:
     def prove_it() -> tuple[int, tuple[str, ...]]:
         from openfingym.suites.finsearch.questions.proofs import prove
 
@@ -215,7 +215,7 @@ def _entry(number: int | None, part: str, problem: Problem) -> CatalogueEntry:
     )
 
 
-def _info(problems: list[Problem]) -> DatasetInfo:
+def _info(problems: list[SearchProblem]) -> DatasetInfo:
     days = [date.fromisoformat(one.question.as_of[:10]) for one in problems]
     real = sum(one.real for one in problems)
     return DatasetInfo(

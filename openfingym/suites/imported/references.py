@@ -13,7 +13,7 @@ from typing import Any
 from openfingym.answers import Part, Reference
 from openfingym.answers.reading.cleaning import cleaned
 from openfingym.answers.reading.dates import dates_of
-from openfingym.answers.reading.numbers import Mention, numbers_of
+from openfingym.answers.reading.numbers import NumberMention, numbers_of
 
 _NOTE = re.compile(
     r"\(?\s*(?:(?:scoring (?:criteria|note|standard)s?|criteria|note|accuracy requirements?|required content)\s*:"
@@ -133,7 +133,7 @@ def _number(question: str, text: str, criteria: str) -> Part | None:
     return Part("answer", "number", value, unit, decimals=decimals)
 
 
-def _range(text: str, found: list[Mention]) -> Part | None:
+def _range(text: str, found: list[NumberMention]) -> Part | None:
     low, high = (float(mention.value) for mention in found)
     if low > high:
         return None
@@ -141,7 +141,7 @@ def _range(text: str, found: list[Mention]) -> Part | None:
     return Part("answer", "number", (low + high) / 2.0, unit, rule="between", low=low, high=high)
 
 
-def _other_words(text: str, mention: Mention) -> bool:
+def _other_words(text: str, mention: NumberMention) -> bool:
     """Whether words before the number may be a key point of their own, such as a name."""
     before = re.sub(
         r"(?:the answer is|about|approximately|around|约|为|是|大约|答案)\s*:?",
@@ -152,7 +152,7 @@ def _other_words(text: str, mention: Mention) -> bool:
     return bool(re.search(r"[^\W\d_]{2,}", before)) or "," in text[mention.end :] or ";" in text
 
 
-def _unit_length(text: str, mention: Mention) -> int:
+def _unit_length(text: str, mention: NumberMention) -> int:
     """How long the unit is that a mention has taken in after its digits."""
     inside = text[mention.start : mention.end]
     digits = max((i for i, char in enumerate(inside) if char.isdigit()), default=-1)

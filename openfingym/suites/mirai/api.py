@@ -279,7 +279,7 @@ def _day(day: Date) -> date:
     return date.fromisoformat(day.date)
 
 
-def _relation(found: taxonomy.Relation) -> Relation:
+def _relation(found: taxonomy.CameoRelation) -> Relation:
     return Relation(CAMEOCode(found.code), found.name, found.description)
 
 

@@ -50,7 +50,7 @@ _ENDINGS = (
 )
 
 
-def likely_countries(name: str) -> tuple[taxonomy.Country, ...]:
+def likely_countries(name: str) -> tuple[taxonomy.ListedCountry, ...]:
     """The countries whose names are most like a text, at most five, the likeliest first.
 
     A name that fits exactly leaves out what merely sounds alike; one that fits several countries gives all of them.
@@ -71,7 +71,7 @@ def likely_countries(name: str) -> tuple[taxonomy.Country, ...]:
     return ()
 
 
-def likely_relations(description: str) -> tuple[taxonomy.Relation, ...]:
+def likely_relations(description: str) -> tuple[taxonomy.CameoRelation, ...]:
     """The relations of either level that a description fits best, at most five, the likeliest first; a code is its own
     description.
     """
@@ -111,7 +111,7 @@ def _by_letters(wanted: str, name: str) -> float:
 
 
 @cache
-def _names() -> tuple[tuple[taxonomy.Country, tuple[str, ...]], ...]:
+def _names() -> tuple[tuple[taxonomy.ListedCountry, tuple[str, ...]], ...]:
     return tuple(
         (country, (country.iso3.casefold(), *(_folded(name) for name in (country.name, *country.other_names))))
         for country in taxonomy.countries()
@@ -119,7 +119,7 @@ def _names() -> tuple[tuple[taxonomy.Country, tuple[str, ...]], ...]:
 
 
 @cache
-def _corpus() -> tuple[Counter[str], tuple[tuple[taxonomy.Relation, Counter[str], int], ...], float]:
+def _corpus() -> tuple[Counter[str], tuple[tuple[taxonomy.CameoRelation, Counter[str], int], ...], float]:
     """(how many relations have each stem, each relation with its stems and their number, mean number)."""
     documents = []
     for relation in (*taxonomy.relations(1), *taxonomy.relations(2)):

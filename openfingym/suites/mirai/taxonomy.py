@@ -31,7 +31,7 @@ _PART_OF_PALESTINE = frozenset({"GZS", "WSB"})
 
 
 @dataclass(frozen=True)
-class Relation:
+class CameoRelation:
     """A relation of CAMEO."""
 
     code: str
@@ -55,7 +55,7 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class Country:
+class ListedCountry:
     """A country, dependent territory or special area of ISO 3166-1, or Kosovo (XKX, a user-assigned code)."""
 
     iso3: str
@@ -72,13 +72,13 @@ class Country:
     other_names: tuple[str, ...]
 
 
-def relations(level: int | None = None) -> tuple[Relation, ...]:
+def relations(level: int | None = None) -> tuple[CameoRelation, ...]:
     """All relations in the order of their codes, or those of one level (1, 2 or 3)."""
     every = _relations().values()
     return tuple(every) if level is None else tuple(relation for relation in every if relation.level == level)
 
 
-def relation(code: str) -> Relation:
+def relation(code: str) -> CameoRelation:
     """The relation of a code.
 
     Raises:
@@ -96,19 +96,19 @@ def is_relation(code: str, *, level: int | None = None) -> bool:
     return found is not None and level in {None, found.level}
 
 
-def parent_of(code: str) -> Relation | None:
+def parent_of(code: str) -> CameoRelation | None:
     """The relation one level up; None for one of the first level."""
     parent = relation(code).parent
     return None if parent is None else relation(parent)
 
 
-def children_of(code: str) -> tuple[Relation, ...]:
+def children_of(code: str) -> tuple[CameoRelation, ...]:
     """The relations one level down, in the order of their codes."""
     relation(code)
     return tuple(child for child in _relations().values() if child.parent == code)
 
 
-def siblings_of(code: str) -> tuple[Relation, ...]:
+def siblings_of(code: str) -> tuple[CameoRelation, ...]:
     """The relations with the same parent, itself included; at the first level all of that level."""
     own = relation(code)
     return tuple(other for other in _relations().values() if other.level == own.level and other.parent == own.parent)
@@ -130,12 +130,12 @@ def binary_of(code: str) -> str:
     return relation(code).binary
 
 
-def countries() -> tuple[Country, ...]:
+def countries() -> tuple[ListedCountry, ...]:
     """All countries in the order of their ISO 3166-1 alpha-3 codes, Kosovo last."""
     return tuple(_countries().values())
 
 
-def country(iso3: str) -> Country:
+def country(iso3: str) -> ListedCountry:
     """The country of an ISO 3166-1 alpha-3 code.
 
     Raises:
@@ -152,7 +152,7 @@ def is_country(iso3: str) -> bool:
     return iso3 in _countries()
 
 
-def countries_named(name: str) -> tuple[Country, ...]:
+def countries_named(name: str) -> tuple[ListedCountry, ...]:
     """The countries that have exactly this name or other name, whatever its case; several for ``Korea``."""
     return tuple(_by_name().get(_folded(name), ()))
 
@@ -181,9 +181,9 @@ def dropped_actor_codes() -> dict[str, str]:
 
 
 @cache
-def _relations() -> dict[str, Relation]:
+def _relations() -> dict[str, CameoRelation]:
     return {
-        row["code"]: Relation(
+        row["code"]: CameoRelation(
             code=row["code"],
             level=int(row["level"]),
             name=row["name"],
@@ -200,9 +200,9 @@ def _relations() -> dict[str, Relation]:
 
 
 @cache
-def _countries() -> dict[str, Country]:
+def _countries() -> dict[str, ListedCountry]:
     return {
-        row["iso3"]: Country(
+        row["iso3"]: ListedCountry(
             iso3=row["iso3"],
             iso2=row["iso2"],
             name=row["name"],
@@ -219,8 +219,8 @@ def _countries() -> dict[str, Country]:
 
 
 @cache
-def _by_name() -> dict[str, list[Country]]:
-    found: dict[str, list[Country]] = {}
+def _by_name() -> dict[str, list[ListedCountry]]:
+    found: dict[str, list[ListedCountry]] = {}
     for one in _countries().values():
         for name in dict.fromkeys(_folded(name) for name in (one.name, *one.other_names)):
             found.setdefault(name, []).append(one)

@@ -30,7 +30,7 @@ _NOTHING = "Nothing meets all conditions; try a longer date_range, other codes, 
 
 
 @dataclass(frozen=True)
-class Reply:
+class ToolReply:
     """What a call is answered."""
 
     text: str
@@ -71,7 +71,7 @@ class Tools:
         """
         return self.reply(name, arguments).text
 
-    def call_line(self, line: str) -> Reply:
+    def call_line(self, line: str) -> ToolReply:
         """The reply to a call that is written as a line of Python."""
         try:
             name, arguments = parsed_call(line)
@@ -84,7 +84,7 @@ class Tools:
         reply = self.reply(name, arguments)
         return json.dumps({"value": reply.value} if reply.valid else {"error": reply.error}, ensure_ascii=True)
 
-    def reply(self, name: str, arguments: str | Mapping[str, object]) -> Reply:
+    def reply(self, name: str, arguments: str | Mapping[str, object]) -> ToolReply:
         """The reply to a call; the arguments are those of :meth:`call`."""
         try:
             function = self._functions.get(name) if isinstance(name, str) else None
@@ -97,7 +97,7 @@ class Tools:
         except IllegalCallError as error:
             return _refusal(error)
         text = answer if isinstance(answer, str) else repr(answer)
-        return Reply(f"{text}\n{_NOTHING}" if answer in ([], {}) else text, value=as_json(answer))
+        return ToolReply(f"{text}\n{_NOTHING}" if answer in ([], {}) else text, value=as_json(answer))
 
 
 def as_json(value: object) -> object:
@@ -124,5 +124,5 @@ def as_json(value: object) -> object:
     return value
 
 
-def _refusal(error: IllegalCallError) -> Reply:
-    return Reply(ILLEGAL.format(error), valid=False, fault=error.fault, error=str(error))
+def _refusal(error: IllegalCallError) -> ToolReply:
+    return ToolReply(ILLEGAL.format(error), valid=False, fault=error.fault, error=str(error))

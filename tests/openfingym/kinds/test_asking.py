@@ -16,7 +16,7 @@ from openfingym.questions import moment_ns, utc_text
 from openfingym.questions.open_markets import open_markets
 from openfingym.questions.prices.binance import BinancePrices
 from openfingym.questions.prices.yahoo import YahooPrices
-from openfingym.questions.providers.price import Prices
+from openfingym.questions.providers.price import PriceProvider
 from openfingym.questions.trading_days import _around
 from tests.openfingym.questions.providers.served import serve
 
@@ -51,7 +51,7 @@ def test_prices_are_asked_with_the_returns_of_whole_hours_before(service, into_s
     contract = load_task("crypto-forecast-live").spec.contract
     service.answers["/api/v3/klines"] = hourly
     service.answers["/api/v3/ticker/price"] = lambda query: {"symbol": query["symbol"], "price": "1234.5"}
-    provider = Prices({"binance": BinancePrices(service.web)})
+    provider = PriceProvider({"binance": BinancePrices(service.web)})
     asked = ask_real(contract, provider, (), 59, "r1", now)
     provider.close()
     assert len(asked.questions) == 59
@@ -69,7 +69,7 @@ def test_prices_that_stand_still_are_not_asked_about(service):
     service_now[0] = NOW - 4 * HOUR
     service.answers["/api/v3/klines"] = hourly
     service.answers["/api/v3/ticker/price"] = lambda query: {"symbol": query["symbol"], "price": "1234.5"}
-    provider = Prices({"binance": BinancePrices(service.web)})
+    provider = PriceProvider({"binance": BinancePrices(service.web)})
     with pytest.raises(DataError, match="no complete bar of the last"):
         ask_real(load_task("crypto-forecast-live").spec.contract, provider, (), 59, "r1", NOW)
     provider.close()
@@ -110,7 +110,7 @@ def charts(service, now: str, splits: dict[str, Any] | None = None) -> int:
 )
 def test_sessions_are_asked_about_by_the_exchanges_calendar(service, now, ends, newest, basis):
     now_ns = charts(service, now)
-    provider = Prices({"yahoo": YahooPrices(service.web)})
+    provider = PriceProvider({"yahoo": YahooPrices(service.web)})
     asked = ask_real(load_task("equity-forecast-live").spec.contract, provider, (), 59, "r1", now_ns)
     assert len(service.asked) == 10  # one request a symbol, with its price
     assert len({(one.market, one.evaluation_ns) for one in asked.questions}) == 59
@@ -127,7 +127,7 @@ def test_sessions_are_asked_about_by_the_exchanges_calendar(service, now, ends, 
 
 def test_a_split_before_the_answer_is_no_move(service):
     now_ns = charts(service, "2026-11-16T15:00:00Z")
-    provider = Prices({"yahoo": YahooPrices(service.web)})
+    provider = PriceProvider({"yahoo": YahooPrices(service.web)})
     asked = ask_real(load_task("equity-forecast-live").spec.contract, provider, (), 20, "r1", now_ns)
     one = asked.questions[10]  # of the second session to come
     split = {"1": {"date": moment_ns("2026-11-17T14:30:00Z") // 10**9, "numerator": 4, "denominator": 1}}

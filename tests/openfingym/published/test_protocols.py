@@ -11,7 +11,7 @@ from openfingym.catalog import tasks
 from openfingym.cli import cli
 from openfingym.errors import UsageError
 from openfingym.published.measures import MEASURES
-from openfingym.published.protocol import Protocol, protocol_of, protocols
+from openfingym.published.protocol import PaperProtocol, protocol_of, protocols
 from openfingym.task.toml import checked
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
@@ -66,6 +66,6 @@ def test_a_protocol_that_contradicts_itself_is_refused(change, fault):
         "metrics": [{"name": "m", "measure": "put_gap"}],
         "tasks": {"t": {"differs": ["x"]}},
     }
-    checked(Protocol, sound, "x.toml")
+    checked(PaperProtocol, sound, "x.toml")
     with pytest.raises(UsageError, match=fault):
-        checked(Protocol, sound | change, "x.toml")
+        checked(PaperProtocol, sound | change, "x.toml")

@@ -14,7 +14,7 @@ from typing import Any
 
 from openfingym.models.testing.conversation import Call
 from openfingym.models.testing.finance.measures import Points, measured, span_of
-from openfingym.models.testing.finance.reading import CURRENCIES, Asked, holds
+from openfingym.models.testing.finance.reading import CURRENCIES, ReadQuestion, holds
 
 Plan = Generator[Call, Mapping[str, Any], str | None]
 Rows = list[dict[str, Any]]
@@ -60,7 +60,7 @@ def closes(
     return [(row["date"], row[field]) for row in rows if row.get(field) is not None]
 
 
-def exchange_rate(asked: Asked) -> Plan:
+def exchange_rate(asked: ReadQuestion) -> Plan:
     """Reference rates of the ECB, crosses through the US dollar."""
     amount, pair = 1.0, asked.pairs[0] if asked.pairs else None
     for pattern in (_WORTH, _INVOICE):
@@ -87,7 +87,7 @@ def exchange_rate(asked: Asked) -> Plan:
     return measured(asked, points)
 
 
-def yields(asked: Asked) -> Plan:
+def yields(asked: ReadQuestion) -> Plan:
     """Par yields of the US Treasury, and spreads between two of them."""
     start, end = span_of(asked)
     found: list[dict[str, float]] = []
@@ -103,7 +103,7 @@ def yields(asked: Asked) -> Plan:
     return measured(asked, [(day, 100 * (found[0][day] - found[1][day])) for day in days])
 
 
-def policy_rate(asked: Asked) -> Plan:
+def policy_rate(asked: ReadQuestion) -> Plan:
     """The target range of the Federal Reserve."""
     end = str(max(asked.days)) if asked.days else str(asked.today)
     bounds = []
@@ -124,7 +124,7 @@ def policy_rate(asked: Asked) -> Plan:
     return json.dumps({"lower": lower[-1][1], "upper": upper[-1][1]})
 
 
-def instrument(asked: Asked) -> Plan:
+def instrument(asked: ReadQuestion) -> Plan:
     """Prices of shares, indices, commodities, futures and traded exchange rates."""
     text, symbols = asked.text, asked.symbols
     start, end = span_of(asked)
@@ -151,7 +151,7 @@ def instrument(asked: Asked) -> Plan:
     field = asked.field
     unit = 1e4 if "万股" in text else 1e6 if "million shares" in text else 1.0
     return measured(
-        Asked(re.sub(r"\bon [A-Z]\w+ \d+, \d{4}|\d{4}年\d+月\d+日", "", text), rows[-1]["date"]),
+        ReadQuestion(re.sub(r"\bon [A-Z]\w+ \d+, \d{4}|\d{4}年\d+月\d+日", "", text), rows[-1]["date"]),
         [(row["date"], row[field] / (unit if field == "volume" else 1.0)) for row in rows if row.get(field)],
     )
 
@@ -167,7 +167,7 @@ def _within_a_day(text: str, before: Mapping[str, float], last: Mapping[str, flo
     return None
 
 
-def _between(asked: Asked, symbols: tuple[str, ...]) -> Plan:
+def _between(asked: ReadQuestion, symbols: tuple[str, ...]) -> Plan:
     """What two lines of one company, or two rates, differ by."""
     start, end = span_of(asked)
     first = dict((yield from closes(symbols[0], start, end)))

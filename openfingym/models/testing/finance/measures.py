@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import date
 from statistics import fmean
 
-from openfingym.models.testing.finance.reading import Asked, holds
+from openfingym.models.testing.finance.reading import ReadQuestion, holds
 
 Points = Sequence[tuple[str, float]]
 """Days and values, the oldest first."""
@@ -21,7 +21,7 @@ HIGH = ("highest", "peak", "largest", "最高")
 LOW = ("lowest", "bottom", "最低")
 
 
-def span_of(asked: Asked) -> tuple[str, str]:
+def span_of(asked: ReadQuestion) -> tuple[str, str]:
     """First and last day that are needed to answer."""
     year = str(date(asked.today.year - 1, 12, 10))
     if asked.months and asked.days:
@@ -40,7 +40,7 @@ def span_of(asked: Asked) -> tuple[str, str]:
     return asked.before(60), str(asked.today)
 
 
-def measured(asked: Asked, points: Points, *, bp: bool = False) -> str | None:
+def measured(asked: ReadQuestion, points: Points, *, bp: bool = False) -> str | None:
     """The answer from the values of the days that are needed.
 
     Args:
@@ -79,7 +79,7 @@ def measured(asked: Asked, points: Points, *, bp: bool = False) -> str | None:
     return asked.shown(last)
 
 
-def _on_days(asked: Asked, points: Points, *, bp: bool) -> str | None:
+def _on_days(asked: ReadQuestion, points: Points, *, bp: bool) -> str | None:
     days, text = [str(day) for day in asked.days], asked.text
     at = [next((value for day, value in points if day == one), None) for one in days]
     if at[0] is None or at[-1] is None:
@@ -91,7 +91,7 @@ def _on_days(asked: Asked, points: Points, *, bp: bool) -> str | None:
     return asked.shown(at[0])
 
 
-def _over_months(asked: Asked, points: Points, *, bp: bool) -> str | None:
+def _over_months(asked: ReadQuestion, points: Points, *, bp: bool) -> str | None:
     text = asked.text
     inside = [(day, value) for day, value in points if day >= str(asked.months[0])]
     if holds(text, "in which month", "which month", "哪个月"):
@@ -114,7 +114,7 @@ def _over_months(asked: Asked, points: Points, *, bp: bool) -> str | None:
     return json.dumps({"date": day, "value": float(asked.shown(value))})
 
 
-def _drawdown(asked: Asked, points: Points) -> str:
+def _drawdown(asked: ReadQuestion, points: Points) -> str:
     fall, peak, best = 0.0, points[0], (points[0][0], points[0][0])
     for day, value in points:
         peak = (day, value) if value > peak[1] else peak

@@ -13,7 +13,7 @@ from typing import Any
 
 from openfingym.models.testing.conversation import Call
 from openfingym.models.testing.finance.figures import Plan
-from openfingym.models.testing.finance.reading import Asked, holds, month_end
+from openfingym.models.testing.finance.reading import ReadQuestion, holds, month_end
 from openfingym.models.testing.finance.reports import UNITS, item_of, series_of, year_of
 
 _NUMBER = r"\(?(-?\d[\d,]*(?:\.\d+)?)\)?"
@@ -34,7 +34,7 @@ RECENT_DAYS = 10
 """How old a page may be that is to tell the latest price."""
 
 
-def read_pages(asked: Asked) -> Plan:
+def read_pages(asked: ReadQuestion) -> Plan:
     """Search, open the first page, and take from it what looks like the answer."""
     item = item_of(asked) if year_of(asked) or holds(asked.text, "reported", "balance sheet", "披露") else ""
     if holds(asked.text, "percentage of", "year over year", "同比", "占营业收入") or len(asked.months) > 1:
@@ -55,7 +55,7 @@ def read_pages(asked: Asked) -> Plan:
     return _from_price(asked, text) if asked.symbols else _from_statistic(asked, text)
 
 
-def _first(asked: Asked, results: list[Mapping[str, Any]], *, report: bool) -> Mapping[str, Any]:
+def _first(asked: ReadQuestion, results: list[Mapping[str, Any]], *, report: bool) -> Mapping[str, Any]:
     """The first result that is about the matter by its title and snippet; the first of all where none is."""
     for one in results:
         said = f"{one.get('title')} {one.get('snippet')}"
@@ -65,7 +65,7 @@ def _first(asked: Asked, results: list[Mapping[str, Any]], *, report: bool) -> M
     return results[0]
 
 
-def _report(asked: Asked) -> dict[str, object]:
+def _report(asked: ReadQuestion) -> dict[str, object]:
     year, symbol = year_of(asked), next(iter(asked.symbols), "")
     words = f"annual results FY of fiscal year {year} 年度报告 {year}财年" if year else "quarterly results interim 报告"
     when = {"after": f"{year}-03-01", "before": f"{year + 1}-12-31"} if year else {"after": asked.before(150)}
@@ -74,7 +74,7 @@ def _report(asked: Asked) -> dict[str, object]:
     return {"query": f"{symbol} {words} {item_of(asked)}", **when}
 
 
-def _price(asked: Asked) -> dict[str, object]:
+def _price(asked: ReadQuestion) -> dict[str, object]:
     words = f"{asked.symbols[0]} close 收报"
     if asked.days or asked.months:
         day = asked.days[0] if asked.days else month_end(asked.months[0])
@@ -82,7 +82,7 @@ def _price(asked: Asked) -> dict[str, object]:
     return {"query": words, "after": asked.before(RECENT_DAYS)}
 
 
-def _statistic(asked: Asked) -> dict[str, object]:
+def _statistic(asked: ReadQuestion) -> dict[str, object]:
     name = series_of(asked)[1]
     month = asked.months[0] if asked.months else None
     words = f"{name} {month:%B %Y}" if month else name
@@ -90,7 +90,7 @@ def _statistic(asked: Asked) -> dict[str, object]:
     return {"query": (words or asked.text)[:400], "after": str(min(after, asked.today))}
 
 
-def _from_report(asked: Asked, item: str, text: str) -> str | None:
+def _from_report(asked: ReadQuestion, item: str, text: str) -> str | None:
     row = next((line for line in text.splitlines() if line.casefold().startswith(f"{item} |".casefold())), None)
     if row is None:
         return None
@@ -102,7 +102,7 @@ def _from_report(asked: Asked, item: str, text: str) -> str | None:
     return asked.shown(_number(found[1]) * scale / unit * (-1 if found[0].startswith("(") else 1))
 
 
-def _from_price(asked: Asked, text: str) -> str | None:
+def _from_price(asked: ReadQuestion, text: str) -> str | None:
     symbol = asked.symbols[0]
     if holds(asked.text, "percent", "change", "涨跌幅") and (found := _MOVED.search(text)):
         down = "below" in found.groups() or "下跌" in found.groups()
@@ -112,7 +112,7 @@ def _from_price(asked: Asked, text: str) -> str | None:
     return asked.shown(_number(found[1])) if found else None
 
 
-def _from_statistic(asked: Asked, text: str) -> str | None:
+def _from_statistic(asked: ReadQuestion, text: str) -> str | None:
     found = _STATED.search(text)
     return asked.shown(_number(found[1])) if found else None
 

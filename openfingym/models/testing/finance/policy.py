@@ -14,7 +14,7 @@ from typing import Any
 from openfingym.models.testing.conversation import Call, CompletionRequest
 from openfingym.models.testing.finance.figures import Plan, exchange_rate, instrument, policy_rate, yields
 from openfingym.models.testing.finance.pages import read_pages
-from openfingym.models.testing.finance.reading import Asked, holds
+from openfingym.models.testing.finance.reading import ReadQuestion, holds
 from openfingym.models.testing.finance.reports import statement, statistic
 
 UNKNOWN = "unknown"
@@ -27,11 +27,11 @@ _REPORTS = (
 )  # fmt: skip
 
 
-def question_in(texts: Sequence[str]) -> tuple[Asked, int] | None:
+def question_in(texts: Sequence[str]) -> tuple[ReadQuestion, int] | None:
     """The latest question of a conversation, and the place of the message that holds it."""
     for place in range(len(texts) - 1, -1, -1):
         if found := [*_ASKED.finditer(texts[place])]:
-            return Asked(found[-1][2].strip(), found[-1][1]), place
+            return ReadQuestion(found[-1][2].strip(), found[-1][1]), place
     return None
 
 
@@ -40,7 +40,7 @@ def financial(names: Collection[str]) -> bool:
     return "open_page" in names and "calculator" in names
 
 
-def next_step(asked: Asked, tools: frozenset[str], answered: Sequence[str]) -> Call | str:
+def next_step(asked: ReadQuestion, tools: frozenset[str], answered: Sequence[str]) -> Call | str:
     """The next call, or the answer.
 
     Args:
@@ -78,7 +78,7 @@ def read(text: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _plan(asked: Asked, tools: frozenset[str]) -> Plan:
+def _plan(asked: ReadQuestion, tools: frozenset[str]) -> Plan:
     answer = None
     if "quote" in tools:
         answer = yield from _figures(asked)(asked)
@@ -87,7 +87,7 @@ def _plan(asked: Asked, tools: frozenset[str]) -> Plan:
     return answer
 
 
-def _figures(asked: Asked) -> Callable[[Asked], Plan]:
+def _figures(asked: ReadQuestion) -> Callable[[ReadQuestion], Plan]:
     text = asked.text
     if holds(text, *_FX):
         return exchange_rate
@@ -100,7 +100,7 @@ def _figures(asked: Asked) -> Callable[[Asked], Plan]:
     return instrument if asked.symbols else statistic
 
 
-def steps_of(request: CompletionRequest) -> tuple[Asked, list[str]] | None:
+def steps_of(request: CompletionRequest) -> tuple[ReadQuestion, list[str]] | None:
     """The question of a request, and what tools answered since it was put; None for another conversation."""
     told = [(message.role, message.content) for message in request.messages]
     found = question_in([content if role in {"user", "system"} else "" for role, content in told])

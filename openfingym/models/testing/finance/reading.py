@@ -41,7 +41,7 @@ def holds(text: str, *words: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReadQuestion:
     """A question as it was put."""
 
     text: str

@@ -9,7 +9,7 @@ from typing import Any
 
 from openfingym.models.testing.conversation import Call
 from openfingym.models.testing.finance.figures import Plan, Rows, rows_of
-from openfingym.models.testing.finance.reading import Asked, holds, month_end
+from openfingym.models.testing.finance.reading import ReadQuestion, holds, month_end
 
 _COMPANIES = {
     "Apple": "AAPL", "Microsoft": "MSFT", "NVIDIA": "NVDA", "Alphabet": "GOOGL", "Amazon": "AMZN", "Snowflake": "SNOW",
@@ -42,7 +42,7 @@ IDS = {
 """Series that it knows by heart, by words of questions; of others, the first that the tool finds."""
 
 
-def series_of(asked: Asked) -> tuple[str, str]:
+def series_of(asked: ReadQuestion) -> tuple[str, str]:
     """Id of the series that is asked about, empty where it is not known by heart, and its name in the question."""
     known = sorted((words for words in IDS if holds(asked.text, words)), key=len)
     found = _SERIES.search(asked.text)
@@ -50,7 +50,7 @@ def series_of(asked: Asked) -> tuple[str, str]:
     return (IDS[known[-1]], name or known[-1]) if known else ("", name)
 
 
-def statistic(asked: Asked) -> Plan:
+def statistic(asked: ReadQuestion) -> Plan:
     """A figure of a series: the latest, of a month, as first published or as known on a day."""
     text = asked.text
     name = next(filter(None, series_of(asked)), "")
@@ -76,14 +76,14 @@ def statistic(asked: Asked) -> Plan:
     return asked.shown(value)
 
 
-def _growth(asked: Asked, rows: Rows) -> Plan:
+def _growth(asked: ReadQuestion, rows: Rows) -> Plan:
     yield from ()
     if len(rows) > 12 and holds(asked.text, "same month of the year before"):
         return asked.shown((rows[-1]["value"] / rows[-13]["value"] - 1) * 100)
     return None
 
 
-def item_of(asked: Asked) -> str:
+def item_of(asked: ReadQuestion) -> str:
     """The item of a report that is asked for; empty where there is none."""
     text = asked.text
     found = _ITEM.search(text)
@@ -97,7 +97,7 @@ def item_of(asked: Asked) -> str:
     return re.sub(r"\s*\(.*?\)|^net sales$", "", item).strip().removesuffix(" of")
 
 
-def statement(asked: Asked) -> Plan:
+def statement(asked: ReadQuestion) -> Plan:
     """A figure of a company's reports, its growth, or its share of revenue."""
     text = asked.text
     company = next(iter(asked.symbols), "")
@@ -117,14 +117,16 @@ def statement(asked: Asked) -> Plan:
     if holds(text, "year over year", "同比", "by how many percent"):
         year = year_of(asked)
         before = (
-            _period(Asked(text.replace(str(year), str(year - 1)), asked.as_of), rows, real=bool(real)) if year else []
+            _period(ReadQuestion(text.replace(str(year), str(year - 1)), asked.as_of), rows, real=bool(real))
+            if year
+            else []
         )
         return asked.shown((value / _whole(before[-1]) - 1) * 100) if before else None
     unit = next((scale for word, scale in UNITS if word in text), 1.0)
     return asked.shown(value / unit)
 
 
-def _reported(asked: Asked, company: str, item: str, *, real: bool) -> Any:
+def _reported(asked: ReadQuestion, company: str, item: str, *, real: bool) -> Any:
     wanted: dict[str, object] = {"company": company, "item": item}
     if real:
         year = year_of(asked)
@@ -137,7 +139,7 @@ def _reported(asked: Asked, company: str, item: str, *, real: bool) -> Any:
     return rows_of(seen)
 
 
-def _period(asked: Asked, rows: Rows, *, real: bool) -> Rows:
+def _period(asked: ReadQuestion, rows: Rows, *, real: bool) -> Rows:
     """The rows of the period that is asked about, the latest last."""
     year, text = year_of(asked), asked.text
     if rows:
@@ -164,7 +166,7 @@ def _days(row: Any) -> int:
     return (date.fromisoformat(row["period_end"]) - date.fromisoformat(start)).days + 1 if start else 0
 
 
-def year_of(asked: Asked) -> int:
+def year_of(asked: ReadQuestion) -> int:
     """The fiscal year that is asked about; 0 for none."""
     found = _YEAR.search(asked.text)
     return int(found[1] or found[2]) if found else 0

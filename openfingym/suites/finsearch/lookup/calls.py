@@ -22,7 +22,7 @@ class BadCallError(UsageError):
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ToolParameter:
     """What a tool takes.
 
     Attributes:
@@ -59,12 +59,12 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Tool:
+class LookupTool:
     """A tool: its name, what it answers, and what it takes."""
 
     name: str
     about: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ToolParameter, ...]
 
     @property
     def schema(self) -> dict[str, object]:
@@ -77,7 +77,7 @@ class Tool:
         }
 
 
-def decoded(tool: Tool, given: str | Mapping[str, object], today: date | None) -> dict[str, object]:
+def decoded(tool: LookupTool, given: str | Mapping[str, object], today: date | None) -> dict[str, object]:
     """The arguments of a call by name; those that are missing or null are None, or the default of a choice.
 
     Args:
@@ -113,7 +113,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _parsed(tool: Tool, given: str | Mapping[str, object]) -> Mapping[str, object]:
+def _parsed(tool: LookupTool, given: str | Mapping[str, object]) -> Mapping[str, object]:
     expected = (
         f"The arguments of {tool.name} must be a JSON object by name: {', '.join(p.name for p in tool.parameters)}"
     )
@@ -129,7 +129,7 @@ def _parsed(tool: Tool, given: str | Mapping[str, object]) -> Mapping[str, objec
     return given
 
 
-def _text(value: object, parameter: Parameter, _today: date | None) -> str:
+def _text(value: object, parameter: ToolParameter, _today: date | None) -> str:
     if not isinstance(value, str) or not value.strip():
         raise BadCallError(f"{parameter.name} must be a text, {parameter.about}; received {shown(value)}.")
     if len(value) > parameter.longest:
@@ -141,7 +141,7 @@ def _text(value: object, parameter: Parameter, _today: date | None) -> str:
     return value.strip()
 
 
-def _date(value: object, parameter: Parameter, today: date | None) -> date:
+def _date(value: object, parameter: ToolParameter, today: date | None) -> date:
     try:
         if not isinstance(value, str) or len(value.strip()) != len("2024-01-31"):
             raise ValueError
@@ -155,7 +155,7 @@ def _date(value: object, parameter: Parameter, today: date | None) -> date:
     return day
 
 
-def _integer(value: object, parameter: Parameter, _today: date | None) -> int:
+def _integer(value: object, parameter: ToolParameter, _today: date | None) -> int:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e9:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not parameter.low <= value <= parameter.high:
@@ -166,7 +166,7 @@ def _integer(value: object, parameter: Parameter, _today: date | None) -> int:
     return value
 
 
-def _choice(value: object, parameter: Parameter, _today: date | None) -> str:
+def _choice(value: object, parameter: ToolParameter, _today: date | None) -> str:
     if not isinstance(value, str) or value not in parameter.choices:
         raise BadCallError(f"{parameter.name} must be one of {', '.join(parameter.choices)}; received {shown(value)}.")
     return value

@@ -10,7 +10,7 @@ from openfingym.errors import DataError
 from openfingym.suites.finsearch.questions.drawing import CHINA, GLOBAL
 
 if TYPE_CHECKING:
-    from openfingym.suites.finsearch.questions.problem import Problem
+    from openfingym.suites.finsearch.questions.problem import SearchProblem
 
 TIERS = ("T1", "T2", "T3")
 COMPOSITION = {
@@ -29,12 +29,12 @@ EARLY, TURN, LATE = "1994-01-01", "2012-01-01", "2026-10-30"
 the first question that counts is asked."""
 
 
-def compose(pool: list[Problem]) -> dict[str, list[Problem]]:
+def compose(pool: list[SearchProblem]) -> dict[str, list[SearchProblem]]:
     """The set (``private``), questions to practise on (``public``), to train on (``train``), and the rest.
 
     The set takes templates in turn, so that no template has many more questions in it than another.
     """
-    found: dict[str, list[Problem]] = {"private": [], "public": [], "train": [], "rest": []}
+    found: dict[str, list[SearchProblem]] = {"private": [], "public": [], "train": [], "rest": []}
     for (subset, tier), count in COMPOSITION.items():
         late = [one for one in pool if (one.subset, one.tier) == (subset, tier) and one.question.as_of >= TURN]
         chosen = _in_turn(late)[:count]
@@ -51,13 +51,13 @@ def compose(pool: list[Problem]) -> dict[str, list[Problem]]:
     return {part: sorted(some, key=_shuffled) for part, some in found.items()}
 
 
-def _shuffled(problem: Problem) -> str:
+def _shuffled(problem: SearchProblem) -> str:
     return hashlib.sha256(problem.question.id.encode()).hexdigest()
 
 
-def _in_turn(problems: list[Problem]) -> list[Problem]:
+def _in_turn(problems: list[SearchProblem]) -> list[SearchProblem]:
     """The first of every template, then the second, and so on; which comes first is drawn."""
-    by: dict[str, list[Problem]] = {}
+    by: dict[str, list[SearchProblem]] = {}
     for one in problems:
         by.setdefault(one.template, []).append(one)
     rng = random.Random("in turn")

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from openfingym.answers import Reference
 from openfingym.digests import sha256_of
 from openfingym.errors import DataError
-from openfingym.suites.finsearch.questions.drawing import Ask
-from openfingym.suites.finsearch.questions.problem import Problem
+from openfingym.suites.finsearch.questions.drawing import DrawnQuestion
+from openfingym.suites.finsearch.questions.problem import SearchProblem
 from openfingym.suites.suite import SuiteQuestion
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ class KeptPool:
 
     snapshot: str
     """Digest of the vault."""
-    problems: tuple[Problem, ...]
+    problems: tuple[SearchProblem, ...]
     digest: str
     """Digest of the file."""
 
-    def problem(self, wanted: str) -> Problem:
+    def problem(self, wanted: str) -> SearchProblem:
         """The question with this id.
 
         Raises:
@@ -50,7 +50,7 @@ class KeptPool:
 
 
 @functools.cache
-def _by_id(pool: KeptPool) -> dict[str, Problem]:
+def _by_id(pool: KeptPool) -> dict[str, SearchProblem]:
     return {one.question.id: one for one in pool.problems}
 
 
@@ -69,7 +69,7 @@ def kept_pool() -> KeptPool:
         raise DataError(f"{FILE} is damaged ({error}); reinstall openfingym") from error
 
 
-def write_pool(vault: Vault, problems: list[Problem], file: Path = FILE) -> None:
+def write_pool(vault: Vault, problems: list[SearchProblem], file: Path = FILE) -> None:
     """Keep a pool; the same bytes for the same questions."""
     lines = [json.dumps({"snapshot": vault.digest}), *map(_line, problems)]
     packed = io.BytesIO()
@@ -97,7 +97,7 @@ def source_of(program: Callable[..., Any]) -> str:
     return "\n\n".join(found.values())
 
 
-def script_of(problem: Problem, snapshot: str) -> str:
+def script_of(problem: SearchProblem, snapshot: str) -> str:
     """A program that anybody can run where the library is installed; it prints the answer."""
     module = inspect.getmodule(problem.program)
     assert module is not None
@@ -149,7 +149,7 @@ def _called(name: str) -> Callable[..., Any]:
 _PLAIN = ("table", "ordered", "template", "tier", "subset", "topic", "language", "why", "real")
 
 
-def _line(problem: Problem) -> str:
+def _line(problem: SearchProblem) -> str:
     found = {
         "question": json.loads(problem.question.to_json()),
         "reference": json.loads(problem.reference.to_json()),
@@ -164,13 +164,13 @@ def _line(problem: Problem) -> str:
     return json.dumps(found, ensure_ascii=False, sort_keys=True)
 
 
-def _stated(ask: Ask) -> dict[str, Any]:
+def _stated(ask: DrawnQuestion) -> dict[str, Any]:
     return {name: value for name, value in asdict(ask).items() if value not in (None, {}, ())}
 
 
-def _problem(line: str) -> Problem:
+def _problem(line: str) -> SearchProblem:
     found = json.loads(line)
-    return Problem(
+    return SearchProblem(
         question=SuiteQuestion.from_json(json.dumps(found["question"])),
         reference=Reference.from_json(json.dumps(found["reference"])),
         program=_called(found["program"]),
@@ -183,6 +183,6 @@ def _problem(line: str) -> Problem:
     )
 
 
-def _ask(found: dict[str, Any]) -> Ask:
+def _ask(found: dict[str, Any]) -> DrawnQuestion:
     accept = {text: tuple(others) for text, others in found.pop("accept", {}).items()}
-    return Ask(**{**found, "choices": tuple(found.get("choices", ())), "accept": accept})
+    return DrawnQuestion(**{**found, "choices": tuple(found.get("choices", ())), "accept": accept})

@@ -27,7 +27,7 @@ from openfingym.suites.finsearch.questions.drawing import (
     Template,
 )
 from openfingym.suites.finsearch.questions.masks import masked, without_names
-from openfingym.suites.finsearch.questions.problem import Problem, reference_of, situation
+from openfingym.suites.finsearch.questions.problem import SearchProblem, reference_of, situation
 from openfingym.suites.finsearch.questions.sources import VaultSources
 from openfingym.suites.suite import SuiteQuestion
 
@@ -47,12 +47,12 @@ CHINESE = 0.75
 class _Drawn:
     """What is in the pool so far."""
 
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[SearchProblem] = field(default_factory=list)
     named: set[str] = field(default_factory=set)
     like: Counter[str] = field(default_factory=Counter)
 
 
-def draw_pool(vault: Vault) -> list[Problem]:
+def draw_pool(vault: Vault) -> list[SearchProblem]:
     """All questions, sorted by their ids."""
     drawn = _Drawn()
     for one in TEMPLATES:
@@ -79,7 +79,7 @@ def _draw(vault: Vault, one: Template, subset: str, window: tuple[str, str], mos
             found += 1
 
 
-def _taken(problem: Problem, drawn: _Drawn) -> bool:
+def _taken(problem: SearchProblem, drawn: _Drawn) -> bool:
     text = problem.question.text
     named = without_names(text, problem.names) + (situation(problem.question.as_of) if problem.tier == "T1" else "")
     like = masked(text, problem.names)
@@ -91,9 +91,9 @@ def _taken(problem: Problem, drawn: _Drawn) -> bool:
     return True
 
 
-def _problem(vault: Vault, one: Template, subset: str, draft: Draft, *, zh: bool) -> Problem:
+def _problem(vault: Vault, one: Template, subset: str, draft: Draft, *, zh: bool) -> SearchProblem:
     language = "zh" if zh else "en"
-    made = Problem(
+    made = SearchProblem(
         question=SuiteQuestion("", draft.text, draft.as_of, {}),
         reference=None,  # type: ignore[arg-type]
         program=draft.program,
@@ -123,7 +123,7 @@ NOT_THERE = (StopIteration, IndexError, KeyError, ZeroDivisionError)
 """What a program raises where a figure that it needs is not there."""
 
 
-def _readable(problem: Problem, sources: VaultSources) -> dict[str, tuple[Program, dict[str, Any]]]:
+def _readable(problem: SearchProblem, sources: VaultSources) -> dict[str, tuple[Program, dict[str, Any]]]:
     """The other readings for which there are figures."""
     found = {}
     for name, (program, params) in problem.alternatives.items():
@@ -136,7 +136,7 @@ def _readable(problem: Problem, sources: VaultSources) -> dict[str, tuple[Progra
     return found
 
 
-def unique(problem: Problem, reference: Reference, sources: VaultSources) -> None:
+def unique(problem: SearchProblem, reference: Reference, sources: VaultSources) -> None:
     """Refuse a question of which another reading is as right, or none differs.
 
     Raises:
@@ -156,7 +156,7 @@ def unique(problem: Problem, reference: Reference, sources: VaultSources) -> Non
         raise SkipError("no other reading has another answer")
 
 
-def _with_question(problem: Problem, reference: Reference) -> Problem:
+def _with_question(problem: SearchProblem, reference: Reference) -> SearchProblem:
     text, as_of = problem.question.text, problem.question.as_of
     digest = hashlib.sha256(f"{problem.template} {text} {as_of}".encode()).hexdigest()[:8]
     short = "g" if problem.subset == GLOBAL else "c"
@@ -176,6 +176,6 @@ def _with_question(problem: Problem, reference: Reference) -> Problem:
     return replace(problem, question=question, reference=reference)
 
 
-def digest_of(pool: list[Problem]) -> str:
+def digest_of(pool: list[SearchProblem]) -> str:
     """A digest of all questions with their answers."""
     return sha256_of_json([[one.question.to_json(), one.reference.to_json()] for one in pool])

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from openfingym.answers.reference import Part, Reference
-from openfingym.suites.finsearch.questions.drawing import Ask, Program, SkipError
+from openfingym.suites.finsearch.questions.drawing import DrawnQuestion, Program, SkipError
 from openfingym.suites.suite import SuiteQuestion
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ NEAR_TIE = 1e-3
 
 
 @dataclass(frozen=True)
-class Problem:
+class SearchProblem:
     """A question with its answer and its proofs."""
 
     question: SuiteQuestion
     reference: Reference
     program: Program
     params: dict[str, Any]
-    asks: tuple[Ask, ...]
+    asks: tuple[DrawnQuestion, ...]
     table: bool
     ordered: bool
     alternatives: Mapping[str, tuple[Program, dict[str, Any]]]
@@ -55,7 +55,7 @@ def reference_of(problem: Any, found: Any, *, checked: bool = True) -> Reference
     """The values that a program gave, as the answer that is asked for.
 
     Args:
-        problem: a :class:`Problem`, or a draft with ``asks``, ``table``, ``ordered``, ``subset`` and ``tier``.
+        problem: a :class:`SearchProblem`, or a draft with ``asks``, ``table``, ``ordered``, ``subset`` and ``tier``.
         found: what the program gave.
         checked: whether values that are as good as in the middle between two roundings are refused.
 
@@ -71,11 +71,11 @@ def reference_of(problem: Any, found: Any, *, checked: bool = True) -> Reference
     return Reference(parts=_parts(problem.asks, found, checked=checked), group=group)
 
 
-def _parts(asks: tuple[Ask, ...], row: tuple[Any, ...], *, checked: bool) -> tuple[Part, ...]:
+def _parts(asks: tuple[DrawnQuestion, ...], row: tuple[Any, ...], *, checked: bool) -> tuple[Part, ...]:
     return tuple(_part(ask, value, checked=checked) for ask, value in zip(asks, row, strict=False))
 
 
-def _part(ask: Ask, value: Any, *, checked: bool) -> Part:
+def _part(ask: DrawnQuestion, value: Any, *, checked: bool) -> Part:
     bounds: dict[str, Any] = {}
     if isinstance(value, Mapping):
         bounds = {"low": value["low"], "high": value["high"]}

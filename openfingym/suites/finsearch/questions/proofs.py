@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from openfingym.answers import decide
 from openfingym.errors import DataError
 from openfingym.suites.finsearch.questions.oracle import ToolSources
-from openfingym.suites.finsearch.questions.problem import Problem, reference_of
+from openfingym.suites.finsearch.questions.problem import SearchProblem, reference_of
 from openfingym.suites.finsearch.questions.sources import VaultSources
 from openfingym.suites.finsearch.tools import FinanceTools
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Proof:
+class QuestionProof:
     """What was found of a question."""
 
     id: str
@@ -29,7 +29,7 @@ class Proof:
     """What is not as it should be; empty for a sound question."""
 
 
-def prove(problem: Problem, vault: Vault) -> Proof:
+def prove(problem: SearchProblem, vault: Vault) -> QuestionProof:
     """Prove one question on its vault.
 
     The program is run again on the tables; run on nothing but what the tools answer, its answer must be decided right;
@@ -58,4 +58,4 @@ def prove(problem: Problem, vault: Vault) -> Proof:
             faults.append(f"another reading, {name}, leads to {other}, which is decided {outcome}")
     if not told_apart:
         faults.append("no other reading has another answer")
-    return Proof(problem.question.id, tools.calls, told_apart, tuple(faults))
+    return QuestionProof(problem.question.id, tools.calls, told_apart, tuple(faults))

@@ -12,10 +12,10 @@ from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
     from openfingym.suites.finsearch.world.building import finsearch_vault, write_finsearch
-    from openfingym.suites.finsearch.world.roster import WorldSize
+    from openfingym.suites.finsearch.world.roster import MarketSize
 
-__all__ = ["WorldSize", "finsearch_vault", "write_finsearch"]
+__all__ = ["MarketSize", "finsearch_vault", "write_finsearch"]
 
 __getattr__, __dir__ = names_of(
-    __name__, {"WorldSize": "roster", "finsearch_vault": "building", "write_finsearch": "building"}
+    __name__, {"MarketSize": "roster", "finsearch_vault": "building", "write_finsearch": "building"}
 )

@@ -11,7 +11,7 @@ from openfingym.suites.finsearch.world.draws import stream
 from openfingym.suites.finsearch.world.equities import PricedLine
 from openfingym.suites.finsearch.world.fiscal import Quarter
 from openfingym.suites.finsearch.world.names import REGIONS, REGIONS_ZH
-from openfingym.suites.finsearch.world.roster import Company
+from openfingym.suites.finsearch.world.roster import SimulatedCompany
 
 if TYPE_CHECKING:
     from openfingym.suites.finsearch.world.paths import Floats
@@ -76,7 +76,7 @@ OUTSTANDING = Item("Shares outstanding", "期末总股本", "shares", flow=False
 
 
 @dataclass(frozen=True, eq=False)
-class Books:
+class CompanyBooks:
     """Figures by item: float64[quarters] in the company's unit; balances at the end of each quarter.
 
     Attributes:
@@ -96,7 +96,7 @@ class Books:
     diluted: float
 
 
-def keep_books(company: Company, lines: list[PricedLine], periods: list[Quarter], seed: int) -> Books:
+def keep_books(company: SimulatedCompany, lines: list[PricedLine], periods: list[Quarter], seed: int) -> CompanyBooks:
     """The books of a company."""
     rng = stream(seed, "books", company.id)
     count = len(periods)
@@ -140,7 +140,7 @@ def keep_books(company: Company, lines: list[PricedLine], periods: list[Quarter]
     splits = np.array([lines[0].split_factor(quarter.end) for quarter in periods])
     ends = sum(outstanding.values()) / splits
     weighted = (ends + np.append(ends[:1], ends[:-1])) / 2
-    return Books(
+    return CompanyBooks(
         figures,
         _parts(rng, figures["Revenue"], industry.segments, decimals),
         _parts(rng, figures["Revenue"], regions, decimals),
@@ -150,7 +150,9 @@ def keep_books(company: Company, lines: list[PricedLine], periods: list[Quarter]
     )
 
 
-def _income(company: Company, rng: np.random.Generator, revenue: Floats, margin: Floats, rounded) -> dict[str, Floats]:  # type: ignore[no-untyped-def]
+def _income(  # type: ignore[no-untyped-def]
+    company: SimulatedCompany, rng: np.random.Generator, revenue: Floats, margin: Floats, rounded
+) -> dict[str, Floats]:
     count, industry = len(revenue), company.industry
     cost = rounded(revenue * (1 - margin))
     research = rounded(revenue * industry.research * np.exp(0.05 * rng.standard_normal(count)))
@@ -178,7 +180,7 @@ def _income(company: Company, rng: np.random.Generator, revenue: Floats, margin:
     }
 
 
-def _balance(company: Company, rng: np.random.Generator, figures: dict[str, Floats], rounded) -> None:  # type: ignore[no-untyped-def]
+def _balance(company: SimulatedCompany, rng: np.random.Generator, figures: dict[str, Floats], rounded) -> None:  # type: ignore[no-untyped-def]
     revenue, net = figures["Revenue"], figures["Net income"]
     count = len(revenue)
     noise = [np.exp(0.08 * rng.standard_normal(count)) for _ in range(6)]

@@ -15,8 +15,8 @@ from openfingym.suites.finsearch.world import frames, macro, specs
 from openfingym.suites.finsearch.world.equities import PricedIndex
 from openfingym.suites.finsearch.world.pages import write_pages
 from openfingym.suites.finsearch.world.rates import PricedRate
-from openfingym.suites.finsearch.world.roster import WorldSize
-from openfingym.suites.finsearch.world.simulate import World, simulate
+from openfingym.suites.finsearch.world.roster import MarketSize
+from openfingym.suites.finsearch.world.simulate import SimulatedMarket, simulate
 from openfingym.suites.finsearch.world.statements import frame
 from openfingym.vault import Source, Vault, VaultWriter
 from openfingym.vault.bundled import DIGEST as BUNDLED_DIGEST
@@ -39,7 +39,7 @@ SOURCE = Source(
 )
 
 
-def finsearch_vault(size: WorldSize | None = None, *, seed: int = 0) -> Vault:
+def finsearch_vault(size: MarketSize | None = None, *, seed: int = 0) -> Vault:
     """The vault, from the store, or made there in less than a minute.
 
     Args:
@@ -49,7 +49,7 @@ def finsearch_vault(size: WorldSize | None = None, *, seed: int = 0) -> Vault:
     Raises:
         StoreError: the store cannot be written.
     """
-    size = size or WorldSize()
+    size = size or MarketSize()
     recipe = recipe_of(size, seed)
     kept = store.home() / VAULTS / NAME
     if found := _made(kept, recipe):
@@ -66,7 +66,7 @@ def finsearch_vault(size: WorldSize | None = None, *, seed: int = 0) -> Vault:
 
 
 def write_finsearch(
-    folder: str | Path | None, size: WorldSize | None = None, *, seed: int = 0, real: Vault | None = None
+    folder: str | Path | None, size: MarketSize | None = None, *, seed: int = 0, real: Vault | None = None
 ) -> Vault:
     """Write the vault to a folder, or to the store if it is None.
 
@@ -79,7 +79,7 @@ def write_finsearch(
     Raises:
         StoreError: it cannot be written there, or the disk is full.
     """
-    size = size or WorldSize()
+    size = size or MarketSize()
     bundled = real or bundled_vault()
     world = simulate(size, seed=seed)
     title = (
@@ -96,7 +96,7 @@ def write_finsearch(
         return writer.finish()
 
 
-def _add(writer: VaultWriter, world: World, bundled: Vault) -> None:
+def _add(writer: VaultWriter, world: SimulatedMarket, bundled: Vault) -> None:
     import pandas as pd
 
     others: list[PricedIndex | PricedRate] = [*world.indices, *world.rates]
@@ -112,7 +112,7 @@ def _add(writer: VaultWriter, world: World, bundled: Vault) -> None:
     writer.add(specs.PAGES, write_pages(world, bundled.hindsight(datetime(2100, 1, 1, tzinfo=UTC))))
 
 
-def recipe_of(size: WorldSize, seed: int, real: str = BUNDLED_DIGEST) -> str:
+def recipe_of(size: MarketSize, seed: int, real: str = BUNDLED_DIGEST) -> str:
     """What decides the rows of a vault: its seed, its size, the program, and the real rows."""
     folder = resources.files(__package__)
     parts = [part for part in folder.iterdir() if part.name.endswith((".py", ".tsv"))]

@@ -47,7 +47,7 @@ _LATER_UNTIL = {"XHKG": ("2011-03-07", "10:00")}
 
 
 @dataclass(frozen=True, eq=False)
-class Sessions:
+class ExchangeSessions:
     """Sessions of a market, in order.
 
     Attributes:
@@ -62,7 +62,7 @@ class Sessions:
 
 
 @functools.cache
-def sessions(hours: Hours, first: date, last: date) -> Sessions:
+def sessions(hours: Hours, first: date, last: date) -> ExchangeSessions:
     """The sessions of a market from one day to another."""
     import pandas as pd
 
@@ -79,7 +79,7 @@ def sessions(hours: Hours, first: date, last: date) -> Sessions:
     open_at, close_at = (
         (days + pd.TimedeltaIndex(each)).tz_localize(hours.zone).tz_convert("UTC") for each in (opens, closes)
     )
-    return Sessions(days, open_at, close_at)
+    return ExchangeSessions(days, open_at, close_at)
 
 
 @functools.cache

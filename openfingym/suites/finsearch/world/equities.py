@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.suites.finsearch.world.calendars import HONG_KONG, NEW_YORK, SHANGHAI, Hours, Sessions, sessions
+from openfingym.suites.finsearch.world.calendars import HONG_KONG, NEW_YORK, SHANGHAI, ExchangeSessions, Hours, sessions
 from openfingym.suites.finsearch.world.draws import stream
-from openfingym.suites.finsearch.world.paths import DAYS_A_YEAR, Paths
-from openfingym.suites.finsearch.world.roster import Company, Line, WorldSize
+from openfingym.suites.finsearch.world.paths import DAYS_A_YEAR, MarketPaths
+from openfingym.suites.finsearch.world.roster import MarketSize, ShareLine, SimulatedCompany
 
 if TYPE_CHECKING:
     from openfingym.suites.finsearch.world.paths import Floats
@@ -25,7 +25,7 @@ EXPENSIVE = {"us": 320.0, "cn": 85.0, "hk": 90.0}
 
 
 @dataclass(frozen=True)
-class Action:
+class ShareAction:
     """A split or a dividend of a line."""
 
     symbol: str
@@ -53,12 +53,12 @@ class PricedLine:
         delisting_known: day on which that was announced.
     """
 
-    line: Line
-    company: Company
-    times: Sessions
+    line: ShareLine
+    company: SimulatedCompany
+    times: ExchangeSessions
     bars: Floats
     value: Floats
-    actions: list[Action] = field(default_factory=list)
+    actions: list[ShareAction] = field(default_factory=list)
     delisted: date | None = None
     delisting_known: date | None = None
 
@@ -68,7 +68,9 @@ class PricedLine:
         return float(np.prod([(each.new_shares or 1) / (each.old_shares or 1) for each in splits])) if splits else 1.0
 
 
-def price_companies(size: WorldSize, seed: int, paths: Paths, every: Sequence[Company]) -> list[PricedLine]:
+def price_companies(
+    size: MarketSize, seed: int, paths: MarketPaths, every: Sequence[SimulatedCompany]
+) -> list[PricedLine]:
     """Every line with its prices and actions."""
     found = []
     for company in every:
@@ -91,11 +93,11 @@ def _fat(rng: np.random.Generator, count: int) -> Floats:
 
 
 def _line(
-    size: WorldSize,
+    size: MarketSize,
     seed: int,
-    paths: Paths,
-    company: Company,
-    line: Line,
+    paths: MarketPaths,
+    company: SimulatedCompany,
+    line: ShareLine,
     value: Floats,
     decided: dict[tuple[str, date], tuple[float, float]],
 ) -> PricedLine:
@@ -123,7 +125,7 @@ def _line(
     return priced
 
 
-def _acted(priced: PricedLine, decided: dict[tuple[str, date], tuple[float, float]], paths: Paths) -> Floats:
+def _acted(priced: PricedLine, decided: dict[tuple[str, date], tuple[float, float]], paths: MarketPaths) -> Floats:
     """What each day's value is multiplied by to be a price; actions are written down on the way."""
     days = [day.date() for day in priced.times.days]
     whole = np.exp(priced.value)
@@ -144,7 +146,7 @@ def _acted(priced: PricedLine, decided: dict[tuple[str, date], tuple[float, floa
                 continue
             decided[key] = (new, old)
             factor[ex:] *= old / new
-            action = Action(line.symbol, kind, days[first], days[ex], new_shares=new, old_shares=old)
+            action = ShareAction(line.symbol, kind, days[first], days[ex], new_shares=new, old_shares=old)
         else:
             amount = decided[key][0] if key in decided else round(max(price * _yield(region), 0.01), 2)
             decided[key] = (amount, 1.0)
@@ -155,7 +157,7 @@ def _acted(priced: PricedLine, decided: dict[tuple[str, date], tuple[float, floa
             if amount >= before / 4:
                 continue
             factor[ex:] *= 1.0 - amount / before
-            action = Action(line.symbol, kind, days[first], days[ex], amount=amount, currency=line.currency)
+            action = ShareAction(line.symbol, kind, days[first], days[ex], amount=amount, currency=line.currency)
         priced.actions.append(action)
     return factor
 
@@ -186,7 +188,12 @@ def _yield(region: str) -> float:
 
 
 def _bars(
-    rng: np.random.Generator, whole: Floats, factor: Floats, paths: Paths, times: Sessions, shares: float
+    rng: np.random.Generator,
+    whole: Floats,
+    factor: Floats,
+    paths: MarketPaths,
+    times: ExchangeSessions,
+    shares: float,
 ) -> Floats:
     """float64[sessions, 5] of prices in hundredths."""
     unrest = paths.unrest[paths.at(times.days)]
@@ -241,7 +248,7 @@ class PricedIndex:
     hours: Hours
     currency: str
     country: str
-    times: Sessions
+    times: ExchangeSessions
     bars: Floats
     reviews: tuple[Review, ...] = ()
 
@@ -254,7 +261,7 @@ _MARKET_INDICES = (
 MEMBERS = 10
 
 
-def price_indices(size: WorldSize, seed: int, paths: Paths, lines: Sequence[PricedLine]) -> list[PricedIndex]:
+def price_indices(size: MarketSize, seed: int, paths: MarketPaths, lines: Sequence[PricedLine]) -> list[PricedIndex]:
     """The indices of three markets, and one whose members and weights can be followed."""
     found = []
     for symbol, name, name_zh, hours, currency, country, region, start in _MARKET_INDICES:
@@ -270,9 +277,9 @@ def price_indices(size: WorldSize, seed: int, paths: Paths, lines: Sequence[Pric
 
 def _index(
     seed: int,
-    paths: Paths,
+    paths: MarketPaths,
     stated: tuple[str, str, str, Hours, str, str],
-    times: Sessions,
+    times: ExchangeSessions,
     level: Floats,
     reviews: tuple[Review, ...],
 ) -> PricedIndex:
@@ -283,7 +290,7 @@ def _index(
     return PricedIndex(*stated, times, bars, reviews)
 
 
-def _ten(times: Sessions, lines: Sequence[PricedLine]) -> tuple[Floats, list[Review]]:
+def _ten(times: ExchangeSessions, lines: Sequence[PricedLine]) -> tuple[Floats, list[Review]]:
     """The ten largest companies in equal weights, chosen anew on the first session of each July."""
     days = [day.date() for day in times.days]
     values = {}

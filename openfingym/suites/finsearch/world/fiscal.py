@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from openfingym.suites.finsearch.world.roster import Company
+from openfingym.suites.finsearch.world.roster import SimulatedCompany
 
 _PUBLISHED = {"us": (time(16, 10), "America/New_York"), "cn": (time(18, 30), "Asia/Shanghai"),
               "hk": (time(19, 0), "Asia/Hong_Kong")}  # fmt: skip
@@ -24,7 +24,7 @@ class Quarter:
 
 
 @dataclass(frozen=True)
-class Report:
+class FiscalReport:
     """A report: which quarter it is of, what periods it gives, and when it is published."""
 
     id: str
@@ -38,7 +38,7 @@ class Report:
     known_at: datetime
 
 
-def quarters(company: Company, first: date, last: date) -> list[Quarter]:
+def quarters(company: SimulatedCompany, first: date, last: date) -> list[Quarter]:
     """The fiscal quarters that end within some days, from the beginning of a fiscal year on."""
     found: list[Quarter] = []
     year = first.year - 1
@@ -54,7 +54,7 @@ def quarters(company: Company, first: date, last: date) -> list[Quarter]:
     return [quarter for quarter in found[begin:] if quarter.end < last]
 
 
-def _month_end(company: Company, year: int, month: int) -> date:
+def _month_end(company: SimulatedCompany, year: int, month: int) -> date:
     """Last day of a month; for some companies its last Saturday."""
     last = date(year, month, calendar.monthrange(year, month)[1])
     if company.home == "us" and company.fiscal_end in {1, 9}:
@@ -62,7 +62,7 @@ def _month_end(company: Company, year: int, month: int) -> date:
     return last
 
 
-def reports(company: Company, listed: list[Quarter], last: date) -> list[Report]:
+def reports(company: SimulatedCompany, listed: list[Quarter], last: date) -> list[FiscalReport]:
     """The reports of a company that are out by a day."""
     found = []
     for place, quarter in enumerate(listed):
@@ -82,11 +82,11 @@ def reports(company: Company, listed: list[Quarter], last: date) -> list[Report]
         standards = company.standards if quarter.number in {2, 4} else company.standards[:1]
         name = "FY" if annual else f"Q{quarter.number}"
         report = f"{company.id}-{quarter.fiscal_year}-{name}"
-        found.append(Report(report, form, place, _periods(company, quarter.number), standards, filed, known_at))
+        found.append(FiscalReport(report, form, place, _periods(company, quarter.number), standards, filed, known_at))
     return found
 
 
-def _delay(company: Company, quarter: Quarter, *, annual: bool) -> int:
+def _delay(company: SimulatedCompany, quarter: Quarter, *, annual: bool) -> int:
     spread = (int(company.id[2:]) * 7 + quarter.number * 3) % 11
     if company.home == "us":
         return (52 if annual else 30) + spread
@@ -95,7 +95,7 @@ def _delay(company: Company, quarter: Quarter, *, annual: bool) -> int:
     return {1: 18, 2: 48, 3: 18, 4: 84}[quarter.number] + spread
 
 
-def _periods(company: Company, number: int) -> tuple[tuple[str, int], ...]:
+def _periods(company: SimulatedCompany, number: int) -> tuple[tuple[str, int], ...]:
     if number == 4:
         return (("FY", 4),)
     if company.home == "us":

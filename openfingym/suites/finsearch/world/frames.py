@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from openfingym.suites.finsearch.world.calendars import NEW_YORK, Hours, Sessions
+from openfingym.suites.finsearch.world.calendars import NEW_YORK, ExchangeSessions, Hours
 from openfingym.suites.finsearch.world.equities import PricedIndex, PricedLine, Review
 from openfingym.suites.finsearch.world.rates import PricedRate
 from openfingym.suites.finsearch.world.specs import INSTRUMENTS, SERIES_INFO
@@ -51,7 +51,7 @@ def bars(lines: Sequence[PricedLine], others: Sequence[PricedIndex | PricedRate]
         yield _bars(other.symbol, other.times, other.bars)
 
 
-def _bars(symbol: str, times: Sessions, values: Floats) -> pd.DataFrame:
+def _bars(symbol: str, times: ExchangeSessions, values: Floats) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(

@@ -15,9 +15,9 @@ import numpy as np
 
 from openfingym.suites.finsearch.world.calendars import NEW_YORK, SHANGHAI, Hours, sessions
 from openfingym.suites.finsearch.world.draws import stream
-from openfingym.suites.finsearch.world.paths import Paths
+from openfingym.suites.finsearch.world.paths import MarketPaths
 from openfingym.suites.finsearch.world.rates import note_yields
-from openfingym.suites.finsearch.world.roster import WorldSize
+from openfingym.suites.finsearch.world.roster import MarketSize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +111,7 @@ class Point:
     known_at: datetime
 
 
-def points(size: WorldSize, seed: int, paths: Paths) -> list[Point]:
+def points(size: MarketSize, seed: int, paths: MarketPaths) -> list[Point]:
     """All figures with their vintages."""
     found: list[Point] = []
     levels: dict[str, list[Point]] = {}
@@ -126,7 +126,7 @@ def points(size: WorldSize, seed: int, paths: Paths) -> list[Point]:
     return [*found, *balance, *_daily(size, seed, paths)]
 
 
-def _periods(size: WorldSize, *, quarterly: bool) -> list[tuple[date, date]]:
+def _periods(size: MarketSize, *, quarterly: bool) -> list[tuple[date, date]]:
     """First and last day of each period, from a year before the first day."""
     step = 3 if quarterly else 1
     found = []
@@ -142,7 +142,7 @@ def _known(statistic: Statistic, day: date) -> datetime:
     return datetime.combine(day, clock, ZoneInfo(_ZONES[statistic.country])).astimezone(UTC)
 
 
-def _released(size: WorldSize, seed: int, statistic: Statistic) -> Iterator[Point]:
+def _released(size: MarketSize, seed: int, statistic: Statistic) -> Iterator[Point]:
     periods = _periods(size, quarterly=statistic.quarterly)
     rng = stream(seed, "statistic", statistic.id)
     final = _path(statistic, rng, len(periods))
@@ -216,7 +216,7 @@ def _balance(exports: list[Point], imports: list[Point]) -> Iterator[Point]:
                 yield Point(BALANCE.id, day, value, point.release if place > 1 else "first", known_at)
 
 
-def _daily(size: WorldSize, seed: int, paths: Paths) -> Iterator[Point]:
+def _daily(size: MarketSize, seed: int, paths: MarketPaths) -> Iterator[Point]:
     notes = note_yields(seed, paths)
     for series, _, _, _, country, mean, decimals in DAILY:
         hours: Hours = NEW_YORK if country == "US" else SHANGHAI

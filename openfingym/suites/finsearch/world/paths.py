@@ -9,7 +9,7 @@ import numpy as np
 
 from openfingym.data import load_panel
 from openfingym.suites.finsearch.world.draws import stream
-from openfingym.suites.finsearch.world.roster import WorldSize
+from openfingym.suites.finsearch.world.roster import MarketSize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,7 @@ _DRIFT = {"us": 0.07, "cn": 0.04, "hk": 0.03}
 
 
 @dataclass(frozen=True, eq=False)
-class Paths:
+class MarketPaths:
     """Paths that many prices share.
 
     Attributes:
@@ -43,7 +43,7 @@ class Paths:
         return np.asarray(self.days.get_indexer(days), np.int64)
 
 
-def make_paths(size: WorldSize, seed: int) -> Paths:
+def make_paths(size: MarketSize, seed: int) -> MarketPaths:
     """The paths of a world."""
     import pandas as pd
 
@@ -60,7 +60,7 @@ def make_paths(size: WorldSize, seed: int) -> Paths:
     for region, drift in _DRIFT.items():
         own = 0.007 * np.sqrt(unrest) * stream(seed, "region", region).standard_normal(len(days))
         markets[region] = drift / DAYS_A_YEAR + 0.0001 + world * (0.9 if region != "cn" else 0.6) + own
-    return Paths(days, unrest, markets, _ecb(days))
+    return MarketPaths(days, unrest, markets, _ecb(days))
 
 
 def _ecb(days: pd.DatetimeIndex) -> dict[str, Floats]:

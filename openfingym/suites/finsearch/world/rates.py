@@ -20,14 +20,14 @@ from openfingym.suites.finsearch.world.calendars import (
     HONG_KONG,
     OFFSHORE,
     ONSHORE,
+    ExchangeSessions,
     Hours,
-    Sessions,
     sessions,
 )
 from openfingym.suites.finsearch.world.draws import stream
 from openfingym.suites.finsearch.world.equities import ohlcv
-from openfingym.suites.finsearch.world.paths import DAYS_A_YEAR, Paths
-from openfingym.suites.finsearch.world.roster import WorldSize
+from openfingym.suites.finsearch.world.paths import DAYS_A_YEAR, MarketPaths
+from openfingym.suites.finsearch.world.roster import MarketSize
 
 if TYPE_CHECKING:
     from openfingym.suites.finsearch.world.paths import Floats
@@ -51,12 +51,12 @@ class PricedRate:
     country: str
     kind: str
     quote_unit: str
-    times: Sessions
+    times: ExchangeSessions
     bars: Floats
     expires: date | None = None
 
 
-def price_rates(size: WorldSize, seed: int, paths: Paths) -> list[PricedRate]:
+def price_rates(size: MarketSize, seed: int, paths: MarketPaths) -> list[PricedRate]:
     """All of them."""
     found = [*_currencies(size, seed, paths)]
     gold = _metal_path(seed, paths, "gold", 880.0, 0.055, 0.0085)
@@ -92,7 +92,7 @@ def price_rates(size: WorldSize, seed: int, paths: Paths) -> list[PricedRate]:
     return found
 
 
-def note_yields(seed: int, paths: Paths) -> Floats:
+def note_yields(seed: int, paths: MarketPaths) -> Floats:
     """Yield of a simulated ten-year note on each weekday, in percent."""
     shocks = 0.045 * np.sqrt(paths.unrest) * stream(seed, "note yield").standard_normal(len(paths.days))
     level, found = 3.2, np.empty(len(shocks))
@@ -116,14 +116,21 @@ def thirty_seconds(price: float) -> str:
     return f"{halves // 64}'{halves % 64 // 2:02d}'{5 if halves % 2 else 0}"
 
 
-def _metal_path(seed: int, paths: Paths, name: str, start: float, drift: float, volatility: float) -> Floats:
+def _metal_path(seed: int, paths: MarketPaths, name: str, start: float, drift: float, volatility: float) -> Floats:
     steps = volatility * np.sqrt(paths.unrest) * stream(seed, "metal", name).standard_normal(len(paths.days))
     path: Floats = start * np.exp(np.cumsum(steps + drift / DAYS_A_YEAR - volatility**2 / 2))
     return path
 
 
 def _bars(
-    seed: int, symbol: str, paths: Paths, times: Sessions, path: Floats, width: float, decimals: int, turnover: float
+    seed: int,
+    symbol: str,
+    paths: MarketPaths,
+    times: ExchangeSessions,
+    path: Floats,
+    width: float,
+    decimals: int,
+    turnover: float,
 ) -> Floats:
     places = paths.at(times.days)
     close = path[places]
@@ -135,7 +142,7 @@ def _bars(
     return bars
 
 
-def _currencies(size: WorldSize, seed: int, paths: Paths) -> Iterator[PricedRate]:
+def _currencies(size: MarketSize, seed: int, paths: MarketPaths) -> Iterator[PricedRate]:
     ecb, days = paths.ecb, paths.days
     onshore = ecb["usd_cny"] * np.exp(0.0006 * stream(seed, "onshore").standard_normal(len(days)))
     spread, gap = np.empty(len(days)), 0.0
@@ -187,7 +194,7 @@ def _currencies(size: WorldSize, seed: int, paths: Paths) -> Iterator[PricedRate
 _CURRENCY_ZH = {"USD": "美元", "EUR": "欧元", "HKD": "港元", "JPY": "100日元", "GBP": "英镑"}
 
 
-def _futures(size: WorldSize, seed: int, paths: Paths, root: str, spot: Floats) -> Iterator[PricedRate]:
+def _futures(size: MarketSize, seed: int, paths: MarketPaths, root: str, spot: Floats) -> Iterator[PricedRate]:
     """The contracts of a root: each trades for eight months before it expires."""
     notes = root == "TN"
     hours = CBOT if notes else COMEX

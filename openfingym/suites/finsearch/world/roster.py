@@ -16,7 +16,7 @@ FISCAL_ENDS = (12, 12, 12, 12, 1, 3, 6, 9, 12, 5)
 
 
 @dataclass(frozen=True)
-class WorldSize:
+class MarketSize:
     """How large the simulated part is. The defaults give some 300,000 bars and 24,000 pages.
 
     Attributes:
@@ -47,7 +47,7 @@ class WorldSize:
 
 
 @dataclass(frozen=True)
-class Line:
+class ShareLine:
     """Shares of a company on an exchange."""
 
     symbol: str
@@ -61,7 +61,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Company:
+class SimulatedCompany:
     """A company that does not exist."""
 
     id: str
@@ -78,7 +78,7 @@ class Company:
     scale: float
     """Whole units of currency in a figure of its reports."""
     unit: str
-    lines: tuple[Line, ...]
+    lines: tuple[ShareLine, ...]
 
     @property
     def listed(self) -> date:
@@ -86,12 +86,12 @@ class Company:
         return min(line.listed for line in self.lines)
 
 
-def companies(size: WorldSize, seed: int) -> tuple[Company, ...]:
+def companies(size: MarketSize, seed: int) -> tuple[SimulatedCompany, ...]:
     """All companies of a world."""
     return (*_american(size, seed), *_chinese(size, seed))
 
 
-def _listing(size: WorldSize, number: int, draw: float) -> date:
+def _listing(size: MarketSize, number: int, draw: float) -> date:
     """Half are there from the beginning; the others come in the first two thirds."""
     if number % 2 == 0:
         return size.first_day
@@ -99,7 +99,7 @@ def _listing(size: WorldSize, number: int, draw: float) -> date:
     return size.first_day + timedelta(days=int(60 + draw * max(days - 60, 1)))
 
 
-def _american(size: WorldSize, seed: int) -> Iterator[Company]:
+def _american(size: MarketSize, seed: int) -> Iterator[SimulatedCompany]:
     for number, stem in enumerate(STEMS[: size.us]):
         rng = stream(seed, "company", "us", number)
         industry = INDUSTRIES[number % len(INDUSTRIES)]
@@ -111,7 +111,7 @@ def _american(size: WorldSize, seed: int) -> Iterator[Company]:
         currency = {7: "EUR", 16: "JPY", 25: "EUR"}.get(number, "USD")
         scale = 1e3 if thousands else 1e6
         exchange = "XNYS" if number % 2 else "XNAS"
-        line = Line(
+        line = ShareLine(
             f"{ticker}.US",
             "common",
             NEW_YORK,
@@ -120,7 +120,7 @@ def _american(size: WorldSize, seed: int) -> Iterator[Company]:
             _listing(size, number, float(rng.uniform())),
             round(float(10 ** rng.uniform(8.0, 9.3)), -5),
         )
-        yield Company(
+        yield SimulatedCompany(
             f"US{number:02d}",
             f"{stem} {ending}",
             "",
@@ -135,7 +135,7 @@ def _american(size: WorldSize, seed: int) -> Iterator[Company]:
         )
 
 
-def _chinese(size: WorldSize, seed: int) -> Iterator[Company]:
+def _chinese(size: MarketSize, seed: int) -> Iterator[SimulatedCompany]:
     kinds = ["cn"] * size.mainland + ["hk"] * size.hong_kong + ["dual"] * size.dual
     for number, (kind, (stem, stem_zh)) in enumerate(zip(kinds, STEMS_ZH, strict=False)):
         rng = stream(seed, "company", "cn", number)
@@ -149,14 +149,16 @@ def _chinese(size: WorldSize, seed: int) -> Iterator[Company]:
             code = (
                 f"66{number:02d}{number * 7 % 90 + 10}.SH" if shanghai else f"33{number:02d}{number * 7 % 90 + 10}.SZ"
             )
-            lines.append(Line(code, "A", SHANGHAI, "XSHG" if shanghai else "XSHE", "CNY", listed, shares))
+            lines.append(ShareLine(code, "A", SHANGHAI, "XSHG" if shanghai else "XSHE", "CNY", listed, shares))
         if kind != "cn":
             h_listed = listed if kind == "hk" else min(listed + timedelta(days=500), size.last_day - timedelta(days=90))
             h_shares = shares if kind == "hk" else round(shares * 0.3, -6)
-            lines.append(Line(f"76{number:02d}{number * 3 % 10}.HK", "H", HONG_KONG, "XHKG", "HKD", h_listed, h_shares))
+            lines.append(
+                ShareLine(f"76{number:02d}{number * 3 % 10}.HK", "H", HONG_KONG, "XHKG", "HKD", h_listed, h_shares)
+            )
         in_dollars = kind == "hk" and number % 2 == 0
         unit, scale = {"cn": ("CNY", 1.0), "hk": ("thousand CNY", 1e3), "dual": ("million CNY", 1e6)}[kind]
-        yield Company(
+        yield SimulatedCompany(
             f"{'HK' if kind == 'hk' else 'CN'}{number:02d}",
             f"{stem} {industry.endings[place]}",
             f"{stem_zh}{industry.endings_zh[place]}",

@@ -9,12 +9,12 @@ from openfingym.suites.finsearch.world.equities import PricedIndex, PricedLine, 
 from openfingym.suites.finsearch.world.macro import Point, points
 from openfingym.suites.finsearch.world.paths import make_paths
 from openfingym.suites.finsearch.world.rates import PricedRate, price_rates
-from openfingym.suites.finsearch.world.roster import Company, WorldSize, companies
-from openfingym.suites.finsearch.world.statements import Row, statement_rows
+from openfingym.suites.finsearch.world.roster import MarketSize, SimulatedCompany, companies
+from openfingym.suites.finsearch.world.statements import StatementRow, statement_rows
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class SimulatedMarket:
     """What a simulation made.
 
     Attributes:
@@ -28,23 +28,23 @@ class World:
         points: every figure of every statistic.
     """
 
-    size: WorldSize
+    size: MarketSize
     seed: int
-    companies: Sequence[Company]
+    companies: Sequence[SimulatedCompany]
     lines: Sequence[PricedLine]
     indices: Sequence[PricedIndex]
     rates: Sequence[PricedRate]
-    reported: Sequence[Row]
+    reported: Sequence[StatementRow]
     points: Sequence[Point]
 
 
-def simulate(size: WorldSize | None = None, *, seed: int = 0) -> World:
+def simulate(size: MarketSize | None = None, *, seed: int = 0) -> SimulatedMarket:
     """A world; the same seed and size give the same one."""
-    size = size or WorldSize()
+    size = size or MarketSize()
     paths = make_paths(size, seed)
     every = companies(size, seed)
     lines = price_companies(size, seed, paths, every)
-    return World(
+    return SimulatedMarket(
         size,
         seed,
         every,

@@ -17,14 +17,14 @@ from openfingym.suites.finsearch.world.books import (
     ITEMS,
     OUTSTANDING,
     WEIGHTED,
-    Books,
+    CompanyBooks,
     Item,
     keep_books,
 )
 from openfingym.suites.finsearch.world.draws import stream
 from openfingym.suites.finsearch.world.equities import PricedLine
-from openfingym.suites.finsearch.world.fiscal import Report, quarters, reports
-from openfingym.suites.finsearch.world.roster import Company, WorldSize
+from openfingym.suites.finsearch.world.fiscal import FiscalReport, quarters, reports
+from openfingym.suites.finsearch.world.roster import MarketSize, SimulatedCompany
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ _BACK = timedelta(days=730)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StatementRow:
     """A row of the table, by its columns."""
 
     company: str
@@ -58,27 +58,29 @@ class Row:
     known_at: datetime
 
 
-def statement_rows(size: WorldSize, seed: int, every: Sequence[Company], lines: Sequence[PricedLine]) -> list[Row]:
+def statement_rows(
+    size: MarketSize, seed: int, every: Sequence[SimulatedCompany], lines: Sequence[PricedLine]
+) -> list[StatementRow]:
     """All rows of all companies."""
-    found: list[Row] = []
+    found: list[StatementRow] = []
     for company in every:
         own = [line for line in lines if line.company is company]
         found += Reporter(size, seed, company, own).rows()
     return found
 
 
-def frame(rows: Sequence[Row]) -> pd.DataFrame:
+def frame(rows: Sequence[StatementRow]) -> pd.DataFrame:
     """Rows as a data frame."""
     import pandas as pd
 
-    names = list(Row.__slots__)
+    names = list(StatementRow.__slots__)
     return pd.DataFrame({name: [getattr(row, name) for row in rows] for name in names})
 
 
 class Reporter:
     """Writes the reports of one company."""
 
-    def __init__(self, size: WorldSize, seed: int, company: Company, lines: list[PricedLine]) -> None:
+    def __init__(self, size: MarketSize, seed: int, company: SimulatedCompany, lines: list[PricedLine]) -> None:
         self._company, self._lines = company, lines
         last = min(size.last_day, lines[0].delisting_known or size.last_day)
         self._quarters = quarters(company, company.listed - _BACK, last)
@@ -88,9 +90,9 @@ class Reporter:
         self._rng = stream(seed, "restatement", company.id)
         self._decimals = 2 if company.scale == 1.0 else 0
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[StatementRow]:
         """All rows, in the order of the reports."""
-        found: list[Row] = []
+        found: list[StatementRow] = []
         given: dict[tuple[str, str, str, date | None, date], float] = {}
         books = self._books
         restated = self._restatement()
@@ -108,7 +110,7 @@ class Reporter:
                 given |= {_key(row): row.value for row in more}
         return found
 
-    def _in_prospectus(self, report: Report) -> Report:
+    def _in_prospectus(self, report: FiscalReport) -> FiscalReport:
         """A report as it is known: one from before the listing is known with the listing."""
         listed = self._company.listed
         if report.filed >= listed:
@@ -116,8 +118,14 @@ class Reporter:
         return replace(report, filed=listed, known_at=datetime.combine(listed, time(0), UTC))
 
     def _of(
-        self, report: Report, books: Books, last: int, periods: tuple[tuple[str, int], ...], *, standards: bool = True
-    ) -> Iterator[Row]:
+        self,
+        report: FiscalReport,
+        books: CompanyBooks,
+        last: int,
+        periods: tuple[tuple[str, int], ...],
+        *,
+        standards: bool = True,
+    ) -> Iterator[StatementRow]:
         for standard in report.standards:
             for name, count in periods:
                 span = slice(last - count + 1, last + 1)
@@ -138,13 +146,15 @@ class Reporter:
                 segment = "" if len(books.outstanding) == 1 else f"{share_class} shares"
                 yield self._row(report, OUTSTANDING, segment, last, periods[0][0], 0, float(shares[last]), standard)
 
-    def _more(self, standard: str, item: Item, books: Books, span: slice) -> float:
+    def _more(self, standard: str, item: Item, books: CompanyBooks, span: slice) -> float:
         """What a profit is more under the second standard, which recognizes some of it earlier."""
         if standard == self._company.standards[0] or item.name not in _DIFFERENT:
             return 0.0
         return round(float(books.figures["Operating income"][span].sum()) * 0.017, self._decimals)
 
-    def _shares(self, report: Report, books: Books, last: int, name: str, count: int, standard: str) -> Iterator[Row]:
+    def _shares(
+        self, report: FiscalReport, books: CompanyBooks, last: int, name: str, count: int, standard: str
+    ) -> Iterator[StatementRow]:
         span = slice(last - count + 1, last + 1)
         weighted = float(books.weighted[span].mean()) * self._lines[0].split_factor(report.filed)
         profit = BY_NAME["Net income attributable to shareholders"]
@@ -155,7 +165,9 @@ class Reporter:
         diluted = weighted * books.diluted
         yield self._row(report, DILUTED_EPS, "", last, name, count, round(net / diluted, 2) + 0.0, standard)
 
-    def _segments(self, report: Report, books: Books, last: int, name: str, count: int, standard: str) -> Iterator[Row]:
+    def _segments(
+        self, report: FiscalReport, books: CompanyBooks, last: int, name: str, count: int, standard: str
+    ) -> Iterator[StatementRow]:
         span = slice(last - count + 1, last + 1)
         for parts in (books.segments, books.regions):
             for (segment, _), values in parts.items():
@@ -163,11 +175,11 @@ class Reporter:
                 yield self._row(report, ITEMS[0], segment, last, name, count, value, standard)
 
     def _again(
-        self, report: Report, given: dict[tuple[str, str, str, date | None, date], float], *, recast: int | None
-    ) -> list[Row]:
+        self, report: FiscalReport, given: dict[tuple[str, str, str, date | None, date], float], *, recast: int | None
+    ) -> list[StatementRow]:
         """Figures of the year before that a report gives otherwise: earnings a share after a split, segments recast."""
         before = report.quarter - 4
-        rows: list[Row] = []
+        rows: list[StatementRow] = []
         for standard in report.standards:
             for name, count in report.periods:
                 if before - count + 1 < 0:
@@ -190,7 +202,7 @@ class Reporter:
         years = sorted({quarter.fiscal_year for quarter in self._quarters})[2:]
         return years[int(self._rng.integers(len(years)))] if years and self._rng.uniform() < 0.3 else None
 
-    def _restatement(self) -> Report | None:
+    def _restatement(self) -> FiscalReport | None:
         """A report, some months after an annual one, that says that its year's revenue was too high."""
         annual = [report for report in self._reports if report.form == "annual report"]
         annual = [report for report in annual if report.filed >= self._company.listed]
@@ -204,9 +216,11 @@ class Reporter:
             return None
         zone = {"us": "America/New_York", "cn": "Asia/Shanghai", "hk": "Asia/Hong_Kong"}[self._company.home]
         known = datetime.combine(filed, time(20, 5), ZoneInfo(zone)).astimezone(UTC)
-        return Report(f"{first.id}-R", "restatement", first.quarter, first.periods, first.standards[:1], filed, known)
+        return FiscalReport(
+            f"{first.id}-R", "restatement", first.quarter, first.periods, first.standards[:1], filed, known
+        )
 
-    def _restated(self, report: Report) -> Iterator[Row]:
+    def _restated(self, report: FiscalReport) -> Iterator[StatementRow]:
         """Figures after a part of the last quarter's revenue was taken back, with tax and what is owed for it."""
         figures = {name: values.copy() for name, values in self._books.figures.items()}
         last = report.quarter
@@ -222,17 +236,25 @@ class Reporter:
         }  # fmt: skip
         for name, change in changes.items():
             figures[name][last] = round(figures[name][last] + change, self._decimals)
-        books = Books(figures, {}, {}, self._books.weighted, {}, self._books.diluted)
+        books = CompanyBooks(figures, {}, {}, self._books.weighted, {}, self._books.diluted)
         yield from self._of(report, books, last, report.periods, standards=False)
 
     def _row(
-        self, report: Report, item: Item, segment: str, last: int, name: str, count: int, value: float, standard: str
-    ) -> Row:
+        self,
+        report: FiscalReport,
+        item: Item,
+        segment: str,
+        last: int,
+        name: str,
+        count: int,
+        value: float,
+        standard: str,
+    ) -> StatementRow:
         company, quarter = self._company, self._quarters[last]
         shares, each = item.statement == "shares", item.statement == "per share"
         unit = "shares" if shares else f"{company.currency} per share" if each else company.unit
         known = item.statement == "non-GAAP"
-        return Row(
+        return StatementRow(
             company.id,
             item.statement,
             item.name,
@@ -259,5 +281,5 @@ _DIFFERENT = {
 }  # fmt: skip
 
 
-def _key(row: Row) -> tuple[str, str, str, date | None, date]:
+def _key(row: StatementRow) -> tuple[str, str, str, date | None, date]:
     return (row.item, row.segment, row.standard, row.period_start, row.period_end)

@@ -17,7 +17,7 @@ _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2
 
 
 @dataclass(frozen=True)
-class Page:
+class ArticlePage:
     """What is kept of a page."""
 
     title: str
@@ -25,14 +25,14 @@ class Page:
     """Paragraphs, one a line."""
 
 
-def read_page(content: bytes) -> Page:
+def read_page(content: bytes) -> ArticlePage:
     """The title and the paragraphs of a page, whatever its markup is like."""
     parser = _Parser()
     parser.feed(_decoded(content))
     parser.close()
     paragraphs = [" ".join(paragraph.split()) for paragraph in parser.paragraphs]
     title = " ".join((parser.stated_title or parser.title).split())[:TITLE_CHARACTERS]
-    return Page(title, "\n".join(paragraph for paragraph in paragraphs if paragraph))
+    return ArticlePage(title, "\n".join(paragraph for paragraph in paragraphs if paragraph))
 
 
 def title_of_url(url: str) -> str:

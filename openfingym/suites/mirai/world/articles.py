@@ -24,7 +24,7 @@ from openfingym.suites.mirai.world.wording import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openfingym.suites.mirai.taxonomy import Country
+    from openfingym.suites.mirai.taxonomy import ListedCountry
     from openfingym.suites.mirai.world.coverage import Coverage
     from openfingym.suites.mirai.world.story import Act, Notice, Story
 
@@ -42,7 +42,7 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 class Writer:
     """Writes the articles of a world day by day, and remembers what was written of before."""
 
-    def __init__(self, countries: tuple[Country, ...], first_day: date, seed: int) -> None:
+    def __init__(self, countries: tuple[ListedCountry, ...], first_day: date, seed: int) -> None:
         self._names = tuple(_names(country) for country in countries)
         self._first = first_day
         self._random = random.Random(seed)
@@ -158,6 +158,6 @@ class Writer:
         return choices[int(self._random.random() * len(choices))]
 
 
-def _names(country: Country) -> tuple[str, ...]:
+def _names(country: ListedCountry) -> tuple[str, ...]:
     """Names that can stand in a sentence: none with a comma or a bracket."""
     return (country.name, *(name for name in country.other_names if not set(name) & set(",(;.")))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.suites.mirai.taxonomy import Country, countries
+from openfingym.suites.mirai.taxonomy import ListedCountry, countries
 from openfingym.suites.mirai.world.kinds import KINDS, all_codes
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ NEIGHBOURLY = 3.0
 class Geography:
     """Countries and pairs of them (c countries, n pairs, k kinds of stories, r relations)."""
 
-    countries: tuple[Country, ...]
+    countries: tuple[ListedCountry, ...]
     weight: NDArray[np.float64]
     """float64[c], how much a country counts; fat-tailed, and not as in the real world."""
     alliances: tuple[tuple[int, ...], ...]

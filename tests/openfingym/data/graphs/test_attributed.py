@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 from openfingym.data.graphs import (
     DEFAULT_SEED,
+    NodeWords,
     SparseRows,
-    WordCounts,
     attributed_graph,
     attributed_graphs,
     simulate_graph,
@@ -233,7 +233,7 @@ def test_anomalies_made_of_words_need_words():
 
 
 def test_words_follow_their_mean():
-    words = WordCounts(12.0)
+    words = NodeWords(12.0)
     features = topic_words(stream(1), words, np.zeros(1_000, dtype=np.int64), 1, 5_000)
     assert np.diff(features.indptr).min() >= 1
     assert np.diff(features.indptr).mean() == pytest.approx(11.0, abs=1.2)

@@ -14,7 +14,7 @@ from openfingym.questions import moment_ns
 from openfingym.questions.prices.alpaca import AlpacaPrices
 from openfingym.questions.prices.binance import BinancePrices
 from openfingym.questions.prices.yahoo import YahooPrices
-from openfingym.questions.providers.price import Prices
+from openfingym.questions.providers.price import PriceProvider
 from openfingym.questions.trading_days import next_to_close
 from openfingym.questions.web import Web
 from tests.openfingym.questions.providers.questions import DAY, END, HOUR, ask
@@ -34,7 +34,7 @@ def service(service):
 @pytest.fixture
 def prices(service):
     web = service.web
-    found = Prices({"binance": BinancePrices(web), "alpaca": AlpacaPrices(web), "yahoo": YahooPrices(web)})
+    found = PriceProvider({"binance": BinancePrices(web), "alpaca": AlpacaPrices(web), "yahoo": YahooPrices(web)})
     yield found
     found.close()
 
@@ -133,7 +133,7 @@ def test_a_day_and_many_questions_about_one_price(service, prices):
 def test_the_reference_comes_from_the_live_buffer_once_several_questions_watch_a_symbol():
     with local_binance(["BTCUSDT"], seed=1, before_s=5.0) as venue:
         web = Web(venue.rest_url, per_second=1e6)
-        prices = Prices({"binance": BinancePrices(web, venue.stream_url)})
+        prices = PriceProvider({"binance": BinancePrices(web, venue.stream_url)})
         question = ask("price", BTC, "value")
         first = prices.reference(question, END)
         assert first["price"] == pytest.approx(60_000.0, rel=0.05)
@@ -323,7 +323,7 @@ def test_keys_of_alpaca_go_into_headers_alone(service, monkeypatch):
     monkeypatch.setenv("APCA_API_SECRET_KEY", "HIDDEN")
     monkeypatch.setenv("OPENFINGYM_ALPACA_URL", service.url + "/")
     service.answers["/v1beta3/crypto/us/bars"] = bars("BTC/USD", bar("2026-11-20T22:00:00Z", 2.0))
-    found = resolve(Prices({"alpaca": AlpacaPrices()}), COIN)
+    found = resolve(PriceProvider({"alpaca": AlpacaPrices()}), COIN)
     assert service.headers[-1]["APCA-API-SECRET-KEY"] == "HIDDEN"
     assert "HIDDEN" not in repr(found)
 
@@ -332,7 +332,7 @@ def test_without_keys_alpaca_says_what_is_missing(monkeypatch):
     for name in ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(UsageError, match="set APCA_API_KEY_ID and APCA_API_SECRET_KEY"):
-        resolve(Prices({"alpaca": AlpacaPrices()}), COIN)
+        resolve(PriceProvider({"alpaca": AlpacaPrices()}), COIN)
 
 
 # --- Trading days, and queries
@@ -377,7 +377,7 @@ def test_a_session_in_tokyo():
 )
 def test_a_query_that_it_does_not_know_is_refused(query, form, why):
     with pytest.raises(UsageError, match=why):
-        Prices().check(ask("price", query, form))
+        PriceProvider().check(ask("price", query, form))
 
 
 @given(
@@ -402,7 +402,7 @@ def test_no_bar_that_is_older_or_not_complete_gives_a_truth(offsets, trades, now
         def close(self):
             pass
 
-    prices = Prices({"binance": BinancePrices(Answered())})
+    prices = PriceProvider({"binance": BinancePrices(Answered())})
     question = ask("price", BTC, "value")
     found = prices.answers([question], END + ours * MINUTE)[question.id]
     prices.close()

@@ -15,7 +15,7 @@ from openfingym.questions.prices.yahoo import YahooPrices
 from openfingym.questions.providers.kalshi import Kalshi
 from openfingym.questions.providers.manifold import Manifold
 from openfingym.questions.providers.polymarket import Polymarket
-from openfingym.questions.providers.price import Prices
+from openfingym.questions.providers.price import PriceProvider
 from openfingym.questions.providers.release import Releases
 from openfingym.questions.web import WebReply
 from tests.openfingym.questions.providers.questions import END, ask
@@ -66,9 +66,9 @@ def providers(web):
         (Kalshi(web), {"market": "KX"}, "probability"),
         (Manifold(web), {"market": "5CuA1234"}, "probability"),
         (Manifold(web), {"market": "5CuA1234"}, "choice"),
-        (Prices(venues), {"venue": "binance", "symbol": "BTCUSDT"}, "value"),
-        (Prices(venues), {"venue": "alpaca", "symbol": "BTC/USD"}, "value"),
-        (Prices(venues), {"venue": "yahoo", "symbol": "AAPL"}, "value"),
+        (PriceProvider(venues), {"venue": "binance", "symbol": "BTCUSDT"}, "value"),
+        (PriceProvider(venues), {"venue": "alpaca", "symbol": "BTC/USD"}, "value"),
+        (PriceProvider(venues), {"venue": "yahoo", "symbol": "AAPL"}, "value"),
         (Releases(web, web, web, "key"), {"source": "fred", "series": "GDP", "period": "2026-07-01"}, "value"),
     ]
 

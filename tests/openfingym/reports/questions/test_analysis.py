@@ -7,7 +7,7 @@ import pytest
 
 from openfingym.metrics.codes import best_f1, voted_f1
 from openfingym.metrics.registry import find_metric
-from openfingym.reports.questions.analysis import Part, best_of, by_tool, contributions, faults, transitions
+from openfingym.reports.questions.analysis import ScorePart, best_of, by_tool, contributions, faults, transitions
 from openfingym.reports.questions.played import CallMade, PlayedQuestion, _asked, _samples
 from openfingym.suites.breakdown import Breakdown
 from openfingym.suites.mirai.answers import labels
@@ -46,8 +46,8 @@ QUESTION = SuiteQuestion("q", "?", "2024-02-03T23:59:59.999999+00:00", {})
 def test_tools_and_what_went_wrong():
     counts, events = by_tool(PLAYED)[1], by_tool(PLAYED)[0]
     assert (events.tool, events.calls, events.refused, events.repeated, events.questions) == ("get_events", 5, 2, 1, 2)
-    assert events.part == Part(pytest.approx(0.2), 2)
-    assert (counts.tool, counts.calls, counts.part) == ("count_events", 1, Part(0.4, 1))
+    assert events.part == ScorePart(pytest.approx(0.2), 2)
+    assert (counts.tool, counts.calls, counts.part) == ("count_events", 1, ScorePart(0.4, 1))
     assert faults(one for one, _ in PLAYED) == {"future_date": 2, "repeated_call": 1, "unknown_function": 1}
 
 

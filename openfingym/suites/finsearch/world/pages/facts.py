@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from openfingym.suites.finsearch.world.calendars import Hours, Sessions
-from openfingym.suites.finsearch.world.equities import Action, PricedIndex, Review
+from openfingym.suites.finsearch.world.calendars import ExchangeSessions, Hours
+from openfingym.suites.finsearch.world.equities import PricedIndex, Review, ShareAction
 from openfingym.suites.finsearch.world.frames import after_close, before_opening
 from openfingym.suites.finsearch.world.macro import BALANCE, DAILY, STATISTICS, Point
 from openfingym.suites.finsearch.world.rates import PricedRate
-from openfingym.suites.finsearch.world.roster import Company
-from openfingym.suites.finsearch.world.statements import Row
+from openfingym.suites.finsearch.world.roster import SimulatedCompany
+from openfingym.suites.finsearch.world.statements import StatementRow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.suites.finsearch.world.simulate import World
+    from openfingym.suites.finsearch.world.simulate import SimulatedMarket
 
-_T = TypeVar("_T", Row, Point)
+_T = TypeVar("_T", StatementRow, Point)
 Key = tuple[str, str, str, date | None, date]
 
 
@@ -41,13 +41,13 @@ class Prices:
     hours: Hours
     currency: str
     unit: str
-    company: Company | None
+    company: SimulatedCompany | None
     share_class: str
     days: tuple[date, ...]
     closed: NDArray[np.int64]
     """Microseconds since 1970 of each close, in order."""
     values: NDArray[np.float64]
-    actions: tuple[tuple[Action, datetime], ...]
+    actions: tuple[tuple[ShareAction, datetime], ...]
     """Splits and dividends with the time of their announcement."""
     known_at: datetime
 
@@ -77,10 +77,10 @@ class Facts:
 
     seed: int
     prices: Mapping[str, Prices]
-    reported: Mapping[str, Sequence[Row]]
+    reported: Mapping[str, Sequence[StatementRow]]
     points: Mapping[str, Sequence[Point]]
     reviews: Sequence[tuple[str, Review, datetime]]
-    companies: Mapping[str, Company]
+    companies: Mapping[str, SimulatedCompany]
     first_day: date
     last_day: date
 
@@ -105,7 +105,7 @@ class Facts:
         )
 
 
-def facts_of(world: World) -> Facts:
+def facts_of(world: SimulatedMarket) -> Facts:
     """The facts of a world."""
     prices = {}
     for line in world.lines:
@@ -148,12 +148,12 @@ class Growing:
         rows: rows in the order of known times.
     """
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[StatementRow]) -> None:
         self._rows = rows
         self._place = 0
-        self._latest: dict[Key, Row] = {}
+        self._latest: dict[Key, StatementRow] = {}
 
-    def at(self, moment: datetime) -> dict[Key, Row]:
+    def at(self, moment: datetime) -> dict[Key, StatementRow]:
         """The figures known at a time, which is not before one that was asked for already."""
         while self._place < len(self._rows) and self._rows[self._place].known_at <= moment:
             row = self._rows[self._place]
@@ -162,7 +162,7 @@ class Growing:
         return self._latest
 
 
-def key_of(row: Row) -> Key:
+def key_of(row: StatementRow) -> Key:
     """What a row is about."""
     return (row.item, row.segment, row.standard, row.period_start, row.period_end)
 
@@ -175,12 +175,12 @@ def _prices(
     hours: Hours,
     currency: str,
     unit: str,
-    times: Sessions,
+    times: ExchangeSessions,
     values: NDArray[np.float64],
     *,
-    company: Company | None = None,
+    company: SimulatedCompany | None = None,
     share_class: str = "",
-    actions: tuple[tuple[Action, datetime], ...] = (),
+    actions: tuple[tuple[ShareAction, datetime], ...] = (),
 ) -> Prices:
     days = tuple(day.date() for day in times.days)
     closed = times.close_at.as_unit("us").asi8.astype(np.int64)

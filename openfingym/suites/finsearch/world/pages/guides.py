@@ -7,14 +7,14 @@ from datetime import UTC, datetime, time
 from importlib import resources
 
 from openfingym.suites.finsearch.world.pages.facts import Facts
-from openfingym.suites.finsearch.world.pages.page import SITES, Page, address
+from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address
 
 
-def guide_pages(facts: Facts) -> Iterator[Page]:
+def guide_pages(facts: Facts) -> Iterator[WebPage]:
     """All guides, there from the first day."""
     when = datetime.combine(facts.first_day, time(0), UTC)
     with resources.files(__package__).joinpath("guides.tsv").open(encoding="utf-8") as stream:
         guides = [line.rstrip("\n").split("\t") for line in stream][1:]
     for number, (language, title, text) in enumerate(guides):
         url = address("guide", facts.first_day, f"guide {number:02d}")
-        yield Page(url, title, SITES["guide"], language, "guide", [], when, f"{text} (Simulated market.)")
+        yield WebPage(url, title, SITES["guide"], language, "guide", [], when, f"{text} (Simulated market.)")

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from openfingym.suites.finsearch.world.pages.facts import Facts, Prices
-from openfingym.suites.finsearch.world.pages.page import SITES, Page, address, at, later
+from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address, at, later
 from openfingym.suites.finsearch.world.rates import thirty_seconds
 
 LARGE = 0.065
@@ -18,7 +18,7 @@ YEAR = 252
 _HERE = {"C500.IDX": ("US", ("TEN.IDX",)), "SHC.IDX": ("China", ()), "HK60.IDX": ("Hong Kong", ())}
 
 
-def announcement_pages(facts: Facts) -> Iterator[Page]:
+def announcement_pages(facts: Facts) -> Iterator[WebPage]:
     """A page for each split and dividend, when it is announced."""
     for one in facts.prices.values():
         company = one.company
@@ -51,10 +51,10 @@ def announcement_pages(facts: Facts) -> Iterator[Page]:
                 title = f"{name} ({one.symbol}): announcement of a {kind}"
             url = address("exchange", action.announced, one.symbol, action.kind, ex_date)
             language = "zh" if chinese else "en"
-            yield Page(url, title, SITES["exchange"], language, "announcement", [one.symbol], known, text)
+            yield WebPage(url, title, SITES["exchange"], language, "announcement", [one.symbol], known, text)
 
 
-def move_pages(facts: Facts) -> Iterator[Page]:
+def move_pages(facts: Facts) -> Iterator[WebPage]:
     """News of shares that moved much on a day that is no ex-date."""
     for one in facts.prices.values():
         if one.company is None or len(one.days) < 2:
@@ -68,7 +68,7 @@ def move_pages(facts: Facts) -> Iterator[Page]:
                 yield _move(one, place, float(change[place - 1]), splits)
 
 
-def _move(one: Prices, place: int, change: float, splits: Sequence[date]) -> Page:
+def _move(one: Prices, place: int, change: float, splits: Sequence[date]) -> WebPage:
     company, day = one.company, one.days[place]
     assert company is not None
     first = max(place - YEAR + 1, 0)
@@ -87,7 +87,7 @@ def _move(one: Prices, place: int, change: float, splits: Sequence[date]) -> Pag
             f"成交量{volume / 1e4:,.2f}万股。近{place - first + 1}个交易日最高{highest:.2f},最低{lowest:.2f}。"
             f"行业(模拟市场分类):{company.industry.name_zh}。价格未复权。本文为模拟新闻。"
         )
-        return Page(address("news zh", day, one.symbol, "move"), title, SITES["news zh"], "zh", "news", [one.symbol],
+        return WebPage(address("news zh", day, one.symbol, "move"), title, SITES["news zh"], "zh", "news", [one.symbol],
                     published, text)  # fmt: skip
     verb = "jumps" if change > 0 else "slides"
     title = f"{company.name} ({one.symbol}) {verb} {abs(change):.2%}"
@@ -100,7 +100,7 @@ def _move(one: Prices, place: int, change: float, splits: Sequence[date]) -> Pag
         f"{company.name} is in {company.industry.name} by the simulated market's classification. Simulated news: "
         "nothing of it happened."
     )
-    return Page(
+    return WebPage(
         address("news", day, one.symbol, "move"), title, SITES["news"], "en", "news", [one.symbol], published, text
     )
 
@@ -109,7 +109,7 @@ def _money(currency: str) -> str:
     return {"CNY": "元", "HKD": "港元", "USD": "美元"}.get(currency, currency)
 
 
-def week_pages(facts: Facts) -> Iterator[Page]:
+def week_pages(facts: Facts) -> Iterator[WebPage]:
     """Notes on the last session of each week, of three markets."""
     for symbol, (place_name, more) in _HERE.items():
         index = facts.prices.get(symbol)
@@ -137,7 +137,7 @@ def _week(
     end: int,
     published: datetime,
     language: str,
-) -> Page:
+) -> WebPage:
     day, level, before = index.days[end], index.values[end, 3], index.values[start, 3]
     change = level / before - 1
     chinese = language == "zh"
@@ -163,13 +163,13 @@ def _week(
                 f"{'上涨' if change >= 0 else '下跌'}{abs(change):.2%}。")  # fmt: skip
         text = "\n".join([head, *lines, "本文为模拟市场评论。"])
         url = address("news zh", day, index.symbol, "week")
-        return Page(url, title, SITES["news zh"], "zh", "market note", [index.symbol], published, text)
+        return WebPage(url, title, SITES["news zh"], "zh", "market note", [index.symbol], published, text)
     title = f"{place_name} market, week to {day:%d %B %Y}: {index.name} at {level:,.2f}"
     head = (f"The {index.name} ({index.symbol}) ended the week of {day:%d %B %Y} at {level:,.2f} points, "
             f"{abs(change):.2%} {'above' if change >= 0 else 'below'} the {before:,.2f} of a week before.")  # fmt: skip
     text = "\n".join([head, *lines, "A note on simulated markets."])
     url = address("news", day, index.symbol, "week")
-    return Page(url, title, SITES["news"], "en", "market note", [index.symbol], published, text)
+    return WebPage(url, title, SITES["news"], "en", "market note", [index.symbol], published, text)
 
 
 _ALONGSIDE = {
@@ -195,7 +195,7 @@ def _front(facts: Facts, moment: datetime) -> list[str]:
     return found
 
 
-def review_pages(facts: Facts) -> Iterator[Page]:
+def review_pages(facts: Facts) -> Iterator[WebPage]:
     """Announcements of who is in an index."""
     for symbol, review, known in facts.reviews:
         index = facts.prices.get(symbol)
@@ -209,4 +209,4 @@ def review_pages(facts: Facts) -> Iterator[Page]:
         )
         title = f"{index.name}: members from {review.day}"
         url = address("exchange", review.announced, symbol, "review")
-        yield Page(url, title, SITES["exchange"], "en", "announcement", [symbol, *review.members], known, text)
+        yield WebPage(url, title, SITES["exchange"], "en", "announcement", [symbol, *review.members], known, text)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from openfingym.suites.finsearch.world.macro import Point
 from openfingym.suites.finsearch.world.pages.facts import Facts, statistic_names
-from openfingym.suites.finsearch.world.pages.page import SITES, Page, address, later
+from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address, later
 
 
-def release_pages(facts: Facts) -> Iterator[Page]:
+def release_pages(facts: Facts) -> Iterator[WebPage]:
     """A page for each first figure of a monthly or quarterly statistic."""
     names = statistic_names()
     for series, points in facts.points.items():
@@ -38,7 +38,7 @@ def _page(
     latest: dict[object, Point],
     *,
     chinese: bool,
-) -> Page:
+) -> WebPage:
     month = point.reference_date
     if chinese:
         title = f"{name}:{month:%Y年%m月}"
@@ -56,4 +56,4 @@ def _page(
     text += "首次公布数据,可能修订。模拟数据。" if chinese else " First figure; it may be revised. Simulated."
     url = address("offices", point.known_at.date(), series, month.isoformat())
     language = "zh" if chinese else "en"
-    return Page(url, title, SITES["offices"], language, "release", [], later(point.known_at, 1), text)
+    return WebPage(url, title, SITES["offices"], language, "release", [], later(point.known_at, 1), text)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WebPage:
     """A row of the table, by its columns; it is known when it is published."""
 
     url: str

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 
 from openfingym.suites.finsearch.world.draws import stream
 from openfingym.suites.finsearch.world.pages.facts import Facts
-from openfingym.suites.finsearch.world.pages.page import SITES, Page, address
+from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address
 
 EVERY_DAYS = 9
 _RUMOURS = (
@@ -24,7 +24,7 @@ _ORDERS = (
 )
 
 
-def post_pages(facts: Facts) -> Iterator[Page]:
+def post_pages(facts: Facts) -> Iterator[WebPage]:
     """A post every few days, about some share that trades."""
     symbols = [symbol for symbol, one in sorted(facts.prices.items()) if one.company]
     days = (facts.last_day - facts.first_day).days
@@ -47,7 +47,7 @@ def post_pages(facts: Facts) -> Iterator[Page]:
         url = address("posts", when.date(), symbol, number)
         language = "zh" if max(frame) >= "\u4e00" else "en"
         flaw = "instructs" if orders else "rumour"
-        yield Page(
+        yield WebPage(
             url,
             f"{one.name} ({symbol})?",
             SITES["posts"],

@@ -8,9 +8,9 @@ from datetime import UTC, date, datetime, time
 
 from openfingym.suites.finsearch.world.draws import stream
 from openfingym.suites.finsearch.world.pages.facts import Facts, Growing, Prices
-from openfingym.suites.finsearch.world.pages.page import SITES, Page, address
-from openfingym.suites.finsearch.world.roster import Company
-from openfingym.suites.finsearch.world.statements import Row
+from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address
+from openfingym.suites.finsearch.world.roster import SimulatedCompany
+from openfingym.suites.finsearch.world.statements import StatementRow
 
 _FLAWS = ("", "", "stale", "wrong unit", "adjusted", "other definition", "")
 HISTORY = 12
@@ -27,19 +27,19 @@ _INSTRUCTIONS = (
 class Moment:
     """What a page about a company is written from."""
 
-    company: Company
+    company: SimulatedCompany
     line: Prices
     lines: list[Prices]
     when: datetime
-    annual: list[Row]
+    annual: list[StatementRow]
     """Figures of whole fiscal years that are known, of the company as a whole, under its first standard."""
-    shares: list[Row]
+    shares: list[StatementRow]
     """Shares outstanding that are known."""
     number: int
     seed: int
 
 
-def company_pages(facts: Facts) -> Iterator[Page]:
+def company_pages(facts: Facts) -> Iterator[WebPage]:
     """Profiles once a year, and pages of figures twice a year for each line."""
     for name, company in facts.companies.items():
         lines = [one for one in facts.prices.values() if one.company is company]
@@ -70,7 +70,7 @@ def _traded(one: Prices, when: datetime) -> bool:
     return count > 0 and (when.date() - one.days[count - 1]).days < 20
 
 
-def _profiles(moment: Moment) -> Iterator[Page]:
+def _profiles(moment: Moment) -> Iterator[WebPage]:
     company, symbols = moment.company, [line.symbol for line in moment.lines]
     month = company.fiscal_end
     where = {"us": "the United States", "cn": "mainland China", "hk": "Hong Kong"}[company.home]
@@ -93,18 +93,19 @@ def _profiles(moment: Moment) -> Iterator[Page]:
     text += " A simulated company: it does not exist."
     day = moment.when.date()
     url = address("guide", day, company.id, "profile")
-    yield Page(url, f"{company.name}: profile", SITES["guide"], "en", "profile", symbols, moment.when, text)
+    yield WebPage(url, f"{company.name}: profile", SITES["guide"], "en", "profile", symbols, moment.when, text)
     if company.home != "us":
         zh = (
             f"{company.name_zh}({'、'.join(symbols)}),行业为{company.industry.name_zh}(模拟市场分类)。财政年度截至{month}月底。"
             f"报告货币:{company.currency};会计准则:{'、'.join(company.standards)}。主营业务:"
             f"{'、'.join(name for _, name in company.industry.segments)}。模拟公司,并不存在。"
         )
-        yield Page(address("guide", day, company.id, "profile-zh"), f"{company.name_zh}:公司概况", SITES["guide"], "zh",
+        yield WebPage(address("guide", day, company.id, "profile-zh"), f"{company.name_zh}:公司概况",
+                   SITES["guide"], "zh",
                    "profile", symbols, moment.when, zh)  # fmt: skip
 
 
-def _data(moment: Moment) -> Iterator[Page]:
+def _data(moment: Moment) -> Iterator[WebPage]:
     company, line = moment.company, moment.line
     rng = stream(moment.seed, "data page", line.symbol, moment.number)
     flaw = _FLAWS[int(rng.integers(len(_FLAWS)))]
@@ -125,10 +126,10 @@ def _data(moment: Moment) -> Iterator[Page]:
     title = f"{name}({line.symbol})主要数据" if chinese else f"{name} ({line.symbol}): key statistics"
     language = "zh" if chinese else "en"
     url, text = address(site, day, line.symbol, "key"), "\n".join(lines)
-    yield Page(url, title, SITES[site], language, "data page", [line.symbol], moment.when, text, flaw=flawed)
+    yield WebPage(url, title, SITES[site], language, "data page", [line.symbol], moment.when, text, flaw=flawed)
 
 
-def _annual(moment: Moment, back: int) -> tuple[dict[str, Row], int] | None:
+def _annual(moment: Moment, back: int) -> tuple[dict[str, StatementRow], int] | None:
     """Figures of the last fiscal year that is reported, or of one before it."""
     years = sorted({row.fiscal_year for row in moment.annual})
     if len(years) <= back:
@@ -160,7 +161,7 @@ def _prices(moment: Moment, *, adjusted: bool, chinese: bool) -> list[str]:
     return found
 
 
-def _lines(moment: Moment, figures: dict[str, Row], year: int, flaw: str, *, chinese: bool) -> list[str]:
+def _lines(moment: Moment, figures: dict[str, StatementRow], year: int, flaw: str, *, chinese: bool) -> list[str]:
     company = moment.company
     revenue, profit = figures.get("Revenue"), figures.get("Net income attributable to shareholders")
     adjusted = figures.get("Adjusted net income")

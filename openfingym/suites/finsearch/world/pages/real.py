@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from openfingym.suites.finsearch.world.pages.page import Page
+from openfingym.suites.finsearch.world.pages.page import WebPage
 
 if TYPE_CHECKING:
     from openfingym.vault import View
 
 
-def real_pages(view: View) -> Iterator[Page]:
+def real_pages(view: View) -> Iterator[WebPage]:
     """A page for each filing and statement, known when it is in its own table."""
     for number, row in enumerate(view.rows("filings")):
         known, filed = row["known_at"], row["filed"]
         assert isinstance(known, datetime)
         assert isinstance(filed, date)
         name = str(row["accession"] or f"{row['cik']}-{number:02d}")
-        yield Page(
+        yield WebPage(
             url=f"https://www.sec.gov/Archives/edgar/data/{row['cik']}/{name}",
             title=f"{row['company']}: {row['form']} filed {filed}",
             site="www.sec.gov",
@@ -35,7 +35,7 @@ def real_pages(view: View) -> Iterator[Page]:
         assert isinstance(known, datetime)
         assert isinstance(day, date)
         kind = str(row["kind"]).replace("_", " ")
-        yield Page(
+        yield WebPage(
             url=f"https://www.federalreserve.gov/monetarypolicy/{day:%Y%m%d}-{row['kind']}",
             title=f"Federal Reserve, {kind}, {day}",
             site="www.federalreserve.gov",

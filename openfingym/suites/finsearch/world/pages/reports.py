@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 
 from openfingym.suites.finsearch.world.pages.facts import Facts, Growing, Key, Prices
-from openfingym.suites.finsearch.world.pages.page import SITES, Page, address
-from openfingym.suites.finsearch.world.roster import Company
-from openfingym.suites.finsearch.world.statements import Row
+from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address
+from openfingym.suites.finsearch.world.roster import SimulatedCompany
+from openfingym.suites.finsearch.world.statements import StatementRow
 
 _SHORT = {
     "Revenue", "Gross profit", "Operating income", "Net income", "Net income attributable to shareholders",
@@ -29,7 +29,7 @@ _YEARS = (365, 366, 364, 371)
 _PERIODS_ZH = {"FY": "年度", "H1": "上半年", "Q1": "第一季度", "9M": "前三季度", "Q2": "第二季度", "Q3": "第三季度"}
 
 
-def report_pages(facts: Facts) -> Iterator[Page]:
+def report_pages(facts: Facts) -> Iterator[WebPage]:
     """A page for each report and language."""
     by_company: dict[str, list[Prices]] = {}
     for one in facts.prices.values():
@@ -40,7 +40,7 @@ def report_pages(facts: Facts) -> Iterator[Page]:
             continue
         company, lines = facts.companies[name], by_company[name]
         growing = Growing(rows)
-        before: dict[Key, Row] = {}
+        before: dict[Key, StatementRow] = {}
         for report, own in _reports(rows):
             known = own[0].known_at
             symbols = [line.symbol for line in lines if line.known_at <= known]
@@ -51,8 +51,8 @@ def report_pages(facts: Facts) -> Iterator[Page]:
             before = dict(growing.at(known))
 
 
-def _reports(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
-    groups: dict[tuple[datetime, str], list[Row]] = {}
+def _reports(rows: Sequence[StatementRow]) -> Iterator[tuple[str, list[StatementRow]]]:
+    groups: dict[tuple[datetime, str], list[StatementRow]] = {}
     for row in rows:
         groups.setdefault((row.known_at, row.report), []).append(row)
     for (_, report), own in groups.items():
@@ -60,8 +60,13 @@ def _reports(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _page(
-    company: Company, symbols: list[str], report: str, rows: list[Row], before: dict[Key, Row], language: str
-) -> Page:
+    company: SimulatedCompany,
+    symbols: list[str],
+    report: str,
+    rows: list[StatementRow],
+    before: dict[Key, StatementRow],
+    language: str,
+) -> WebPage:
     main = max(rows, key=lambda row: row.period_end)
     form, form_zh = _FORMS[main.form]
     period = main.fiscal_period
@@ -72,7 +77,7 @@ def _page(
         name = company.name
         title = f"{name} ({', '.join(symbols)}): {form}, {period} of fiscal year {main.fiscal_year}"
     text = "\n".join(_lines(company, name, main, rows, before, language))
-    return Page(
+    return WebPage(
         address("reports", main.filed, report, language),
         title,
         SITES["reports"],
@@ -85,7 +90,12 @@ def _page(
 
 
 def _lines(
-    company: Company, name: str, main: Row, rows: list[Row], before: dict[Key, Row], language: str
+    company: SimulatedCompany,
+    name: str,
+    main: StatementRow,
+    rows: list[StatementRow],
+    before: dict[Key, StatementRow],
+    language: str,
 ) -> Iterator[str]:
     chinese = language == "zh"
     if chinese:
@@ -99,7 +109,7 @@ def _lines(
     if main.form == "restatement":
         yield "前期差错更正:下列数据取代原报告。" if chinese else "These figures replace those of the original report."
     whole = main.form in {"annual report", "restatement"}
-    groups: dict[tuple[str, date | None, date], list[Row]] = {}
+    groups: dict[tuple[str, date | None, date], list[StatementRow]] = {}
     for row in rows:
         if whole or row.item in _SHORT or row.segment:
             groups.setdefault((row.standard, row.period_start, row.period_end), []).append(row)
@@ -116,7 +126,7 @@ def _lines(
     yield "模拟公司,并不存在。" if chinese else "A simulated company: it does not exist."
 
 
-def _figure(row: Row, before: dict[Key, Row], *, chinese: bool) -> str:
+def _figure(row: StatementRow, before: dict[Key, StatementRow], *, chinese: bool) -> str:
     label = row.item_zh if chinese else row.item
     if row.segment:
         label = f"{label} - {row.segment}"
@@ -130,7 +140,7 @@ def _figure(row: Row, before: dict[Key, Row], *, chinese: bool) -> str:
     return text if earlier is None else f"{text} | {amount(earlier.value, earlier)}"
 
 
-def _year_before(row: Row, before: dict[Key, Row]) -> Row | None:
+def _year_before(row: StatementRow, before: dict[Key, StatementRow]) -> StatementRow | None:
     """The figure of the same period of the year before; years may have a week or a day more."""
     if row.period_start is None:
         return None
@@ -143,7 +153,7 @@ def _year_before(row: Row, before: dict[Key, Row]) -> Row | None:
     return None
 
 
-def amount(value: float, row: Row) -> str:
+def amount(value: float, row: StatementRow) -> str:
     """A figure as a report has it."""
     decimals = 2 if row.statement == "per share" or (row.scale == 1.0 and row.statement != "shares") else 0
     text = f"{abs(value):,.{decimals}f}"

@@ -9,7 +9,7 @@ from openfingym.suites.finsearch.world.pages.facts import Facts, facts_of
 from openfingym.suites.finsearch.world.pages.guides import guide_pages
 from openfingym.suites.finsearch.world.pages.notes import announcement_pages, move_pages, review_pages, week_pages
 from openfingym.suites.finsearch.world.pages.offices import release_pages
-from openfingym.suites.finsearch.world.pages.page import Page
+from openfingym.suites.finsearch.world.pages.page import WebPage
 from openfingym.suites.finsearch.world.pages.posts import post_pages
 from openfingym.suites.finsearch.world.pages.profiles import company_pages
 from openfingym.suites.finsearch.world.pages.real import real_pages
@@ -18,7 +18,7 @@ from openfingym.suites.finsearch.world.pages.reports import report_pages
 if TYPE_CHECKING:
     import pandas as pd
 
-    from openfingym.suites.finsearch.world.simulate import World
+    from openfingym.suites.finsearch.world.simulate import SimulatedMarket
     from openfingym.vault import View
 
 _WRITERS = (
@@ -34,17 +34,17 @@ _WRITERS = (
 )
 
 
-def simulated_pages(facts: Facts) -> Iterator[Page]:
+def simulated_pages(facts: Facts) -> Iterator[WebPage]:
     """All pages that are written from facts; of facts as of a time, those published later are not to be used."""
     for writer in _WRITERS:
         yield from writer(facts)
 
 
-def write_pages(world: World, bundled: View) -> pd.DataFrame:
+def write_pages(world: SimulatedMarket, bundled: View) -> pd.DataFrame:
     """The pages, those of one time in the order of their addresses."""
     import pandas as pd
 
     pages = [*real_pages(bundled), *simulated_pages(facts_of(world))]
     pages.sort(key=lambda page: (page.published, page.url))
-    names = [*Page.__slots__, "known_at"]
+    names = [*WebPage.__slots__, "known_at"]
     return pd.DataFrame({name: [getattr(page, name) for page in pages] for name in names})

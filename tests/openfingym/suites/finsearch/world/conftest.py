@@ -8,12 +8,12 @@ from datetime import UTC, date, datetime
 import pandas as pd
 import pytest
 
-from openfingym.suites.finsearch.world import WorldSize, write_finsearch
+from openfingym.suites.finsearch.world import MarketSize, write_finsearch
 from openfingym.suites.finsearch.world.pages.facts import Facts, facts_of
-from openfingym.suites.finsearch.world.simulate import World, simulate
+from openfingym.suites.finsearch.world.simulate import SimulatedMarket, simulate
 from openfingym.vault import Vault, VaultWriter
 
-SIZE = WorldSize(first_day=date(2019, 1, 2), last_day=date(2022, 6, 30), us=4, mainland=2, hong_kong=1, dual=2)
+SIZE = MarketSize(first_day=date(2019, 1, 2), last_day=date(2022, 6, 30), us=4, mainland=2, hong_kong=1, dual=2)
 ROWS = {
     "macro": "series = 'UNRATE' AND reference_date >= '2016-01-01'",
     "gdp": "series = 'CHE' AND reference_date >= '2019-01-01'",
@@ -28,7 +28,7 @@ ROWS = {
 class Small:
     """The world, what its pages are written from, and its vault."""
 
-    world: World
+    world: SimulatedMarket
     facts: Facts
     vault: Vault
 

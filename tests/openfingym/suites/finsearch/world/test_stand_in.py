@@ -9,7 +9,7 @@ from openfingym.models.messages import Message
 from openfingym.models.testing.competent import Competent
 from openfingym.models.testing.conversation import CompletionRequest
 from openfingym.models.testing.finance.policy import next_step, read
-from openfingym.models.testing.finance.reading import Asked
+from openfingym.models.testing.finance.reading import ReadQuestion
 from openfingym.suites.finsearch.tools import SUBSETS, FinanceTools
 
 NOW = "2021-05-14T20:30:00+00:00"
@@ -19,7 +19,7 @@ def answered(small, text, subset="full", as_of=NOW):
     """What it answers, and the calls that it made."""
     tools, seen, calls = FinanceTools(small.vault.as_of(as_of), subset), [], []
     for _ in range(30):
-        step = next_step(Asked(text, as_of), frozenset(SUBSETS[subset]), seen)
+        step = next_step(ReadQuestion(text, as_of), frozenset(SUBSETS[subset]), seen)
         if isinstance(step, str):
             return step, calls
         found = tools.reply(step.name, dict(step.arguments))
@@ -97,7 +97,7 @@ def test_an_answer_that_was_cut_off_is_read_as_far_as_it_goes():
     "junk", ["", "{", '{"rows": 3}', '{"columns": ["date"], "rows": [[]]}', '{"candidates": []}', "[1]"]
 )
 def test_it_answers_whatever_tools_say(junk):
-    asked = Asked("Latest closing price of HLVP.US, in USD, rounded to two decimal places?", NOW)
+    asked = ReadQuestion("Latest closing price of HLVP.US, in USD, rounded to two decimal places?", NOW)
     seen = []
     for _ in range(40):
         step = next_step(asked, frozenset(SUBSETS["full"]), seen)

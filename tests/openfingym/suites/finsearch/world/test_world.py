@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from openfingym.errors import UsageError
-from openfingym.suites.finsearch.world import WorldSize, finsearch_vault
+from openfingym.suites.finsearch.world import MarketSize, finsearch_vault
 from openfingym.suites.finsearch.world.building import DIGEST
 from openfingym.suites.finsearch.world.calendars import HONG_KONG, NEW_YORK, SHANGHAI, sessions
 from openfingym.suites.finsearch.world.macro import STATISTICS
@@ -153,6 +153,6 @@ def test_the_default_world_has_its_digest():
 
 def test_a_size_out_of_range_is_refused():
     with pytest.raises(UsageError, match="400 days"):
-        WorldSize(last_day=WorldSize.first_day)
+        MarketSize(last_day=MarketSize.first_day)
     with pytest.raises(UsageError, match="US companies"):
-        WorldSize(us=1000)
+        MarketSize(us=1000)
