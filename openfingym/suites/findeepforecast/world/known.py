@@ -81,6 +81,8 @@ class Document:
     body: str
     subject: str = ""
     """Economy or symbol that it is about, where the source says so."""
+    story: str = ""
+    """The desk's name of the story that it is a piece of, where it has one."""
 
 
 @dataclass(frozen=True)
