@@ -8,13 +8,12 @@ asks for another key. A file of rows that is damaged, or cannot be written, cost
 from __future__ import annotations
 
 import contextlib
-import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from openfingym.digests import sha256_of_json
-from openfingym.files.strange import MEGABYTE, MOST_FILES, read_json
+from openfingym.files.state import state_of
+from openfingym.files.strange import MEGABYTE, read_json
 from openfingym.files.whole import write_json
 from openfingym.store import home
 from openfingym.version import __version__
@@ -32,7 +31,7 @@ class CatalogRows:
     """The rows that are kept, and those that become known meanwhile."""
 
     def __init__(self) -> None:
-        self._library = [__version__, *(_files(_LIBRARY / part) for part in _PARTS)]
+        self._library = [__version__, *(state_of(_LIBRARY / part) for part in _PARTS)]
         self._kept = _read()
         self._used: dict[str, Row] = {}
 
@@ -46,7 +45,7 @@ class CatalogRows:
         Returns:
             None where the folder is not as it should be; reading the task says why.
         """
-        if (files := _files(folder)) is None:
+        if (files := state_of(folder)) is None:
             return None
         try:
             return sha256_of_json([self._library, str(folder), config.hex(), files])
@@ -85,35 +84,3 @@ def _read() -> Mapping[str, Row]:
             if found.get("sha256") == sha256_of_json(rows):
                 return rows
     return {}
-
-
-def _files(root: Path) -> list[tuple[str, int, int, int]] | None:
-    """Path, size and times of every file at or below ``root``, and the path of every folder; not of hidden ones, nor of
-    what Python compiles. None where something is neither, cannot be seen, or there are too many.
-
-    The time of the last change of a file's inode is among them: no program can set it back.
-    """
-    found: list[tuple[str, int, int, int]] = []
-    left = [str(root)]
-    try:
-        if root.is_file():
-            status = root.stat()
-            return [(str(root), status.st_size, status.st_mtime_ns, status.st_ctime_ns)]
-        while left:
-            with os.scandir(left.pop()) as entries:
-                for entry in entries:
-                    if entry.name.startswith(".") or entry.name == "__pycache__":
-                        continue
-                    status = entry.stat(follow_symlinks=False)
-                    if stat.S_ISDIR(status.st_mode):
-                        left.append(entry.path)
-                        found.append((entry.path, 0, 0, 0))
-                    elif stat.S_ISREG(status.st_mode):
-                        found.append((entry.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-                    else:
-                        return None
-                    if len(found) > MOST_FILES:
-                        return None
-    except OSError:
-        return None
-    return sorted(found)

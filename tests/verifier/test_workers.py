@@ -35,6 +35,12 @@ def heavy(kinds: dict[str, BuiltPackage]) -> HiddenTask:
     return load_task(kinds["windows"])
 
 
+@pytest.fixture(autouse=True)
+def store_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test finds a baseline's score that another one left."""
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path))
+
+
 @pytest.fixture
 def workers() -> Iterator[Workers]:
     pool = Workers(count=2, timeout_s=120.0)

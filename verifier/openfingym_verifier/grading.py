@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym_verifier.fault import find_fault
+from openfingym_verifier.kept_scores import keep, kept
 from openfingym_verifier.worker import score
 from openfingym_verifier.workers import Workers
 
@@ -100,14 +101,20 @@ class Grading:
             computed, control = (partial(self._score, task, action, one) for one in (values, task.grader.baseline))
             afresh = partial(self._score, task, action, values, afresh=True)
             return await find_fault(computed, control, f"the {action} score of {task.name}", afresh=afresh)
+        run = asyncio.get_running_loop().run_in_executor
+        known = await run(self._threads, kept, task)
+        if known is not None:
+            return known
         try:
-            return await self._score(task, action, None)
+            found = await self._score(task, action, None)
         except SubmissionError as error:
             raise VerifierError(f"{task.name}: the task is at fault, its baseline has no score: {error}") from None
         except VerifierError:
             raise
         except Exception as error:
             raise VerifierError(f"{task.name}: its baseline cannot be scored ({type(error).__name__})") from error
+        await run(self._threads, keep, task, found)
+        return found
 
     async def _score(
         self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, *, afresh: bool = False

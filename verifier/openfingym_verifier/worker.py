@@ -92,6 +92,7 @@ def withdraw() -> None:
 
 def _answer(grader: Grader, job: ScoringJob) -> dict[str, object]:
     from openfingym.errors import SubmissionError
+    from openfingym_verifier.kept_scores import score_document
 
     try:
         found = score(grader, job.action, job.values)
@@ -101,8 +102,7 @@ def _answer(grader: Grader, job: ScoringJob) -> dict[str, object]:
         logger.exception("%s: %s score failed", job.task, job.action)
         # The class alone: the message of a foreign error may hold values of labels.
         return {"failed": type(error).__name__}
-    replicates = None if found.replicates is None else found.replicates.to_dict()
-    return {"total": found.total, "metrics": found.metrics, "replicates": replicates}
+    return score_document(found)
 
 
 def score(grader: Grader, action: Action, values: Any) -> Score:

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.machine import cores
-from openfingym.metrics import Score
-from openfingym.metrics.sampling_error import Replicates
 from openfingym_verifier.child import ONE_THREAD, command, environment
+from openfingym_verifier.kept_scores import read_score
 from openfingym_verifier.worker import Action, ScoringJob
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from openfingym.metrics import Score
     from openfingym_verifier.truth import HiddenTask
 
 TIMEOUT_S = 300.0
@@ -196,7 +196,4 @@ def _read(answer: bytes, task: str) -> Score:
         raise SubmissionError(document["refused"], problem=document["problem"])
     if "failed" in document:
         raise VerifierError(f"{task}: scoring failed with {document['failed']}; the worker's log has more")
-    replicates = document["replicates"]
-    return Score(
-        document["total"], document["metrics"], None if replicates is None else Replicates.from_dict(replicates)
-    )
+    return read_score(document)
