@@ -18,7 +18,7 @@ def main() -> None:
     from exchange_calendars import get_calendar
 
     lines = ["calendar\tday\tcloses"]
-    for name in ("XNYS", "XSHG", "XHKG", "XLON"):
+    for name in ("XNYS", "XSHG", "XHKG", "XLON", "XTKS", "XETR", "XPAR", "XSES"):
         calendar = get_calendar(name, start=FIRST, end=LAST)
         sessions = calendar.sessions
         closed = pd.bdate_range(FIRST, LAST).difference(sessions)

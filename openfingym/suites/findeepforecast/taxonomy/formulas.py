@@ -62,7 +62,7 @@ def read_formula(text: str, *, needs: Sequence[str] = (), assumed: str = "") -> 
     reader = _Reader(text, tokens)
     node = reader.sum()
     reader.end()
-    items = tuple(dict.fromkeys(token[1:] for token in tokens if token.startswith("[")))
+    items = tuple(dict.fromkeys(word[1:] for word in tokens if word.startswith("[")))
     return Formula(text, items, tuple(needs), assumed, node)
 
 
@@ -104,31 +104,31 @@ class _Reader:
         return left
 
     def _part(self) -> Node:
-        token = self._take()
-        if token.startswith("["):
-            return _item(token[1:], 0)
-        if token == "(":
+        word = self._take()
+        if word.startswith("["):
+            return _item(word[1:], 0)
+        if word == "(":
             inner = self.sum()
             self._expect(")")
             return inner
-        if token == "days":
+        if word == "days":
             return lambda _, days: days
-        if token in {"average", "year_ago"}:
+        if word in {"average", "year_ago"}:
             self._expect("(")
             name = self._take()
             if not name.startswith("["):
-                raise DataError(f"formula {self._text!r}: {token} is of an item in brackets, found {name!r}")
+                raise DataError(f"formula {self._text!r}: {word} is of an item in brackets, found {name!r}")
             self._expect(")")
-            return _average(name[1:]) if token == "average" else _item(name[1:], QUARTERS_A_YEAR)
-        if token == "abs":
+            return _average(name[1:]) if word == "average" else _item(name[1:], QUARTERS_A_YEAR)
+        if word == "abs":
             self._expect("(")
             inner = self.sum()
             self._expect(")")
             return _absolute(inner)
-        if token[0].isdigit():
-            number = float(token)
+        if word[0].isdigit():
+            number = float(word)
             return lambda _, __: number
-        raise DataError(f"formula {self._text!r}: expected an item, a number or ( and found {token!r}")
+        raise DataError(f"formula {self._text!r}: expected an item, a number or ( and found {word!r}")
 
     def _take(self) -> str:
         if self._place >= len(self._tokens):
@@ -136,9 +136,9 @@ class _Reader:
         self._place += 1
         return self._tokens[self._place - 1]
 
-    def _expect(self, token: str) -> None:
-        if (found := self._take()) != token:
-            raise DataError(f"formula {self._text!r}: expected {token!r}, found {found!r}")
+    def _expect(self, word: str) -> None:
+        if (found := self._take()) != word:
+            raise DataError(f"formula {self._text!r}: expected {word!r}, found {found!r}")
 
     def _next_of(self, *tokens: str) -> str | None:
         if self._place < len(self._tokens) and self._tokens[self._place] in tokens:

@@ -1,0 +1,90 @@
+"""Rows of the table of reported figures: what each report says, and what is restated later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.world.reports import Report
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from openfingym.suites.findeepforecast.world.books import Floats
+
+TAKEN_BACK = 0.03
+"""Of a quarter's revenue, the part that a restatement takes back."""
+
+
+def reported_frame(reports: Sequence[Report], figures: Mapping[str, Floats]) -> pd.DataFrame:
+    """Rows of the table ``reported``, in the order in which they became known.
+
+    Args:
+        reports: all reports.
+        figures: of the books, by item: float64[companies, quarters].
+    """
+    import pandas as pd
+
+    out = [report for report in reports if report.published is not None]
+    parts = [_rows(out, figures, [report.published for report in out])]
+    again = [report for report in out if report.restated is not None]
+    if again:
+        parts.append(_rows(again, _restated(again, figures), [report.restated for report in again]))
+    whole = pd.concat(parts, ignore_index=True)
+    return whole.sort_values(["known_at", "symbol", "item"], kind="stable", ignore_index=True)
+
+
+def _rows(reports: Sequence[Report], figures: Mapping[str, Floats], known: Sequence[datetime | None]) -> pd.DataFrame:
+    import pandas as pd
+
+    firms = np.array([report.firm.number for report in reports])
+    quarter = np.array([report.quarter for report in reports])
+    columns = {
+        "symbol": np.array([report.firm.symbol for report in reports], object),
+        "period_end": np.array([report.period_end for report in reports], "datetime64[s]"),
+        "label": np.array([report.label for report in reports], object),
+        "currency": np.array([report.firm.economy.currency for report in reports], object),
+    }
+    times = pd.DatetimeIndex(list(known))
+    parts = []
+    for item, values in sorted(figures.items()):
+        own = values[firms, quarter]
+        places = np.flatnonzero(~np.isnan(own))
+        part = pd.DataFrame({name: column[places] for name, column in columns.items()})
+        part["item"], part["value"], part["known_at"] = item, own[places], times[places]
+        part["unit"] = part.pop("currency").map(taxonomy().metric(item).unit)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _restated(reports: Sequence[Report], figures: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Figures after a part of revenue was taken back, with the tax on it and what was never owed by customers."""
+    changed: dict[str, Floats] = {}
+    firms = np.array([report.firm.number for report in reports])
+    quarter = np.array([report.quarter for report in reports])
+    scale = np.array([1.0 if report.firm.economy.code == "JP" else 10.0 for report in reports])
+    taken = np.round(TAKEN_BACK * figures["Revenue"][firms, quarter] * scale) / scale
+    tax = np.minimum(np.round(0.2 * taken * scale) / scale, figures["Income Tax Expense"][firms, quarter])
+    net = taken - tax
+    changes = {
+        **dict.fromkeys(("Revenue", "Gross Profit", "Operating Income", "EBIT", "EBITDA", "Pre-Tax Income"), -taken),
+        **dict.fromkeys(("Accounts Receivable", "Total Current Assets", "Total Assets"), -taken),
+        **dict.fromkeys(("Income Tax Expense", "Accrued Expenses", "Total Current Liabilities"), -tax),
+        **dict.fromkeys(("Net Income", "Retained Earnings", "Total Equity"), -net),
+        "Total Liabilities": -tax,
+        "Working Capital Changes": net,
+    }
+    for item, change in changes.items():
+        changed[item] = np.full_like(figures[item], np.nan)
+        changed[item][firms, quarter] = np.round((figures[item][firms, quarter] + change) * scale) / scale
+    shares = figures["Shares Outstanding"]
+    mean = (shares[firms, quarter] + shares[firms, quarter - 1]) / 2
+    lower = net / mean
+    for item in ("EPS (Basic)", "EPS (Diluted)"):
+        changed[item] = np.full_like(shares, np.nan)
+        changed[item][firms, quarter] = np.round(figures[item][firms, quarter] - lower, 2)
+    return changed
