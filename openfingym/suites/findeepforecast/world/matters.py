@@ -70,7 +70,7 @@ class Matter:
 @functools.cache
 def matters() -> tuple[Matter, ...]:
     """All matters, in the order of the file."""
-    with resources.files(__package__).joinpath("matters.tsv").open(encoding="utf-8", newline="") as stream:
+    with resources.files(__package__).joinpath("matters.tsv").open(encoding="utf-8") as stream:
         return tuple(
             Matter(
                 kind=row["kind"],
@@ -94,7 +94,7 @@ def matter_named(phrase: str) -> Matter:
 @functools.cache
 def authorities() -> Mapping[tuple[str, str], str]:
     """Who announces an event, by economy and code."""
-    with resources.files(__package__).joinpath("authorities.tsv").open(encoding="utf-8", newline="") as stream:
+    with resources.files(__package__).joinpath("authorities.tsv").open(encoding="utf-8") as stream:
         return {(row["economy"], row["code"]): row["name"] for row in csv.DictReader(stream, delimiter="\t")}
 
 
