@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
-from openfingym.suites.finsearch.lookup.calculator import LONGEST, calculate
-from openfingym.suites.finsearch.lookup.calls import BadCallError, LookupTool, ToolParameter, decoded, shown
+from openfingym.suites.calculator import LONGEST, calculate
+from openfingym.suites.calls import BadCallError, LookupTool, ToolParameter, decoded, shown
 from openfingym.suites.finsearch.lookup.quotes import quote
 from openfingym.suites.finsearch.lookup.statements import statement
 from openfingym.suites.finsearch.lookup.statistics import series

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 
-from openfingym.suites.finsearch.lookup.calls import BadCallError
-from openfingym.suites.finsearch.lookup.world import MOST_ROWS, Searched, like, near, none_such, plain, table
+from openfingym.suites.calls import BadCallError
+from openfingym.suites.finsearch.lookup.world import MOST_ROWS, Searched
+from openfingym.suites.lookups import like, near, none_such, plain, table
 from openfingym.vault.conditions import Between, Where
 from openfingym.vault.search import words
 from openfingym.vault.view import Row

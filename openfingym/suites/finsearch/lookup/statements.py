@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from openfingym.suites.finsearch.lookup.calls import BadCallError
+from openfingym.suites.calls import BadCallError
 from openfingym.suites.finsearch.lookup.quotes import instrument
-from openfingym.suites.finsearch.lookup.world import MOST_ROWS, Searched, none_such, plain, table
+from openfingym.suites.finsearch.lookup.world import MOST_ROWS, Searched
+from openfingym.suites.lookups import none_such, plain, table
 from openfingym.vault.conditions import Between, Condition
 from openfingym.vault.search import words
 from openfingym.vault.view import Row

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 
-from openfingym.suites.finsearch.lookup.calls import BadCallError
-from openfingym.suites.finsearch.lookup.world import MOST_ROWS, Searched, like, none_such, plain, table
+from openfingym.suites.calls import BadCallError
+from openfingym.suites.finsearch.lookup.world import MOST_ROWS, Searched
+from openfingym.suites.lookups import like, none_such, plain, table
 from openfingym.vault.conditions import Between, Where
 from openfingym.vault.view import Row
 

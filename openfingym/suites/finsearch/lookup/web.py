@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 
-from openfingym.suites.finsearch.lookup.calls import BadCallError, shown
-from openfingym.suites.finsearch.lookup.world import Searched, plain
+from openfingym.suites.calls import BadCallError, shown
+from openfingym.suites.finsearch.lookup.world import Searched
+from openfingym.suites.lookups import plain, snippet
 from openfingym.vault.conditions import Between, Condition
 from openfingym.vault.search import words
 
 PAGE_CHARACTERS = 6_000
 """Characters of a part of a page that is read at once."""
-SNIPPET_CHARACTERS = 300
-SEARCHED_CHARACTERS = 400_000
-"""Characters of a page in which a snippet is looked for; of a page of megabytes, its beginning."""
 _TABLE = "pages"
 
 
@@ -46,18 +44,6 @@ def search(world: Searched, arguments: Mapping[str, object]) -> object:
     if not results:
         answer["note"] = "no page has any of these words; try others, or fewer conditions"
     return answer
-
-
-def snippet(text: str, asked: list[str]) -> str:
-    """A part of a text around the place with most of the words that were asked for."""
-    folded = text[:SEARCHED_CHARACTERS].casefold()
-    starts = sorted({place for word in set(asked) if (place := folded.find(word)) >= 0})
-    best = 0
-    if starts:
-        best = max(starts, key=lambda start: (sum(start <= other < start + 200 for other in starts), -start))
-    first = max(best - 60, 0)
-    part = " ".join(text[first : first + SNIPPET_CHARACTERS].split())
-    return ("..." if first else "") + part + ("..." if first + SNIPPET_CHARACTERS < len(text) else "")
 
 
 def open_page(world: Searched, arguments: Mapping[str, object]) -> object:

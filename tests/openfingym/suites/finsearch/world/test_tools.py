@@ -7,8 +7,8 @@ from datetime import date, timedelta
 import pandas as pd
 import pytest
 
-from openfingym.suites.finsearch.lookup.calculator import calculate
-from openfingym.suites.finsearch.lookup.calls import BadCallError
+from openfingym.suites.calculator import calculate
+from openfingym.suites.calls import BadCallError
 from openfingym.suites.finsearch.lookup.web import PAGE_CHARACTERS
 from openfingym.suites.finsearch.tools import SUBSETS, FinanceTools, suite_tools
 from openfingym.suites.finsearch.world.specs import PAGES

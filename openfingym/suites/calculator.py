@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
-from openfingym.suites.finsearch.lookup.calls import BadCallError, shown
+from openfingym.suites.calls import BadCallError, shown
 
 LONGEST = 2_000
 DEEPEST = 40

@@ -1,0 +1,1 @@
+"""How forecasts are asked for, read and made: prompts, answers, and forecasters that are rules."""

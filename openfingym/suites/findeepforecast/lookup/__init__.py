@@ -1,0 +1,1 @@
+"""What agents look up in a known world."""
