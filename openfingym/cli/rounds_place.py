@@ -47,6 +47,7 @@ def publisher(book: Book, folder: Path) -> Publisher:
 
 
 def where_of(book: Book) -> dict[str, list[str]]:
+    """Which forecasts are a series', as reports take it."""
     from openfingym.rounds.generator import round_name
 
     return {"round": [round_name(book.series.name, "*")]}

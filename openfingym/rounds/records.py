@@ -76,7 +76,12 @@ class Records:
         Raises:
             StoreError: it cannot be written.
         """
-        line = {"question": said.question, "agent": self.agent, "version": self.version, "at": utc_text(now_ns)}
+        line: dict[str, Any] = {
+            "question": said.question,
+            "agent": self.agent,
+            "version": self.version,
+            "at": utc_text(now_ns),
+        }
         line |= {"state": said.state, "reason": said.reason}
         line |= {} if said.answer is None else {"answer": dict(said.answer)}
         text = json.dumps({**line, **{k: v for k, v in said.record.items() if k not in NAMED}}, ensure_ascii=True)

@@ -249,7 +249,7 @@ class _Run:
             if missing and not reason:
                 reason = f"it said nothing of {missing} questions"
         if left or reason:
-            counts = Counter(said.state for said in records.said.values())
+            counts = Counter[str](said.state for said in records.said.values())
             self.found.forecasts.append(Forecasted(times.week, forecaster.name, dict(counts)))
             self.listener(self.found.forecasts[-1])
         if reason:

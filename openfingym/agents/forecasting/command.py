@@ -2,8 +2,8 @@
 
 It is started once a question, with the question on its standard input as one JSON object (``question``, as the ledger
 has it, and ``as_of``, the time by the clock of the series), and prints the answer as one JSON object, such as
-``{"probability": 0.3}``, as the last line of its standard output; nothing, where it has nothing to say. It runs with the
-user's own rights and environment, so unlike a program in a container it could look anywhere.
+``{"probability": 0.3}``, as the last line of its standard output; nothing, where it has nothing to say. It runs with
+the user's own rights and environment, so unlike a program in a container it could look anywhere.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ class CommandForecaster:
 def _talk(process: subprocess.Popen[bytes], question: bytes, limit_s: float) -> tuple[str, str, bool]:
     """Give a process its question; what it printed to its two outputs, and whether it ended in time."""
     with ThreadPoolExecutor(3) as threads:
-        assert process.stdin and process.stdout and process.stderr
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
         threads.submit(_give, process.stdin, question)
         outputs = [threads.submit(_read, one) for one in (process.stdout, process.stderr)]
         try:
