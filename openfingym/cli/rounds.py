@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from openfingym.cli.ledger_place import connected, folder_of, folder_option
+from openfingym.cli.ledger_place import folder_of, folder_option
 from openfingym.cli.render import print_json, print_table
+from openfingym.cli.rounds_place import (
+    FAILED,
+    about,
+    clock_line,
+    opened_ledger,
+    publisher,
+    series_argument,
+    title,
+    verifier_option,
+    where_of,
+)
+from openfingym.cli.rounds_run import run
 from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.rounds.book import Book
-    from openfingym.rounds.ledger import LedgerClient
-    from openfingym.rounds.schedule import RoundTimes
-    from openfingym.rounds.tick import Publisher
 
-PAGE = "report.html"
-FAILED = 4
-"""Exit status of a tick that could not do everything, which the next one tries again."""
 SERIES = "weekly"
 """Definition that is begun where none is named."""
-
-series_argument = click.argument("series", required=False)
-verifier_option = click.option(
-    "--verifier",
-    metavar="LOCATION",
-    help="URL or unix socket of a running verifier that has the ledger; reports need --state-folder beside it.",
-)
 
 
 @click.group()
@@ -40,20 +37,29 @@ def rounds() -> None:
     """Run a live benchmark: rounds of questions, by a schedule."""
 
 
+rounds.add_command(run)
+
+
 @rounds.command()
 @click.argument("definition", default=SERIES)
+@click.option(
+    "--clock",
+    type=click.Choice(["simulated", "real", "replayed"]),
+    help="Whose time counts, in the place of what the definition says: one that moves as it is told; the verifier's "
+    "own; or one that moves as it is told through a recorded past, whose truths are real.",
+)
 @json_option("an object")
-def init(definition: str, as_json: bool) -> None:
+def init(definition: str, clock: str | None, as_json: bool) -> None:
     """Begin a series of rounds, or change its DEFINITION.
 
-    DEFINITION is a TOML file, or the name of one that the library brings: weekly (simulated, the default) or
-    weekly-real.
+    DEFINITION is a TOML file, or the name of one that the library brings: weekly (simulated, the default),
+    weekly-real, and others in rounds/. Commands that name no series mean the one that was begun last.
     """
     from openfingym.questions import utc_text
     from openfingym.rounds.book import Book
     from openfingym.rounds.series import find_definition
 
-    book = Book.begin(find_definition(definition), time.time_ns())
+    book = Book.begin(find_definition(definition), time.time_ns(), clock=clock)
     series = book.series
     first = next(series.schedule.rounds(series.zone, book.since_ns, 2**62))
     document = {
@@ -61,6 +67,8 @@ def init(definition: str, as_json: bool) -> None:
         "title": series.title,
         "clock": series.clock,
         "simulated": series.simulated,
+        "replayed": series.replayed,
+        "weeks": series.weeks,
         "since": utc_text(book.since_ns),
         "first_round": {"round": first.week, "generation": utc_text(first.generated_ns)}
         | {"deadline": utc_text(first.deadline_ns)},
@@ -69,17 +77,25 @@ def init(definition: str, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    click.echo(f"{series.name}: {series.title}")
-    click.echo(f"  clock    {_clock(book)}")
+    click.echo(title(book))
+    click.echo(f"  clock    {clock_line(book)}")
     click.echo(f"  first    {first.week}, generated {utc_text(first.generated_ns)}")
     click.echo(f"  folder   {book.folder}")
-    now = " --now TIME" if series.simulated else ""
-    click.echo(f"Go on with `openfingym rounds tick {series.name}{now}`.")
+    if not series.moved:
+        click.echo(f"Go on with `openfingym rounds tick {series.name}`.")
+        return
+    weeks = " --weeks N" if series.weeks is None else ""
+    click.echo(
+        f"Go on with `openfingym rounds run {series.name}{weeks} --agent NAME`, or step by step with "
+        f"`openfingym rounds tick {series.name} --now TIME`."
+    )
 
 
 @rounds.command()
 @series_argument
-@click.option("--now", metavar="TIME", help="Move the simulated clock there first, such as 2026-11-26T00:00:00Z.")
+@click.option(
+    "--now", metavar="TIME", help="Move a clock that is not the real one there first, such as 2026-11-26T00:00:00Z."
+)
 @verifier_option
 @folder_option
 @json_option("an object")
@@ -100,12 +116,13 @@ def tick(
     book = Book.find(series)
     moment = None if now is None else moment_ns(now)
     # Of a verifier elsewhere only HTTP is at hand; reports are made from the ledger's file.
-    publish = None if verifier and folder is None else _publisher(book, folder_of(folder))
-    with _ledger(verifier, folder) as ledger:
+    publish = None if verifier and folder is None else publisher(book, folder_of(folder))
+    with opened_ledger(verifier, folder) as ledger:
         done = do(book, ledger, publish, moment)
     document = {
         "series": book.series.name,
         "simulated": book.series.simulated,
+        "replayed": book.series.replayed,
         "now": utc_text(done.now_ns),
         "done": [one.to_dict() for one in done.deeds],
         "faults": [one.to_dict() for one in done.faults],
@@ -132,7 +149,7 @@ def status(series: str | None, verifier: str | None, folder: Path | None, as_jso
     from openfingym.rounds.status import status as look
 
     book = Book.find(series)
-    with _ledger(verifier, folder) as ledger:
+    with opened_ledger(verifier, folder) as ledger:
         found = look(book, ledger)
     if as_json:
         document = {
@@ -140,6 +157,7 @@ def status(series: str | None, verifier: str | None, folder: Path | None, as_jso
             "title": book.series.title,
             "clock": book.series.clock,
             "simulated": book.series.simulated,
+            "replayed": book.series.replayed,
             "now": utc_text(found.now_ns),
             "rounds": [one.to_dict() for one in found.rounds],
             "earlier_rounds": found.earlier,
@@ -147,7 +165,7 @@ def status(series: str | None, verifier: str | None, folder: Path | None, as_jso
         }
         print_json(document)
         return
-    click.echo(f"{book.series.name}: {book.series.title}; {_clock(book)}, now {utc_text(found.now_ns)}")
+    click.echo(f"{title(book)}; {clock_line(book)}, now {utc_text(found.now_ns)}")
     rows = [
         (
             one.week,
@@ -188,13 +206,13 @@ def report(series: str | None, folder: Path | None, html: Path | None, as_json: 
     book = Book.find(series)
     if folder is None and not folder_of(folder).exists():
         raise UsageError(f"{book.series.name} has asked nothing yet; begin with `openfingym rounds tick`")
-    found = forecast_report(folder_of(folder), where=_where(book))
+    found = forecast_report(folder_of(folder), where=where_of(book))
     if html is not None:
         write_text(html, found.html(), errors="backslashreplace")
     if as_json:
-        print_json({"series": book.series.name, "simulated": book.series.simulated, **found.to_dict()})
+        print_json(about(book) | found.to_dict())
         return
-    click.echo(f"{book.series.name}: {book.series.title}")
+    click.echo(title(book))
     print_forecast_report(found)
     if not found.forecasts:
         click.echo(f"Nothing is scored yet; `openfingym rounds status {book.series.name}` says when something will be.")
@@ -202,46 +220,8 @@ def report(series: str | None, folder: Path | None, html: Path | None, as_json: 
         click.echo(html.absolute())
 
 
-def _publisher(book: Book, folder: Path) -> Publisher:
-    """Writes the report of a series into the folder of a round."""
-
-    def publish(times: RoundTimes, now_ns: int) -> None:
-        from openfingym.questions import utc_text
-        from openfingym.reports.forecasts import forecast_report
-        from openfingym.rounds.tick import REPORT
-
-        found = forecast_report(folder, where=_where(book))
-        book.write(times.week, PAGE, found.html())
-        published = {"series": book.series.name, "simulated": book.series.simulated, "published_at": utc_text(now_ns)}
-        # The last, since a report is published once this file is there.
-        book.write(times.week, REPORT, published | found.to_dict())
-
-    return publish
-
-
-def _where(book: Book) -> dict[str, list[str]]:
-    from openfingym.rounds.generator import round_name
-
-    return {"round": [round_name(book.series.name, "*")]}
-
-
-@contextmanager
-def _ledger(verifier: str | None, folder: Path | None) -> Iterator[LedgerClient]:
-    """The verifier at an address, or one of one's own on a folder."""
-    from openfingym.rounds.ledger import LedgerClient
-
-    with connected(verifier, None if verifier else folder) as client:
-        yield LedgerClient(client)
-
-
-def _clock(book: Book) -> str:
-    """Whose time counts, for people."""
-    return "SIMULATED clock, which `rounds tick --now` moves" if book.series.simulated else "real clock"
-
-
 def _print_deeds(book: Book, document: dict[str, Any]) -> None:
-    series = book.series
-    click.echo(f"{series.name}: {series.title}; {_clock(book)}, now {document['now']}")
+    click.echo(f"{title(book)}; {clock_line(book)}, now {document['now']}")
     rows = [(one["at"], one["round"] or "-", one["what"], one["detail"]) for one in document["done"]]
     if rows:
         print_table("", ["at", "round", "done", "detail"], rows)

@@ -27,7 +27,10 @@ TOLERANCES: Mapping[Measure, float] = MappingProxyType({"amount": 0.05, "ratio":
 1 % of ratios and percentages, 0.1 % of interest and exchange rates, 1 % of other macroeconomic figures."""
 DAY_NS = 86_400 * 10**9
 REAL_CLOCK = "real"
-"""Name of the verifier's own clock; every other is a simulated one, which only its operator moves."""
+"""Name of the verifier's own clock; every other moves only as its operator says."""
+REPLAYED = "replayed/"
+"""How the name of a clock begins that passes through a recorded past: its times are moved as a simulated clock's are,
+and the truths of what is asked by it are the real ones."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,199}")
 LONGEST_TEXT = 4000
 """Characters of a question's text, and of its rules."""
@@ -142,6 +145,11 @@ class Question:
     def numeric(self) -> bool:
         """Whether its truth is a number of some unit."""
         return self.form in NUMERIC
+
+    @property
+    def replayed(self) -> bool:
+        """Whether it is asked of a past that passes once more, so that its truth was known when it was asked."""
+        return self.clock.startswith(REPLAYED)
 
     @property
     def tolerance(self) -> float | None:

@@ -43,6 +43,13 @@ class Options(Section):
         """Whether the truths of its questions are made up."""
         return False
 
+    @property
+    def clocks(self) -> frozenset[str]:
+        """Whose time its questions may be asked by: ``real``, ``simulated`` or ``replayed``, which is for those alone
+        whose truths are of a recorded past.
+        """
+        return frozenset({"simulated"} if self.is_simulated else {"real", "simulated"})
+
 
 O_contra = TypeVar("O_contra", bound=Options, contravariant=True)
 

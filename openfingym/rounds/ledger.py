@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST = 1000
 """Questions that are asked in one transaction."""
+REFUSALS = frozenset({"idempotency-conflict", "truth-known", "deadline-passed"})
+"""Why a verifier takes no forecast of a question any more, whatever it says."""
 OUTCOMES = ("resolved", "void", "revised", "scored")
 """What may become of a question in a pass of the resolver, if it does not go on waiting."""
 
@@ -31,6 +33,16 @@ class AskedQuestion:
     """How often its provider was asked."""
     forecasts: int
     """Forecasts that count."""
+
+
+@dataclass(frozen=True)
+class Entered:
+    """What came of a forecast that was sent."""
+
+    receipt: Mapping[str, Any] | None = None
+    """Proves that the log has it; None where the verifier took none."""
+    refused: str = ""
+    """Why it took none."""
 
 
 @dataclass(frozen=True)
@@ -85,17 +97,28 @@ class LedgerClient:
             raise UsageError(f"{len(questions)} questions of one source in a round, expected at most {MOST}; split it")
         self._questions.ask(questions)
 
-    def forecast(self, question: str, answer: Mapping[str, Any], *, agent: str, version: str) -> None:
-        """Enter a forecast, unless the same agent has entered one."""
+    def forecast(self, question: str, answer: Mapping[str, Any], *, agent: str, version: str) -> Entered:
+        """Enter a forecast, unless the same agent has entered one.
+
+        Returns:
+            What came of it: the receipt, or why the verifier took none.
+        """
         try:
-            self._questions.forecast(
+            found = self._questions.forecast(
                 question, answer, agent=agent, version=version, idempotency_key=sha256_of_text(f"{agent}/{question}")
             )
         except SubmissionError as error:
             # A tick was killed, and the market shows something else by now; what was forecast then stays.
             # And where its market has closed since it was looked at, there is nothing more to say.
-            if error.problem not in {"idempotency-conflict", "truth-known"}:
+            if error.problem not in REFUSALS:
                 raise
+            return Entered(refused=str(error))
+        return Entered(receipt=found["receipt"])
+
+    def answers(self, question: str) -> dict[tuple[str, str], Mapping[str, Any]]:
+        """The latest answer of each agent to a question, by principal and agent."""
+        found = self._questions.forecasts(question=question)
+        return {(str(one["principal"]), str(one["agent"])): one["answer"] for one in found if one["counts"]}
 
     def resolve(self) -> ResolverPass:
         """Have what is due resolved and scored; providers that had no truth yet are left alone for a while."""

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from openfingym.errors import UsageError
-from openfingym.questions.question import REAL_CLOCK, moment_ns
+from openfingym.questions.question import REAL_CLOCK, REPLAYED, moment_ns
 from openfingym.rounds.generator import Generator, Options, find_generator
-from openfingym.rounds.schedule import Schedule
+from openfingym.rounds.schedule import RoundTimes, Schedule
 from openfingym.task.contracts import Section, as_tuple
 from openfingym.task.toml import checked, read_toml
 
+Clock = Literal["real", "simulated", "replayed"]
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
@@ -52,12 +55,15 @@ class Series(Section):
     name: str
     """Lower-case letters, digits and dashes; its rounds and questions begin with it."""
     title: str
-    clock: Literal["real", "simulated"]
-    """Whose time counts: the verifier's own, or one that moves only as ``tick --now`` says."""
+    clock: Clock
+    """Whose time counts: the verifier's own; one that moves only as ``tick --now`` says; or one that moves so through a
+    recorded past, whose truths are real."""
     timezone: str
     """Zone of the schedule, by its IANA name."""
     start: datetime | None = None
-    """No round is generated before; a simulated clock begins there. None for when the series is begun."""
+    """No round is generated before; a clock that is moved begins there. None for when the series is begun."""
+    weeks: Annotated[int, Field(gt=0, le=1000)] | None = None
+    """How many rounds there are; None where they go on."""
     schedule: Schedule
     sources: tuple[SourceTable, ...]
 
@@ -91,23 +97,24 @@ class Series(Section):
     def _complete(self) -> Self:
         if not self.sources:
             raise ValueError("sources: needs at least one")
-        if self.simulated and self.start is None:
-            raise ValueError("start: a simulated clock begins somewhere; say where, such as 2026-10-26T00:00:00Z")
+        if self.moved and self.start is None:
+            raise ValueError(f"start: a {self.clock} clock begins somewhere; say where, such as 2026-10-26T00:00:00Z")
         return self
 
     @classmethod
-    def read(cls, path: Path, folder: Path | None = None) -> Self:
+    def read(cls, path: Path, folder: Path | None = None, changes: Mapping[str, object] | None = None) -> Self:
         """Read a definition's file, with what its generators say of their options.
 
         Args:
             path: path of the TOML file.
             folder: what paths in it are relative to; None for the file's own folder.
+            changes: what holds in the place of what the file says, such as ``clock`` and ``weeks``.
 
         Raises:
             UsageError: it cannot be read, or says what it may not; the message names the key.
         """
         data = read_toml(path, "the definition of the rounds")
-        return cls.make(_placed(data, folder or path.parent), str(path))
+        return cls.make(_placed(data, folder or path.parent) | dict(changes or {}), str(path))
 
     @classmethod
     def make(cls, data: Mapping[str, object], source: str) -> Self:
@@ -127,10 +134,8 @@ class Series(Section):
                 raise UsageError(f"{where}: name: expected lower-case letters, digits and dashes, found {name!r}")
             if name in found:
                 raise UsageError(f"{where}: name: there is another source {name!r}; give each a name of its own")
-            if options.is_simulated and not series.simulated:
-                raise UsageError(
-                    f"{where}: the generator {one.generator!r} makes up its truths, which needs clock = 'simulated'"
-                )
+            if series.clock not in options.clocks:
+                raise UsageError(f"{where}: {_unfit(one.generator, series.clock, options)}")
             found[name] = LoadedSource(generator, options)
         series._asked.update(found)
         return series
@@ -142,13 +147,37 @@ class Series(Section):
 
     @property
     def simulated(self) -> bool:
-        """Whether its time is simulated."""
+        """Whether its truths are made up, or its time is no real one."""
+        return self.clock == "simulated"
+
+    @property
+    def replayed(self) -> bool:
+        """Whether it asks of a recorded past, which passes once more."""
+        return self.clock == "replayed"
+
+    @property
+    def moved(self) -> bool:
+        """Whether its time moves only as it is told."""
         return self.clock != REAL_CLOCK
 
     @property
     def clock_name(self) -> str:
         """Name of its clock in the ledger: ``real``, or its own."""
-        return self.name if self.simulated else REAL_CLOCK
+        return {REAL_CLOCK: REAL_CLOCK, "replayed": f"{REPLAYED}{self.name}"}.get(self.clock, self.name)
+
+    @property
+    def mark(self) -> str:
+        """What is said of its clock wherever something of it is shown: SIMULATED, REPLAYED, or nothing."""
+        return self.clock.upper() if self.moved else ""
+
+    def rounds(self, since_ns: int, until_ns: int) -> Iterator[RoundTimes]:
+        """Its rounds whose generation lies in a stretch of time, both ends included, in order.
+
+        Args:
+            since_ns: when it was begun, from which its :attr:`weeks` are counted.
+            until_ns: the last moment.
+        """
+        return itertools.islice(self.schedule.rounds(self.zone, since_ns, until_ns), self.weeks)
 
     @cached_property
     def zone(self) -> ZoneInfo:
@@ -159,6 +188,16 @@ class Series(Section):
     def start_ns(self) -> int | None:
         """:attr:`start` in nanoseconds since the epoch."""
         return None if self.start is None else moment_ns(self.start)
+
+
+def _unfit(generator: str, clock: str, options: Options) -> str:
+    """Why a source cannot be asked by a clock."""
+    why = {
+        True: "makes up its truths",
+        False: "asks of a recorded past" if options.clocks == {"replayed"} else "asks of no recorded past",
+    }[options.is_simulated]
+    allowed = " or ".join(repr(one) for one in CLOCKS if one in options.clocks)
+    return f"the generator {generator!r} {why}, which needs clock = {allowed}; found {clock!r}"
 
 
 def find_definition(name: str) -> Path:

@@ -78,9 +78,9 @@ def status(book: Book, ledger: LedgerClient, shown: int = SHOWN) -> SeriesStatus
     """
     series = book.series
     now_ns = ledger.clock(series.clock_name)
-    # A simulated clock that nobody has moved yet stands at its beginning.
+    # A clock that is moved, and that nobody has moved yet stands at its beginning.
     now_ns = book.since_ns if now_ns is None else now_ns
-    times = list(series.schedule.rounds(series.zone, book.since_ns, now_ns))
+    times = list(series.rounds(book.since_ns, now_ns))
     found = [_round(book, one, ledger.questions(round_name(series.name, one.week)), now_ns) for one in times[-shown:]]
     schedule = series.schedule
     by_name = {"generate": schedule.generate, "close": schedule.deadline}

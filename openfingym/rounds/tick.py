@@ -93,7 +93,7 @@ def tick(book: Book, ledger: LedgerClient, publish: Publisher | None, now_ns: in
         StoreError: the folder cannot be written.
     """
     series = book.series
-    if now_ns is not None and not series.simulated:
+    if now_ns is not None and not series.moved:
         raise UsageError(f"{series.name} goes by the real clock, which nobody moves; leave --now out")
     with book.lock():
         book.require_log(ledger.checkpoint())
@@ -101,7 +101,7 @@ def tick(book: Book, ledger: LedgerClient, publish: Publisher | None, now_ns: in
         for moment in _moments(book, ledger, now_ns):
             found.now_ns = moment
             _Tick(book, ledger, publish, moment, found).do()
-            if series.simulated and any(fault.week for fault in found.faults):
+            if series.moved and any(fault.week for fault in found.faults):
                 break  # what a round still lacks could not be asked behind its deadline
     return found
 
@@ -116,7 +116,7 @@ def deadline_of(times: RoundTimes, asked: Sequence[AskedQuestion]) -> int:
 def _moments(book: Book, ledger: LedgerClient, now_ns: int | None) -> Iterator[int]:
     """The moments at which to do what is due; a simulated clock stands at each when it is given."""
     series = book.series
-    if not series.simulated:
+    if not series.moved:
         now = ledger.clock(series.clock_name)
         assert now is not None
         yield now
@@ -148,7 +148,7 @@ class _Tick:
 
     def do(self) -> None:
         series = self.book.series
-        rounds = list(series.schedule.rounds(series.zone, self.book.since_ns, self.now_ns))
+        rounds = list(series.rounds(self.book.since_ns, self.now_ns))
         for times in rounds:
             if self.book.has(times.week, CLOSED) or self.book.has(times.week, MISSED):
                 continue
@@ -202,7 +202,9 @@ class _Tick:
             if shown.get("closed"):  # it takes no forecasts any more
                 continue
             for agent, answer in reference_answers(question, shown).items():
-                self.ledger.forecast(question.id, answer, agent=agent, version=VERSION)
+                entered = self.ledger.forecast(question.id, answer, agent=agent, version=VERSION)
+                if entered.receipt is not None:
+                    self.book.write_receipt(times.week, agent, question.id, entered.receipt)
                 counts[agent] += 1
         self.book.write(times.week, file, dict(counts))
         return counts
@@ -240,7 +242,7 @@ class _Tick:
         series = self.book.series
         window_ns = series.schedule.void_after_days * DAY_NS
         for one in self.ledger.waiting(series.name):
-            looked = series.simulated or one.attempts >= LOOKS
+            looked = series.moved or one.attempts >= LOOKS
             if looked and self.now_ns >= one.question.evaluation_ns + window_ns:
                 self.ledger.void(one.question.id, f"no truth within {series.schedule.void_after_days} days")
                 self._did("voided", one.question.round.rpartition("/")[2], one.question.id)

@@ -170,5 +170,6 @@ def test_what_the_library_brings_is_begun_by_its_name() -> None:
     real = openfingym("rounds", "init", "weekly-real")
 
     assert (real["clock"], real["simulated"]) == ("real", False)
-    with pytest.raises(OpenFinGymError, match="which series\\? There are weekly, weekly-real"):
-        openfingym("rounds", "status")
+    assert openfingym("rounds", "status")["series"] == "weekly-real"  # the one that was begun last
+    openfingym("rounds", "init", "weekly")
+    assert openfingym("rounds", "status")["series"] == "weekly"

@@ -171,7 +171,7 @@ class References:
 def _about(known: LedgerQuestion) -> object:
     """What a look serves: one question, or all that ask a real market the same."""
     one = known.question
-    if known.simulated:
+    if known.simulated or one.clock != REAL_CLOCK:
         return one.id
     return one.provider, one.form, one.evaluation_ns, one.outcomes, tuple(sorted(one.query.items()))
 

@@ -1,0 +1,103 @@
+"""Forecasters by the names that a command is given."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from openfingym.agents import Agent, require_model, resolve
+from openfingym.agents.forecasting.command import NAME, CommandForecaster
+from openfingym.errors import UsageError
+from openfingym.rounds.forecaster import Forecaster, find_program, program_names
+from openfingym.rounds.running import ENTERED
+
+if TYPE_CHECKING:
+    from openfingym.models.meter import Allowance
+    from openfingym.models.prices import PriceTable
+    from openfingym.models.spec import ModelSpec
+
+
+@contextlib.contextmanager
+def find_forecasters(
+    names: Sequence[str],
+    command: Sequence[str] | None = None,
+    *,
+    spec: ModelSpec | None = None,
+    allowance: Allowance | None = None,
+    prices: PriceTable | None = None,
+    sampled: Callable[[Agent], Agent] = lambda agent: agent,
+    patience_s: float = 600.0,
+    question_s: float = 900.0,
+    parallel: int = 1,
+) -> Iterator[list[Forecaster]]:
+    """Forecasters, with their model open during the block.
+
+    Args:
+        names: programs and agents that ask a model, by name; those that every tick enters are left out.
+        command: a program of the user's own, which forecasts too.
+        spec: the model that agents ask.
+        allowance: limits on what an agent may spend on a question.
+        prices: prices of models.
+        sampled: sets how an agent's model is asked.
+        patience_s: how long an endpoint that does not answer is waited for.
+        question_s: seconds that a question may take.
+        parallel: questions that a forecaster is asked at once.
+
+    Raises:
+        UsageError: there is no forecaster of a name, or a model is missing or has nobody who asks it.
+    """
+    if command is not None and not command:
+        raise UsageError("a command is the name of a program, and arguments; found nothing")
+    programs = set(program_names())
+    found: list[Forecaster] = [find_program(name) for name in names if name in programs]
+    asking = [
+        _settled(sampled(_agent(name, sorted(programs))), question_s, given=spec is not None)
+        for name in names
+        if name not in programs | ENTERED | ({NAME} if command else set())
+    ]
+    if spec is not None and not asking:
+        raise UsageError("no --agent asks a model; leave the model out")
+    if command is not None:
+        found.append(CommandForecaster(tuple(command), question_s, parallel))
+    if not asking:
+        yield found
+        return
+    from openfingym.agents.forecasting.model import opened_forecasters
+
+    assert spec is not None
+    with opened_forecasters(
+        asking, spec, allowance, prices, patience_s=patience_s, question_s=question_s, parallel=parallel
+    ) as opened:
+        yield [*found, *opened]
+
+
+def _agent(name: str, programs: Sequence[str]) -> Agent:
+    """An agent that answers questions."""
+    try:
+        agent = resolve(name)
+    except UsageError as error:
+        known = ", ".join(sorted({*programs, *ENTERED}))
+        raise UsageError(f"there is no forecaster {name!r}: programs are {known}; of agents: {error}") from None
+    if getattr(agent.acts, "questions", None) is None:
+        raise UsageError(
+            f"agent {name!r} forecasts no rounds; programs that do are {', '.join(programs)}, agents that ask a model "
+            "are direct, zero-shot-cot, rag, react and deep-research"
+        )
+    return agent
+
+
+def _settled(agent: Agent, question_s: float, *, given: bool) -> Agent:
+    from openfingym.agents.llm import Answering
+
+    require_model(agent, given=given)
+    acts = agent.acts
+    settings = getattr(acts, "questions", None)
+    assert isinstance(settings, Answering)
+    if settings.action == "block":
+        raise UsageError(
+            f"agent {agent.name!r} runs blocks of code, and forecasts are made without a container; leave out "
+            "action=block"
+        )
+    return replace(agent, acts=replace(acts, questions=replace(settings, question_s=question_s)))  # type: ignore[type-var]
