@@ -103,7 +103,7 @@ def read_forecast(answer: str, track: Track, unit: str = "") -> ForecastReading:
 
 
 def read_canonical(text: str) -> ForecastReading:
-    """What :attr:`ForecastReading.canonical` wrote, of either track; whatever else a text says is read without a unit."""
+    """What :attr:`ForecastReading.canonical` wrote, of either track; any other text is read without a unit."""
     track: Track = "non-recurrent" if _YES.match(text.strip()) or _NO.match(text.strip()) else "recurrent"
     if track == "non-recurrent" and len(parts := text.split()) == 2:
         return _event(parts[0], parts[1])
