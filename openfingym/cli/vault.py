@@ -35,7 +35,7 @@ def info(names: tuple[str, ...], as_json: bool) -> None:
     """Describe vaults: what they hold, from where, and from when to when it became known.
 
     Without a VAULT, list those in the store. The bundled one is built when it is first wanted, which takes seconds;
-    so is finsearch, by name, which takes half a minute.
+    so are finsearch and findeepforecast, by name, which takes up to a minute.
     """
     from openfingym.vault import Vault
     from openfingym.vault.snapshots import stored
@@ -45,6 +45,10 @@ def info(names: tuple[str, ...], as_json: bool) -> None:
         from openfingym.suites.finsearch.world import finsearch_vault
 
         finsearch_vault()
+    if "findeepforecast" in names and "findeepforecast" not in stored():
+        from openfingym.suites.findeepforecast.world.building import findeepforecast_vault
+
+        findeepforecast_vault()
     opened = [Vault.open(name) for name in names or ("bundled", *places)]
     if as_json:
         print_json([_described(each) for each in opened])

@@ -11,6 +11,7 @@ import click
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json
 from openfingym.cli.task import json_option
+from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.suites.mirai.gdelt import PullReport
@@ -76,20 +77,23 @@ def pull_command(
 
 
 @click.command("simulate")
-@click.argument("name", type=click.Choice(["mirai", "finsearch"]))
+@click.argument("name", type=click.Choice(["mirai", "finsearch", "findeepforecast"]))
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The world.")
 @click.option(
-    "--days", type=click.IntRange(1, 20_000), help="How long it is; default: 425 of mirai, 17 years of finsearch."
+    "--days",
+    type=click.IntRange(1, 20_000),
+    help="How long it is; default: 425 of mirai, 17 years of finsearch. findeepforecast is always as long as its season.",
 )
 @click.option("--out", type=_FOLDER, help="Folder for the vault; the store if left out.")
 @json_option("an object")
 def simulate_command(name: str, seed: int, days: int | None, out: Path | None, as_json: bool) -> None:
-    """Make a vault of a simulated world; NAME is mirai, countries with events and news, or finsearch, a market with
-    companies, prices, statistics and pages beside the real tables of the bundled vault.
+    """Make a vault of a simulated world; NAME is mirai, countries with events and news, finsearch, a market with
+    companies, prices, statistics and pages beside the real tables of the bundled vault, or findeepforecast, companies
+    with reports, statistics and stories of a ten-week season.
 
     Nothing that is simulated is real, and it says so. The same seed and days give the same digest.
     """
-    made = (_simulated_mirai if name == "mirai" else _simulated_finsearch)(seed, days, out)
+    made = _MAKERS[name](seed, days, out)
     if as_json:
         print_json({"folder": str(made.folder), "digest": made.digest, "simulated": True})
         return
@@ -110,6 +114,23 @@ def _simulated_finsearch(seed: int, days: int | None, out: Path | None) -> Vault
     last = MarketSize.last_day
     size = MarketSize() if days is None else MarketSize(first_day=last - timedelta(days=days - 1))
     return finsearch_vault(size, seed=seed) if out is None else write_finsearch(out, size, seed=seed)
+
+
+def _simulated_findeepforecast(seed: int, days: int | None, out: Path | None) -> Vault:
+    from openfingym.suites.findeepforecast.world.building import findeepforecast_vault, write_findeepforecast
+
+    if days is not None:
+        raise UsageError(
+            "findeepforecast is as long as its season and what comes before and after it; leave out --days"
+        )
+    return findeepforecast_vault(seed=seed) if out is None else write_findeepforecast(out, seed=seed)
+
+
+_MAKERS = {
+    "mirai": _simulated_mirai,
+    "finsearch": _simulated_finsearch,
+    "findeepforecast": _simulated_findeepforecast,
+}
 
 
 def _json(report: PullReport) -> dict[str, object]:
