@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from openfingym.suites.findeepforecast.generation.asking import BudgetSpentError
 from openfingym.suites.findeepforecast.generation.protocols import Drawn, Stratum, Week
 from openfingym.suites.findeepforecast.generation.relevance import RelevanceAssessor, RuleRelevance
 from openfingym.suites.findeepforecast.generation.review import horizon_of, review, select, settled_ns
@@ -64,10 +65,15 @@ class EventGenerator:
         refused = Counter(detected.refused)
         companies = {one.symbol: one for one in world.companies()}
         drafts = []
-        for signal in detected.signals:
-            draft = self.writer.write(signal, self.assessor.assess(signal), companies)
+        for number, signal in enumerate(detected.signals):
+            try:
+                assessment = self.assessor.assess(signal)
+                draft = None if assessment is None else self.writer.write(signal, assessment, companies)
+            except BudgetSpentError:
+                refused["budget"] += len(detected.signals) - number
+                break
             if draft is None:
-                refused["nothing to ask"] += 1
+                refused["unreadable answer" if assessment is None else "nothing to ask"] += 1
             else:
                 drafts.append(draft)
         return drafts, refused

@@ -38,8 +38,8 @@ class Assessment:
 class RelevanceAssessor(Protocol):
     """The second stage: what makes a signal worth a question."""
 
-    def assess(self, signal: Signal) -> Assessment:
-        """Assess a signal by its documents."""
+    def assess(self, signal: Signal) -> Assessment | None:
+        """Assess a signal by its documents; None where no assessment can be had."""
 
 
 class RuleRelevance:

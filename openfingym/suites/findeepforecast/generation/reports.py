@@ -26,30 +26,27 @@ _DAY = re.compile(
 _BOUND = re.compile(r"\bat (least|most) (\d[\d,]*(?:\.\d+)?) ?([a-z]*)", re.IGNORECASE)
 _FIGURE = re.compile(r"\bfigure is (\d[\d,]*(?:\.\d+)?)", re.IGNORECASE)
 _QUOTED = re.compile(r'"([^"]{3,120})"')
-_ROUTINE = re.compile(
-    r"\b(as scheduled|scheduled release|diary:|as the calendar has it|regular monthly)\b", re.IGNORECASE
-)
-_RECAP = re.compile(r"\b(recap|looking back|some time ago|last quarter|nothing is open)\b", re.IGNORECASE)
-_TIED = re.compile(r"\b(together with|ties .{3,80} and|both are due|decision on both)\b", re.IGNORECASE)
-_CONTESTED = re.compile(
-    r"\b(contested|disputed|open point|is open|opinions differ|one camp|some drafts)\b", re.IGNORECASE
-)
-_FOR = re.compile(
-    r"\b(have been cleared|has grown|have gone to those|dropped their objections|all but settled|on schedule|"
-    r"get what they asked|now expect it|is likely|well advanced)\b",
-    re.IGNORECASE,
-)
-_AGAINST = re.compile(
-    r"\b(remains unanswered|has thinned|sent back|gaining ground|hard to defend|fallen behind|"
-    r"less than they asked|now doubt it|is unlikely)\b",
-    re.IGNORECASE,
-)
-_DELAY = re.compile(r"\b(could slip|would cost time|postponement has been mentioned|may be delayed)\b", re.IGNORECASE)
-_DENIAL = re.compile(r"\b(declined to comment|speculation|ran ahead of events)\b", re.IGNORECASE)
-_CONFIRMS = re.compile(r"\b(confirms\b|is official|decision of [^:]{2,80}:|has announced|is in effect)", re.IGNORECASE)
-_DROPS = re.compile(r"\b(will not go ahead|has ruled out|there will be no|has decided against)\b", re.IGNORECASE)
-_POSTPONES = re.compile(r"\b(has put off|needs more time|no new date|has set no date)\b", re.IGNORECASE)
-_VOIDS = re.compile(r"\b(no legal effect|is withdrawn|was in error|is not valid)\b", re.IGNORECASE)
+_ROUTINE = ("as scheduled", "scheduled release", "diary:", "as the calendar has it", "regular monthly")
+_RECAP = ("recap:", "looking back", "some time ago", "last quarter", "nothing is open")
+_TIED = ("together with", "a package at", "both are due", "decision on both")
+_CONTESTED = (
+    "contested", "disputed", "open point", "is open", "opinions differ", "one camp", "some drafts",
+)  # fmt: skip
+_FOR = (
+    "have been cleared", "has grown", "have gone to those", "dropped their objections", "all but settled",
+    "on schedule", "get what they asked", "now expect it", "is likely", "well advanced",
+)  # fmt: skip
+_AGAINST = (
+    "remains unanswered", "has thinned", "sent back", "gaining ground", "hard to defend", "fallen behind",
+    "less than they asked", "now doubt it", "is unlikely",
+)  # fmt: skip
+_DELAY = ("could slip", "would cost time", "postponement has been mentioned", "may be delayed")
+_DENIAL = ("declined to comment", "speculation", "ran ahead of events")
+_CONFIRMS = (" confirms", "is official", "decision of ", "has announced", "is in effect")
+_DROPS = ("will not go ahead", "has ruled out", "there will be no", "has decided against")
+_POSTPONES = ("has put off", "needs more time", "no new date", "has set no date")
+_VOIDS = ("no legal effect", "is withdrawn", "was in error", "is not valid")
+_ENDS = (("voids", _VOIDS), ("drops", _DROPS), ("postpones", _POSTPONES), ("confirms", _CONFIRMS))
 _WORD = re.compile(r"[\w'-]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"])")
 
@@ -95,32 +92,38 @@ class Report:
 def read_report(document: Document) -> Report:
     """Read a document by rule."""
     text = document.body
-    found = _matters(f"{document.title}. {text}")
+    low = text.lower()
     day = _DAY.search(text)
-    bound = _BOUND.search(text)
-    for_it, against = len(_FOR.findall(text)), len(_AGAINST.findall(text))
-    figure = _FIGURE.search(text)
-    quoted = _QUOTED.search(text)
-    ends = (("voids", _VOIDS), ("drops", _DROPS), ("postpones", _POSTPONES), ("confirms", _CONFIRMS))
-    says = next((name for name, pattern in ends if pattern.search(text)), "")
+    bound = _BOUND.search(text) if "at least" in low or "at most" in low else None
+    figure = _FIGURE.search(text) if "figure is" in low else None
+    quoted = _QUOTED.search(text) if '"' in text else None
+    for_it, against = _count(low, _FOR), _count(low, _AGAINST)
     return Report(
         document=document,
-        matters=found,
+        matters=_matters(f"{document.title}. {text}"),
         day=_day(day) if day else None,
         bound=(f"at_{bound[1].lower()}", float(bound[2].replace(",", ""))) if bound else None,
         detail=quoted[1] if quoted else "",
         leans=for_it - against,
         turns=for_it + against,
-        routine=bool(_ROUTINE.search(text)),
-        recap=bool(_RECAP.search(text)),
-        tied=bool(_TIED.search(text)),
-        contested=bool(_CONTESTED.search(text)),
-        delay=bool(_DELAY.search(text)),
-        denial=bool(_DENIAL.search(text)),
-        says=says,
+        routine=_has(low, _ROUTINE),
+        recap=_has(low, _RECAP),
+        tied=_has(low, _TIED),
+        contested=_has(low, _CONTESTED),
+        delay=_has(low, _DELAY),
+        denial=_has(low, _DENIAL),
+        says=next((name for name, turns in _ENDS if _has(low, turns)), ""),
         figure=float(figure[1].replace(",", "")) if figure else None,
-        part=None if quoted is None or "part of it" not in text else "not part of it" not in text,
+        part=None if quoted is None or "part of it" not in low else "not part of it" not in low,
     )
+
+
+def _has(low: str, turns: Sequence[str]) -> bool:
+    return any(turn in low for turn in turns)
+
+
+def _count(low: str, turns: Sequence[str]) -> int:
+    return sum(low.count(turn) for turn in turns)
 
 
 def sentence_with(text: str, pattern: str) -> str:
@@ -128,12 +131,6 @@ def sentence_with(text: str, pattern: str) -> str:
     sentences = _SENTENCE.split(text)
     hit = next((one for one in sentences if re.search(pattern, one, re.IGNORECASE)), sentences[0])
     return hit.strip()[:300]
-
-
-def mentions(text: str, words: Sequence[str]) -> bool:
-    """Whether a text has all of some words, in any case and order."""
-    have = set(re.findall(r"[\w'-]+", text.lower()))
-    return all(one in have for one in words)
 
 
 def _day(found: re.Match[str]) -> date | None:
