@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -96,8 +97,8 @@ def test_a_tick_that_is_repeated_does_nothing(tmp_path: Path, ledger: LedgerClie
 def test_a_lost_folder_is_written_anew_from_the_ledger(tmp_path: Path, ledger: LedgerClient) -> None:
     book = begin(tmp_path)
     ticked(book, ledger, "2026-11-06T00:00:00Z")
-    for path in book.folder.glob("2026-W*/*"):
-        path.unlink()
+    for path in book.folder.glob("2026-W*"):
+        shutil.rmtree(path)
 
     again = deeds(ticked(book, ledger))
 
