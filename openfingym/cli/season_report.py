@@ -62,10 +62,9 @@ def _print_season(season: Season) -> None:
     told = sum(pair.verdict in {"better", "worse"} for pair in season.pairs)
     if season.pairs:
         click.echo(
-            f"{told} of {len(season.pairs)} pairs can be told apart (clustered by week and subject, Holm-adjusted, 5 %)."
+            f"{told} of {len(season.pairs)} pairs can be told apart "
+            "(variances clustered by week and subject, Holm-adjusted, 5 %)."
         )
-    elif not season.rows:
-        click.echo("No forecast is scored yet.")
     click.echo()
 
 

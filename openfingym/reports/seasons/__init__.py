@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from openfingym.reports.seasons.reading import is_season
 from openfingym.reports.seasons.report import SeasonReport, season_report
 
-__all__ = ["SeasonReport", "season_report"]
+__all__ = ["SeasonReport", "is_season", "season_report"]

@@ -64,14 +64,15 @@ def quadrant_grid(season: Season, names: Names) -> Grid:
         _sliced("quadrants", "Accuracy by track and level", found, values, names),
         columns=tuple(headings),
         over=tuple(over),
-        note="In percent, with 95 % intervals. Bold: the highest of a column; underlined: the second.",
+        note="In percent.",
+        legend="Below each its 95 % interval. Bold: the highest of a column; underlined: the second.",
     )
 
 
 def market_grid(season: Season, names: Names) -> Grid:
     """Accuracy by market (Table 3)."""
     grid = _sliced("markets", "Accuracy by market", _slices(season, "market"), season.markets, names)
-    return replace(grid, note="In percent. The interval of each is shown where it is pointed at.")
+    return replace(grid, note="In percent.", legend="The interval of each is shown where it is pointed at.")
 
 
 def week_grid(season: Season, names: Names) -> Grid:

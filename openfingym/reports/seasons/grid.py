@@ -43,6 +43,8 @@ class Grid:
     parts: tuple[tuple[str, tuple[GridRow, ...]], ...]
     """Heading of each part, empty where it has none, and its rows."""
     note: str = ""
+    legend: str = ""
+    """What a page says of its marks, which a terminal does not have."""
     over: tuple[tuple[str, int], ...] = ()
     """Headings above those of the columns, each over how many; none of the names."""
 

@@ -56,7 +56,7 @@ def skill_grid(season: Season, names: Names) -> Grid:
         "better than the reference; an interval that holds 0 cannot tell them apart."
     )
     over = tuple((f"against {names.short[one]}", 3) for one in references)
-    return Grid("skill", "Skill", columns, parts_of(names, cells) if references else (), note, over)
+    return Grid("skill", "Skill", columns, parts_of(names, cells) if references else (), note, over=over)
 
 
 def quality_grid(season: Season, names: Names) -> Grid:
@@ -134,7 +134,7 @@ def pair_grid(season: Season, names: Names) -> Grid:
             verdict,
         )
         rows.append(GridRow(names.short[better], tuple(map(GridCell, texts))))
-    columns = ("more accurate", "than", "points", "95 % interval", "p, Holm", "questions in rounds", "")
+    columns = ("more accurate", "than", "points", "95 % interval", "p, Holm", "questions in rounds", "verdict")
     note = (
         "On the questions that both were asked, in percentage points. Variances are clustered by week and by subject; "
         "p is adjusted by Holm's method for all pairs."
@@ -154,7 +154,9 @@ def composition_grid(season: Season) -> Grid:
         ("questions", [f"{one.questions:,}" for one in season.composition]),
     ]
     made = tuple(GridRow(name, tuple(map(GridCell, cells))) for name, cells in rows)
-    return Grid("composition", "What is asked about", ("", *parts), (("", made),), "W: week, M: month, Q: quarter.")
+    return Grid(
+        "composition", "What is asked about", ("of a category", *parts), (("", made),), "W: week, M: month, Q: quarter."
+    )
 
 
 def distribution_grid(season: Season) -> Grid:
@@ -164,7 +166,7 @@ def distribution_grid(season: Season) -> Grid:
     lines = [(quadrant, [counts[quadrant, market] for market in season.markets]) for quadrant in quadrants]
     lines.append(("total", [sum(counts[quadrant, market] for quadrant in quadrants) for market in season.markets]))
     rows = tuple(GridRow(name, tuple(GridCell(f"{n:,}") for n in (*found, sum(found)))) for name, found in lines)
-    return Grid("distribution", "Questions by market", ("", *season.markets, "total"), (("", rows),))
+    return Grid("distribution", "Questions by market", ("category", *season.markets, "total"), (("", rows),))
 
 
 def states_grid(season: Season) -> Grid:
@@ -204,5 +206,5 @@ def mistake_grid(season: Season, who: Forecaster, name: str) -> Grid:
             )
         texts = (f"{one.tasks:,}", f"{one.errors:,}", f"{one.missing:,}", f"{100.0 * one.errors / one.tasks:.2f}", case)
         rows.append(GridRow(one.quadrant, tuple(map(GridCell, texts))))
-    columns = ("", "tasks", "errors", "missing", "% error", "most frequent subtype, and an example")
+    columns = ("category", "tasks", "errors", "missing", "% error", "most frequent subtype, and an example")
     return Grid("mistakes", f"Errors of {name}", columns, (("", tuple(rows)),) if rows else ())

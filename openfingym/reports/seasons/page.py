@@ -116,7 +116,7 @@ def _season(season: Season) -> dict[str, object]:
         "facts": season_facts(season),
         "bars": _bars(season, names, tones),
         "ruler": [(f"{place}%", f"{place}%") for place in (0, 25, 50, 75, 100)],
-        "grids": {one.key: one for one in grids if one.parts},
+        "grids": {one.key: _there(one) for one in grids},
         "weeks": _weeks(season, names, order),
         "folded": [one for one in folded if one.parts],
         "reliability": _reliability(season, short, order),

@@ -81,6 +81,8 @@ class SeasonReport:
     title: str
     seasons: tuple[Season, ...]
     """One for each kind of data: real, replayed and simulated questions share no figure."""
+    forecasts: int
+    """Of scored questions; attempts of a forecaster at one question count once."""
     damaged_records: int
     """Lines of records that could not be read."""
 
@@ -114,7 +116,9 @@ def season_report(ledger: Path, series: str, *, title: str = "", folder: Path | 
     """
     records = SeasonRecords(folder)
     found = read_season(ledger, series, records)
-    return SeasonReport(series, title or series, tuple(_season(one, records) for one in found), records.damaged)
+    seasons = tuple(_season(one, records) for one in found)
+    forecasts = sum(row.answered for one in seasons for row in one.rows)
+    return SeasonReport(series, title or series, seasons, forecasts, records.damaged)
 
 
 def _season(columns: SeasonColumns, records: SeasonRecords) -> Season:
