@@ -16,10 +16,10 @@ from openfingym.cli.rounds_place import (
     clock_line,
     opened_ledger,
     publisher,
+    report_of,
     series_argument,
     title,
     verifier_option,
-    where_of,
 )
 from openfingym.cli.rounds_run import run
 from openfingym.cli.task import json_option
@@ -196,24 +196,31 @@ def status(series: str | None, verifier: str | None, folder: Path | None, as_jso
 def report(series: str | None, folder: Path | None, html: Path | None, as_json: bool) -> None:
     """Report on the scored forecasts of a SERIES: who is better, and by how much.
 
+    Of a series whose questions say which track and level they are of, such as findeepforecast, the tables are those
+    of the paper: accuracy by method, track, market and week, skill, errors, and cost.
+
     The ledger is only read; a verifier may be using it.
     """
     from openfingym.cli.forecast_report import print_forecast_report
+    from openfingym.cli.season_report import print_season_report
     from openfingym.files.whole import write_text
-    from openfingym.reports.forecasts import forecast_report
+    from openfingym.reports.seasons import SeasonReport
     from openfingym.rounds.book import Book
 
     book = Book.find(series)
     if folder is None and not folder_of(folder).exists():
         raise UsageError(f"{book.series.name} has asked nothing yet; begin with `openfingym rounds tick`")
-    found = forecast_report(folder_of(folder), where=where_of(book))
+    found = report_of(book, folder_of(folder))
     if html is not None:
         write_text(html, found.html(), errors="backslashreplace")
     if as_json:
         print_json(about(book) | found.to_dict())
         return
     click.echo(title(book))
-    print_forecast_report(found)
+    if isinstance(found, SeasonReport):
+        print_season_report(found)
+    else:
+        print_forecast_report(found)
     if not found.forecasts:
         click.echo(f"Nothing is scored yet; `openfingym rounds status {book.series.name}` says when something will be.")
     if html is not None:

@@ -12,6 +12,8 @@ import click
 from openfingym.cli.ledger_place import connected
 
 if TYPE_CHECKING:
+    from openfingym.reports.forecasts import ForecastReport
+    from openfingym.reports.seasons import SeasonReport
     from openfingym.rounds.book import Book
     from openfingym.rounds.ledger import LedgerClient
     from openfingym.rounds.schedule import RoundTimes
@@ -34,10 +36,9 @@ def publisher(book: Book, folder: Path) -> Publisher:
 
     def publish(times: RoundTimes, now_ns: int) -> None:
         from openfingym.questions import utc_text
-        from openfingym.reports.forecasts import forecast_report
         from openfingym.rounds.tick import REPORT
 
-        found = forecast_report(folder, where=where_of(book))
+        found = report_of(book, folder)
         book.write(times.week, PAGE, found.html())
         published = about(book) | {"published_at": utc_text(now_ns)}
         # The last, since a report is published once this file is there.
@@ -46,11 +47,21 @@ def publisher(book: Book, folder: Path) -> Publisher:
     return publish
 
 
-def where_of(book: Book) -> dict[str, list[str]]:
-    """Which forecasts are a series', as reports take it."""
+def report_of(book: Book, folder: Path) -> SeasonReport | ForecastReport:
+    """The report of a series: of its season where its questions say which track and level they are of.
+
+    Args:
+        book: the folder of the series.
+        folder: folder of the ledger, which is only read.
+    """
+    from openfingym.reports.forecasts import forecast_report
+    from openfingym.reports.seasons import is_season, season_report
     from openfingym.rounds.generator import round_name
 
-    return {"round": [round_name(book.series.name, "*")]}
+    name = book.series.name
+    if is_season(folder, name):
+        return season_report(folder, name, title=title(book), folder=book.folder)
+    return forecast_report(folder, where={"round": [round_name(name, "*")]})
 
 
 @contextmanager

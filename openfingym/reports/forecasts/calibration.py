@@ -65,6 +65,16 @@ def calibrations(found: Forecasts) -> dict[int, Calibration]:
     }
 
 
+def calibration(p: NDArray[np.float64], y: NDArray[np.float64]) -> Calibration:
+    """Calibration of forecasts, float64[forecasts], of events that happened (1) or did not (0); of one at least."""
+    cell = np.minimum((p * BINS).astype(np.int32), BINS - 1)
+    count, forecast, happened, noise = (
+        np.bincount(cell, weights=one, minlength=BINS).astype(np.float64)
+        for one in (np.ones_like(p), p, y, p * (1.0 - p))
+    )
+    return _calibration(count, forecast, happened, noise)
+
+
 def _calibration(
     count: NDArray[np.float64],
     forecast: NDArray[np.float64],

@@ -23,6 +23,20 @@ class Forecaster(NamedTuple):
     principal: str
 
 
+def short_names(people: Sequence[Forecaster]) -> dict[Forecaster, str]:
+    """Names of forecasters, no longer than it takes to tell them apart."""
+    versions: dict[str, set[str]] = {}
+    principals: dict[tuple[str, str], set[str]] = {}
+    for one in people:
+        versions.setdefault(one.agent, set()).add(one.version)
+        principals.setdefault((one.agent, one.version), set()).add(one.principal)
+    found = {}
+    for one in people:
+        name = f"{one.agent} {one.version}".rstrip() if len(versions[one.agent]) > 1 else one.agent
+        found[one] = f"{name} of {one.principal}" if len(principals[one.agent, one.version]) > 1 else name
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Coded:
     """A text of every question, as the place of a name."""

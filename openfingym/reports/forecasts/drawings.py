@@ -41,13 +41,14 @@ class Dot(NamedTuple):
 def diagrams(rows: Sequence[ForecasterRow], names: Mapping[Forecaster, str]) -> list[Markup]:
     """Reliability diagrams of the best forecasters, in their order."""
     return [
-        _diagram(names[row.forecaster], row.calibration, number)
+        reliability_diagram(names[row.forecaster], row.calibration, number)
         for number, row in enumerate([one for one in rows if one.calibration is not None][:MOST_DRAWN])
         if row.calibration is not None
     ]
 
 
-def _diagram(name: str, found: Calibration, number: int) -> Markup:
+def reliability_diagram(name: str, found: Calibration, number: int) -> Markup:
+    """How often what was forecast happened, of one forecaster in the tone of its number."""
     total = sum(one.count for one in found.bins if one is not None)
     scale = Scale(0.0, 1.0)
     dots = [

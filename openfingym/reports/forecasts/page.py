@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from openfingym.reports.charts import Scale, shown
-from openfingym.reports.forecasts.columns import Forecaster
+from openfingym.reports.forecasts.columns import Forecaster, short_names
 from openfingym.reports.forecasts.drawings import diagrams, skill_by_week
 from openfingym.reports.forecasts.estimates import BlockEstimate
 from openfingym.reports.forecasts.report import ForecasterRow, ForecastReport, Track
@@ -57,17 +57,7 @@ def render(report: ForecastReport) -> str:
 
 def labels(track: Track) -> dict[Forecaster, str]:
     """Names of a track's forecasters, no longer than it takes to tell them apart."""
-    people = [row.forecaster for row in track.rows]
-    versions: dict[str, set[str]] = {}
-    principals: dict[tuple[str, str], set[str]] = {}
-    for one in people:
-        versions.setdefault(one.agent, set()).add(one.version)
-        principals.setdefault((one.agent, one.version), set()).add(one.principal)
-    found = {}
-    for one in people:
-        name = f"{one.agent} {one.version}".rstrip() if len(versions[one.agent]) > 1 else one.agent
-        found[one] = f"{name} of {one.principal}" if len(principals[one.agent, one.version]) > 1 else name
-    return found
+    return short_names([row.forecaster for row in track.rows])
 
 
 def _facts(report: ForecastReport) -> dict[str, str]:

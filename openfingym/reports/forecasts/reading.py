@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -90,6 +91,20 @@ def read_forecasts(ledger: Path, where: Where | None = None) -> Forecasts:
         StoreError: there is no ledger, it cannot be read, or it is of a version without forecasts.
         UsageError: ``where`` names what is none of the columns that can be chosen by.
     """
+    with opened(ledger) as connection:
+        return _read(connection, where or {})
+
+
+@contextmanager
+def opened(ledger: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that reads all tables of a ledger as they are at one moment.
+
+    Args:
+        ledger: ``ledger.db`` of a state folder, or the folder; opened read-only.
+
+    Raises:
+        StoreError: there is no ledger, it cannot be read, or it is of a version without forecasts.
+    """
     import sqlite3
 
     file = ledger / "ledger.db" if ledger.is_dir() else ledger
@@ -104,9 +119,8 @@ def read_forecasts(ledger: Path, where: Where | None = None) -> Forecasts:
                     f"{file}: a ledger of format {version}, which has no forecasts (they came with {FIRST_VERSION}); "
                     "start a verifier of this version on its folder, which upgrades it"
                 )
-            # All tables as they are at one moment.
             connection.execute("BEGIN")
-            return _read(connection, where or {})
+            yield connection
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:

@@ -105,7 +105,7 @@ class ForecastReport:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; docs/forecasts.md describes them."""
         method = {"fewest_blocks": FEWEST_UNITS, "smallest_probability": SMALLEST, "most_ranked": MOST_RANKED}
-        return {"format": FORMAT, "openfingym": __version__, "method": method, **_plain(self)}
+        return {"format": FORMAT, "openfingym": __version__, "method": method, **plain(self)}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON."""
@@ -266,10 +266,10 @@ def _intervals(found: Forecasts) -> dict[int, IntervalFigures]:
     }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Data classes and named tuples as objects, tuples as lists."""
     if isinstance(value, Forecaster):
         return value._asdict()
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    return [plain(one) for one in value] if isinstance(value, tuple) else value

@@ -1,0 +1,95 @@
+"""A season on the terminal, in the layout of the paper's tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from openfingym.cli.printable import one_line
+from openfingym.cli.render import print_table
+
+if TYPE_CHECKING:
+    from openfingym.reports.seasons import SeasonReport
+    from openfingym.reports.seasons.grid import Grid
+    from openfingym.reports.seasons.report import Season
+
+LONGEST = 100
+"""Characters of a name."""
+
+
+def print_season_report(found: SeasonReport) -> None:
+    """Print the tables of each kind of data."""
+    for season in found.seasons:
+        _print_season(season)
+    if found.damaged_records:
+        click.echo(f"{found.damaged_records:,} lines of records could not be read; costs may be incomplete.")
+
+
+def _print_season(season: Season) -> None:
+    from openfingym.reports.seasons.accuracy_grids import market_grid, overall_grid, quadrant_grid, week_grid
+    from openfingym.reports.seasons.grid import names_of
+    from openfingym.reports.seasons.grids import (
+        composition_grid,
+        cost_grid,
+        distribution_grid,
+        mistake_grid,
+        quality_grid,
+        skill_grid,
+        states_grid,
+    )
+    from openfingym.reports.seasons.page import KINDS, labels, season_facts
+
+    click.echo(KINDS[season.data_kind])
+    for name, text in season_facts(season).items():
+        if text:
+            click.echo(f"  {name:<12} {one_line(text, 400)}")
+    click.echo()
+    names = names_of(season, labels(season))
+    _print_grid(overall_grid(season, names), ends=True)
+    _print_grid(quadrant_grid(season, names))
+    _print_grid(market_grid(season, names))
+    _print_grid(week_grid(season, names))
+    _print_grid(skill_grid(season, names), ends=True)
+    _print_grid(quality_grid(season, names))
+    if season.rows:
+        best = season.rows[0].forecaster
+        _print_grid(mistake_grid(season, best, names.short[best]))
+    _print_grid(cost_grid(season, names))
+    _print_grid(composition_grid(season))
+    _print_grid(distribution_grid(season))
+    _print_grid(states_grid(season))
+    told = sum(pair.verdict in {"better", "worse"} for pair in season.pairs)
+    if season.pairs:
+        click.echo(
+            f"{told} of {len(season.pairs)} pairs can be told apart "
+            "(variances clustered by week and subject, Holm-adjusted, 5 %)."
+        )
+    click.echo()
+
+
+def _print_grid(grid: Grid, *, ends: bool = False) -> None:
+    """Print a table, with a row for each heading inside of it.
+
+    Args:
+        grid: the table; nothing is printed where it has no rows.
+        ends: whether intervals are printed, and whatever else stands below a figure.
+    """
+    if not grid.parts:
+        return
+    over = [text for text, width in grid.over for _ in range(width)]
+    columns = list(grid.columns)
+    if over:
+        columns[1:] = [f"{above} {text}" for above, text in zip(over, columns[1:], strict=True)]
+    rows: list[tuple[str, ...]] = []
+    for heading, part in grid.parts:
+        if heading:
+            rows.append((f"{heading}:", *[""] * (len(columns) - 1)))
+        for row in part:
+            cells = [f"{cell.text} [{cell.under}]" if ends and cell.under else cell.text for cell in row.cells]
+            rows.append((f"{'  ' * bool(heading)}{one_line(row.name, LONGEST)}", *cells))
+    last = columns[-1:] if grid.key == "mistakes" else []
+    print_table(grid.title, columns, rows, right=[one for one in columns[1:] if one not in last])
+    if grid.note:
+        click.echo(grid.note)
+    click.echo()

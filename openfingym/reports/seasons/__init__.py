@@ -1,0 +1,8 @@
+"""Reports on seasons: series of rounds whose questions say which track and level they are of, as FinDeepForecast's."""
+
+from __future__ import annotations
+
+from openfingym.reports.seasons.reading import is_season
+from openfingym.reports.seasons.report import SeasonReport, season_report
+
+__all__ = ["SeasonReport", "is_season", "season_report"]

@@ -1,0 +1,210 @@
+"""What a season says beside accuracy: skill, errors, cost, pairs, mistakes, and what it is made of."""
+
+from __future__ import annotations
+
+from openfingym.reports.forecasts.columns import Forecaster
+from openfingym.reports.seasons.accuracy_grids import (
+    horizon_grid,
+    market_grid,
+    overall_grid,
+    quadrant_grid,
+    subtype_grid,
+    week_grid,
+)
+from openfingym.reports.seasons.grid import (
+    DASH,
+    Grid,
+    GridCell,
+    GridRow,
+    Names,
+    answer_text,
+    estimated_cell,
+    parts_of,
+    share,
+)
+from openfingym.reports.seasons.report import Season
+
+
+def grids_of(season: Season, names: Names) -> list[Grid]:
+    """The tables of a season, in the order in which they are shown."""
+    made = [overall_grid(season, names), quadrant_grid(season, names), market_grid(season, names)]
+    made += [week_grid(season, names), horizon_grid(season, names), skill_grid(season, names)]
+    made += [quality_grid(season, names), cost_grid(season, names), subtype_grid(season, names)]
+    return [one for one in made if one.parts]
+
+
+def skill_grid(season: Season, names: Names) -> Grid:
+    """Every forecaster beside the reference forecasters."""
+    references = list(dict.fromkeys(skill.reference for row in season.rows for skill in row.skills))
+    rows = {row.forecaster: {skill.reference: skill for skill in row.skills} for row in season.rows}
+
+    def cells(who: Forecaster) -> list[GridCell]:
+        made = []
+        for reference in references:
+            skill = rows[who].get(reference)
+            made += [
+                estimated_cell(None if skill is None else skill.accuracy, lambda value: f"{100.0 * value:+.1f}"),
+                estimated_cell(None if skill is None else skill.events, lambda value: f"{value:+.3f}"),
+                estimated_cell(None if skill is None else skill.numbers, lambda value: f"{value:+.3f}"),
+            ]
+        return made
+
+    columns = ("Method", *(text for _ in references for text in ("points", "events", "numbers")))
+    note = (
+        "On the questions that the reference answered. Points: accuracy less the reference's, in percentage points; "
+        "events: 1 less the Brier score over the reference's; numbers: the same of the bounded error. Above 0 is "
+        "better than the reference; an interval that holds 0 cannot tell them apart."
+    )
+    over = tuple((f"against {names.short[one]}", 3) for one in references)
+    return Grid("skill", "Skill", columns, parts_of(names, cells) if references else (), note, over=over)
+
+
+def quality_grid(season: Season, names: Names) -> Grid:
+    """How far forecasts are from what came."""
+    rows = {row.forecaster: row for row in season.rows}
+
+    def cells(who: Forecaster) -> list[GridCell]:
+        row = rows[who]
+        calibration = row.calibration
+        return [
+            estimated_cell(row.brier, "{:.4f}".format),
+            GridCell(DASH)
+            if calibration is None
+            else GridCell(f"{calibration.ece:.3f}", f"{calibration.by_chance:.3f} by chance"),
+            estimated_cell(row.bounded_error, "{:.4f}".format),
+            GridCell(DASH if row.median_error is None else f"{row.median_error:.2%}"),
+        ]
+
+    columns = ("Method", "Brier score", "ECE", "bounded error", "median error")
+    note = (
+        "Lower is better; what is missing lost 1. Brier score: mean (p - y)² of events. Bounded error: mean "
+        "|f - y| / (|f| + |y|) of numbers, which has no scale. Median error: of |f - y| / |y|. ECE: expected "
+        "calibration error of the probabilities that were given, beside that of such probabilities if they are right."
+    )
+    return Grid("quality", "Errors", columns, parts_of(names, cells), note)
+
+
+def cost_grid(season: Season, names: Names) -> Grid:
+    """What a question cost."""
+    rows = {row.forecaster: row for row in season.rows}
+    if all(row.cost is None for row in season.rows):
+        return Grid("cost", "Cost", (), ())
+
+    def cells(who: Forecaster) -> list[GridCell]:
+        row = rows[who]
+        cost = row.cost
+        said = GridCell(", ".join(row.how.models) or DASH)
+        if cost is None:
+            return [said, *[GridCell(DASH)] * 4]
+        return [
+            said,
+            GridCell(f"{cost.questions:,}"),
+            GridCell(DASH if cost.tokens is None else f"{cost.tokens:,.0f}"),
+            GridCell(DASH if cost.usd is None else f"{cost.usd:.4f}"),
+            GridCell(DASH if cost.seconds is None else f"{cost.seconds:.3g}"),
+        ]
+
+    columns = ("Method", "model", "questions", "tokens", "USD", "seconds")
+    return Grid(
+        "cost",
+        "Cost of a question",
+        columns,
+        parts_of(names, cells),
+        "Means of all questions on record, every try counted.",
+    )
+
+
+def pair_grid(season: Season, names: Names) -> Grid:
+    """Every two forecasters compared."""
+    rows = []
+    for pair in season.pairs:
+        swapped = pair.difference < 0.0
+        better, worse = (pair.b, pair.a) if swapped else (pair.a, pair.b)
+        ends = ""
+        if pair.low is not None and pair.high is not None:
+            low, high = (-pair.high, -pair.low) if swapped else (pair.low, pair.high)
+            ends = f"{100.0 * low:+.1f} to {100.0 * high:+.1f}"
+        verdict = "told apart" if pair.verdict in {"better", "worse"} else pair.verdict
+        texts = (
+            names.short[worse],
+            f"{100.0 * abs(pair.difference):+.1f}",
+            ends or DASH,
+            DASH if pair.p_holm is None else f"{pair.p_holm:.2g}",
+            f"{pair.questions:,} in {pair.weeks}",
+            verdict,
+        )
+        rows.append(GridRow(names.short[better], tuple(map(GridCell, texts))))
+    columns = ("more accurate", "than", "points", "95 % interval", "p, Holm", "questions in rounds", "verdict")
+    note = (
+        "On the questions that both were asked, in percentage points. Variances are clustered by week and by subject; "
+        "p is adjusted by Holm's method for all pairs."
+    )
+    return Grid("pairs", "Who is better", columns, (("", tuple(rows)),) if rows else (), note)
+
+
+def composition_grid(season: Season) -> Grid:
+    """What is asked about (Table 16)."""
+    parts = [one.quadrant for one in season.composition]
+    rows = [
+        ("companies or economies", [f"{one.subjects:,}" for one in season.composition]),
+        ("metrics or event types", [f"{one.subtypes:,}" for one in season.composition]),
+        ("horizons", [" / ".join(each[0].upper() for each in one.horizons) or DASH for one in season.composition]),
+        ("a round on average", [f"{one.per_week:.0f}" for one in season.composition]),
+        ("of events, happened", [share(one.happened) for one in season.composition]),
+        ("questions", [f"{one.questions:,}" for one in season.composition]),
+    ]
+    made = tuple(GridRow(name, tuple(map(GridCell, cells))) for name, cells in rows)
+    return Grid(
+        "composition", "What is asked about", ("of a category", *parts), (("", made),), "W: week, M: month, Q: quarter."
+    )
+
+
+def distribution_grid(season: Season) -> Grid:
+    """Questions by market (Table 17)."""
+    counts = {(one.quadrant, one.market): one.questions for one in season.distribution}
+    quadrants = [one.quadrant for one in season.composition]
+    lines = [(quadrant, [counts[quadrant, market] for market in season.markets]) for quadrant in quadrants]
+    lines.append(("total", [sum(counts[quadrant, market] for quadrant in quadrants) for market in season.markets]))
+    rows = tuple(GridRow(name, tuple(GridCell(f"{n:,}") for n in (*found, sum(found)))) for name, found in lines)
+    return Grid("distribution", "Questions by market", ("category", *season.markets, "total"), (("", rows),))
+
+
+def states_grid(season: Season) -> Grid:
+    """What has become of the questions."""
+    rows = [
+        GridRow(one.week, tuple(GridCell(f"{n:,}") for n in (one.asked, one.scored, one.pending, one.void, one.error)))
+        for one in season.states
+    ]
+    sums = [
+        sum(getattr(one, name) for one in season.states) for name in ("asked", "scored", "pending", "void", "error")
+    ]
+    rows.append(GridRow("total", tuple(GridCell(f"{n:,}") for n in sums)))
+    reasons = "; ".join(f"{reason} ({count:,})" for reason, count in season.void_reasons.items())
+    agreement = season.agreement
+    note = f"Void: {reasons}." if reasons else ""
+    if agreement is not None:
+        note += (
+            f" Proposals from evidence agree with {agreement.agreed:,} of {agreement.proposals:,} verdicts"
+            f" ({share(agreement.agreed / agreement.proposals)} %; {agreement.undecided:,} were undecided)."
+        )
+    columns = ("round", "asked", "scored", "pending", "void", "no decision")
+    return Grid("states", "States", columns, (("", tuple(rows)),), note.strip())
+
+
+def mistake_grid(season: Season, who: Forecaster, name: str) -> Grid:
+    """Where a forecaster is wrong (Table 19)."""
+    rows = []
+    for one in season.mistakes:
+        if one.forecaster != who:
+            continue
+        example = one.example
+        case = f"{one.subtype or 'no subtype'} ({one.share:.1%})" if one.errors else "none"
+        if example is not None:
+            case += (
+                f"\nQ: {example.text}\nGold: {answer_text(example.gold, example.is_event)}"
+                f"   Pred: {answer_text(example.forecast, example.is_event)}"
+            )
+        texts = (f"{one.tasks:,}", f"{one.errors:,}", f"{one.missing:,}", f"{100.0 * one.errors / one.tasks:.2f}", case)
+        rows.append(GridRow(one.quadrant, tuple(map(GridCell, texts))))
+    columns = ("category", "tasks", "errors", "missing", "% error", "most frequent subtype, and an example")
+    return Grid("mistakes", f"Errors of {name}", columns, (("", tuple(rows)),) if rows else ())

@@ -1,0 +1,176 @@
+"""Reads a season out of a verifier's ledger, which may be written to meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openfingym.reports.forecasts.columns import Forecaster
+from openfingym.reports.forecasts.reading import opened
+from openfingym.reports.seasons.columns import SeasonColumns, SeasonQuestion
+
+if TYPE_CHECKING:
+    from openfingym.reports.seasons.records import SeasonRecords
+
+KINDS = ("real", "replayed", "simulated")
+FORMS = ("value", "probability")
+REPLAYED = "replayed/"
+"""How the names of clocks begin that move as told, while truths are of the real past."""
+QUESTIONS = """
+SELECT questions.id, name, content, form, market, round, clock, generated_ns, deadline_ns, evaluation_ns, simulated,
+    state, reason, value, evidence, kind
+FROM questions LEFT JOIN resolutions ON question = questions.id AND n = 1
+WHERE round >= :first AND round < :behind
+ORDER BY questions.id
+"""
+FORECASTS = """
+SELECT question, principal, agent, version, counts, p, correct
+FROM forecasts JOIN forecasters ON forecaster = forecasters.id
+WHERE question IN (SELECT id FROM questions WHERE round >= :first AND round < :behind)
+ORDER BY forecasts.id
+"""
+
+
+def read_season(ledger: Path, series: str, records: SeasonRecords) -> list[SeasonColumns]:
+    """The season of a series, for each kind of data that it has questions of.
+
+    Args:
+        ledger: a verifier's state folder, or its ``ledger.db``; it is only read.
+        series: name of the series, with which the names of its rounds begin.
+        records: what was written down when its agents ran.
+
+    Returns:
+        Nothing where no question of the series says which track and level it is of.
+
+    Raises:
+        StoreError: there is no ledger, or it cannot be read.
+    """
+    with opened(ledger) as connection:
+        asked = connection.execute(QUESTIONS, _bounds(series)).fetchall()
+        answered = connection.execute(FORECASTS, _bounds(series)).fetchall()
+    questions: dict[str, dict[int, SeasonQuestion]] = {kind: {} for kind in KINDS}
+    for row in asked:
+        found = _question(row)
+        if found is not None:
+            questions[_kind(row)][row[0]] = found
+    return [_columns(kind, of_kind, answered, records) for kind, of_kind in questions.items() if of_kind]
+
+
+def is_season(ledger: Path, series: str) -> bool:
+    """Whether questions of a series say which track and level they are of, as those of a season do.
+
+    Raises:
+        StoreError: there is no ledger, or it cannot be read.
+    """
+    with opened(ledger) as connection:
+        row = connection.execute(
+            "SELECT 1 FROM questions WHERE round >= :first AND round < :behind AND form IN ('value', 'probability')"
+            " AND json_extract(content, '$.query.track') != '' AND json_extract(content, '$.query.level') != ''"
+            " LIMIT 1",
+            _bounds(series),
+        ).fetchone()
+    return row is not None
+
+
+def _bounds(series: str) -> dict[str, str]:
+    """Between which names the rounds of a series are: those that begin with it and a slash."""
+    return {"first": f"{series}/", "behind": f"{series}{chr(ord('/') + 1)}"}
+
+
+def _kind(row: Sequence[Any]) -> str:
+    clock, simulated = row[6], row[10]
+    return "simulated" if simulated else "replayed" if clock.startswith(REPLAYED) else "real"
+
+
+def _question(row: Sequence[Any]) -> SeasonQuestion | None:
+    """The question of a row; None of one that is not a season's."""
+    _, name, content, form, market, in_round, _, generated, deadline, evaluation, _, state, reason, *truth = row
+    document = json.loads(content)
+    query = document.get("query", {})
+    said = {key: str(query.get(key, "")) for key in ("track", "level", "horizon", "subtype", "subject", "vault")}
+    if form not in FORMS or not (said["track"] and said["level"]):
+        return None
+    value, evidence, kind = truth
+    known = value if value is not None and kind == "resolved" else float("nan")
+    # A payout of a part decides nothing: no forecast of it is right or wrong.
+    if form == "probability" and known not in {0.0, 1.0}:
+        known = float("nan")
+    return SeasonQuestion(
+        name=name,
+        text=document.get("text", ""),
+        market=market,
+        week=in_round.rpartition("/")[2],
+        is_event=form == "probability",
+        unit=document.get("unit", ""),
+        generated_ns=generated,
+        deadline_ns=deadline,
+        evaluation_ns=evaluation,
+        state=state,
+        reason=reason or _void_reason(kind, evidence),
+        truth=known,
+        proposal=_proposal(evidence),
+        **said | {"subject": said["subject"] or market},
+    )
+
+
+def _void_reason(kind: str | None, evidence: str | None) -> str:
+    return str(_document(evidence).get("rule", "")) if kind == "void" else ""
+
+
+def _proposal(evidence: str | None) -> str:
+    found = _document(evidence).get("proposal")
+    if not isinstance(found, Mapping):
+        return ""
+    return {True: "yes", False: "no"}.get(found.get("happened"), "undecided")  # type: ignore[arg-type]
+
+
+def _document(text: str | None) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _columns(
+    kind: str, questions: Mapping[int, SeasonQuestion], answered: Sequence[tuple[Any, ...]], records: SeasonRecords
+) -> SeasonColumns:
+    asked = tuple(questions.values())
+    column = {number: place for place, number in enumerate(questions)}
+    rows = [(column[row[0]], Forecaster(row[2], row[3], row[1]), *row[4:]) for row in answered if row[0] in column]
+    people = tuple(sorted({row[1] for row in rows}))
+    line = {who: place for place, who in enumerate(people)}
+    shape = (len(people), len(asked))
+    count, said, lost, judged, correct = (np.zeros(shape) for _ in range(5))
+    there: set[tuple[int, str]] = set()
+    for place, who, counts, p, right in rows:
+        question, cell = asked[place], (line[who], place)
+        there.add((line[who], question.week))
+        if counts and p is not None:
+            count[cell] += 1.0
+            said[cell] += p
+            if right is not None and question.is_scored:
+                judged[cell] += 1.0
+                correct[cell] += right
+                lost[cell] += loss_of(question, p)
+    there |= {(line[who], week) for who in people for week in records.weeks_tried(who)}
+    weeks = np.array([one.week for one in asked])
+    took_part = np.zeros(shape, dtype=np.bool_)
+    for number, week in there:
+        took_part[number, weeks == week] = True
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return SeasonColumns(kind, asked, people, said / count, correct / judged, lost / judged, took_part)
+
+
+def loss_of(question: SeasonQuestion, forecast: float) -> float:
+    """What a forecast of a question with a truth lost, from 0 to 1: Brier's (p - y)^2 of an event; of a number
+    |f - y| / (|f| + |y|), which is 0 where both are.
+    """
+    apart = abs(forecast - question.truth)
+    if question.is_event:
+        return apart * apart
+    return apart / (abs(forecast) + abs(question.truth)) if apart else 0.0
