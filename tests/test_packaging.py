@@ -43,6 +43,7 @@ def test_the_wheel_holds_the_packages_and_the_tasks(built: Path) -> None:
         "openfingym/py.typed",
         "openfingym/_packages/treasury-forecast/task.toml",
         "openfingym/_packages/treasury-forecast/instruction.md",
+        "openfingym/_rounds/findeepforecast.toml",
         "openfingym/_rounds/weekly.toml",
         "openfingym/_rounds/weekly-real.toml",
         "openfingym/packages/templates/test.sh",

@@ -26,8 +26,8 @@ class Scores:
     loss: float
     """At least 0, lower is better; its form's own, see :func:`scores`."""
     naive_loss: float | None
-    """Of a forecast without knowledge: 0.5, the same probability for each outcome, the first outcome, or the price
-    at submission; None of numbers without one."""
+    """Of a forecast without knowledge: 0.5, or how often the like happens where that was shown, the same probability
+    for each outcome, the first outcome, or the price at submission; None of numbers without one."""
     market_loss: float | None
     """Of what the market showed at submission; None where it showed nothing."""
     correct: bool | None
@@ -58,7 +58,7 @@ def scores(
     """
     check_truth(question, truth)
     shown = market_forecast(question, reference)
-    naive = naive_forecast(question, shown)
+    naive = naive_forecast(question, shown, reference)
     if isinstance(truth, int | float) and question.numeric:
         price = abs(shown[0]) if shown else 0.0
         scale = price or abs(truth) or 1.0
@@ -125,10 +125,20 @@ def market_forecast(question: Question, reference: Mapping[str, Any] | None) -> 
     return (float(price),) * _count(question)
 
 
-def naive_forecast(question: Question, shown: tuple[float, ...] | None) -> tuple[float, ...] | None:
-    """The forecast that knows nothing of the question; of a number, that it stays where it was."""
+def naive_forecast(
+    question: Question, shown: tuple[float, ...] | None, reference: Mapping[str, Any] | None = None
+) -> tuple[float, ...] | None:
+    """The forecast that knows nothing of the question; of a number, that it stays where it was; of what happens or not,
+    how often the like does where that is shown (``base_rate``).
+
+    Args:
+        question: what is forecast.
+        shown: what the market showed, as :func:`market_forecast` has it.
+        reference: what was shown, as a provider gives it.
+    """
     if question.form == "probability":
-        return (0.5,)
+        rate = (reference or {}).get("base_rate")
+        return (float(rate),) if rate is not None and _payout(rate) else (0.5,)
     if question.form == "probabilities":
         return (1.0 / len(question.outcomes),) * len(question.outcomes)
     return (0.0,) if question.form == "choice" else shown

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from openfingym.rounds.series import Series
 
 ENTRY_POINT_GROUP = "openfingym.question_generators"
-OWN = ("prices", "releases", "simulated")
+OWN = ("prices", "releases", "simulated", "findeepforecast")
 """Generators of the library, by the names of their modules in ``openfingym.rounds.generators``."""
 
 
@@ -54,6 +54,10 @@ class Options(Section):
 O_contra = TypeVar("O_contra", bound=Options, contravariant=True)
 
 
+def _unheard(said: Mapping[str, Any]) -> None:
+    """Where nobody listens."""
+
+
 @dataclass(frozen=True)
 class Round:
     """A round that is being generated: what a generator is given."""
@@ -67,6 +71,11 @@ class Round:
     shown: Callable[[Question], Mapping[str, Any] | None]
     """What the market shows of a question now, as :meth:`openfingym.questions.Provider.reference` gives it; asked of
     the verifier, since it alone may know."""
+    earlier: Callable[[], Sequence[Question]] = tuple
+    """What this source asked in earlier rounds, as the ledger has it; asked for when it is wanted."""
+    say: Callable[[Mapping[str, Any]], None] = _unheard
+    """Takes what the operator should know of how the questions came about, as JSON; under ``short`` what is missing,
+    as numbers by what they are numbers of, which is told of at once."""
 
     @property
     def name(self) -> str:

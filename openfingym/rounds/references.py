@@ -1,7 +1,8 @@
 """Reference forecasters, which a tick enters for every question: what a forecaster must beat.
 
-``naive`` knows nothing of a question: one half, the same probability for each outcome, or, of a number, that it stays
-where it is. ``market-implied`` repeats what the market shows. Neither forecasts what it has nothing to say of.
+``naive`` knows nothing of a question: one half, or how often the like happens where that is shown, the same probability
+for each outcome, or, of a number, that it stays where it is. ``market-implied`` repeats what the market shows. Neither
+forecasts what it has nothing to say of.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def reference_answers(question: Question, shown: Mapping[str, Any] | None) -> di
         shown: what the market shows; None where it shows nothing.
     """
     market = market_forecast(question, shown)
-    values = {NAIVE: naive_forecast(question, market), MARKET: market}
+    values = {NAIVE: naive_forecast(question, market, shown), MARKET: market}
     return {name: answer_document(question, found) for name, found in values.items() if found is not None}
 
 

@@ -12,7 +12,7 @@ of the schedule to the next, and stands where a round could not be generated who
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -44,7 +44,7 @@ class Deed:
 
     at_ns: int
     """By the clock of the series."""
-    what: Literal["generated", "entered", "closed", "missed", "resolved", "voided", "published"]
+    what: Literal["generated", "short", "entered", "closed", "missed", "resolved", "voided", "published"]
     week: str
     """Of the round; empty where it was not one round's."""
     detail: str
@@ -189,8 +189,26 @@ class _Tick:
             self._did("entered", times.week, ", ".join(f"{agent} {count}" for agent, count in entered.items()))
 
     def _made(self, times: RoundTimes, name: str, source: LoadedSource) -> list[Question]:
-        one = Round(self.book.series, name, times, self.now_ns, self.ledger.shown)
+        def say(said: Mapping[str, Any]) -> None:
+            self.book.write(times.week, f"generated-{name}.json", dict(said))
+            if short := said.get("short"):
+                parts = ", ".join(f"{what} {count}" for what, count in short.items())
+                self._did("short", times.week, f"{name} lacks {parts}")
+
+        def earlier() -> list[Question]:
+            return self._earlier(times, name)
+
+        one = Round(self.book.series, name, times, self.now_ns, self.ledger.shown, earlier, say)
         return generate(one, source.generator, source.options)
+
+    def _earlier(self, times: RoundTimes, name: str) -> list[Question]:
+        """What a source asked in the rounds before this one."""
+        series, found = self.book.series, []
+        for before in series.schedule.rounds(series.zone, self.book.since_ns, times.generated_ns - 1):
+            round_ = round_name(series.name, before.week)
+            own = (one.question for one in self.ledger.questions(round_))
+            found += [one for one in own if one.id.startswith(f"{round_}/{name}/")]
+        return found
 
     def _enter(self, times: RoundTimes, name: str, questions: Sequence[Question]) -> Counter[str]:
         """Enter the reference forecasters for the questions of a source; returns how often each answered."""

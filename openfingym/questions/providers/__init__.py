@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "openfingym.providers"
 OWN = ("manual", "simulated", "polymarket", "kalshi", "manifold", "price", "release")
 """Providers of the library, by the names of their modules here."""
+OF_SUITES = {
+    "simulated-world": "openfingym.suites.findeepforecast.truth.provider:simulated",
+    "recorded-world": "openfingym.suites.findeepforecast.truth.provider:recorded",
+}
+"""Providers of the library that know the truth from a suite's world, and where they are made."""
 Factory = Callable[[bytes], "Provider"]
 """Makes a provider from a secret key, which only simulated ones use."""
 
@@ -69,7 +74,8 @@ def _entries() -> Mapping[str, EntryPoint]:
     Raises:
         UsageError: two bring a provider of one name, or one has a name that the library uses.
     """
-    found = {name: EntryPoint(name, f"{__name__}.{name}:provider", ENTRY_POINT_GROUP) for name in OWN}
+    places = {name: f"{__name__}.{name}:provider" for name in OWN} | OF_SUITES
+    found = {name: EntryPoint(name, place, ENTRY_POINT_GROUP) for name, place in places.items()}
     for entry in entry_points(ENTRY_POINT_GROUP):
         if found.setdefault(entry.name, entry).value != entry.value:
             raise UsageError(

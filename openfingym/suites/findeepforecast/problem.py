@@ -84,6 +84,8 @@ class ForecastProblem:
     """Of a figure: what its tolerance follows from (:data:`openfingym.questions.question.TOLERANCES`)."""
     details: Mapping[str, str] | None = None
     """What is told beside the question, such as ``Company``, ``Ticker``, ``Index``, ``Event Type``."""
+    base_rate: float | None = None
+    """Of an event: how often the like happened, as known at the generation; None where nothing is known of that."""
 
     @property
     def quadrant(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 
 from openfingym.errors import UsageError
@@ -18,12 +18,16 @@ from openfingym.suites.findeepforecast.world.known import (
     Ruling,
     Scheduled,
 )
+from openfingym.suites.findeepforecast.world.outcomes import decided
 from openfingym.suites.findeepforecast.world.prints import Prints, prints_of
 from openfingym.vault import Vault, View
 from openfingym.vault.conditions import Between
 
 LEVEL = "level"
 """The one measure of a macro series."""
+RECORDED_AT = time(6)
+"""When, in UTC, the world records what happened on the day before."""
+RECORD = "the record of the simulated world"
 
 
 class SimulatedWorld:
@@ -140,15 +144,14 @@ class SimulatedWorld:
             return None
         row = self._view.latest("rulings", story=event.story)
         if row is None:
-            return None
+            # What happened by a day is in the record on the next one; what is not there then did not happen.
+            end = datetime.combine(event.by + timedelta(days=1), RECORDED_AT, UTC)
+            return Ruling(False, end, RECORD) if end <= self.as_of else None
         at, happened_on, amount = row["known_at"], row["happened_on"], row["amount"]
         assert isinstance(at, datetime)
-        happened = isinstance(happened_on, date) and happened_on <= event.by
-        if happened and event.condition.startswith(("at_least", "at_most")):
-            over = isinstance(amount, float) and amount >= event.threshold
-            under = isinstance(amount, float) and amount <= event.threshold
-            happened = over if event.condition.startswith("at_least") else under
-        return Ruling(happened, at, str(row["source"]))
+        assert happened_on is None or isinstance(happened_on, date)
+        assert amount is None or isinstance(amount, float)
+        return Ruling(decided(event, happened_on, amount), at, str(row["source"]))
 
     def _published(self, figure: Figure, *, latest: bool) -> Published | None:
         if figure.measure == LEVEL:
@@ -217,4 +220,5 @@ def _document(row: dict[str, object]) -> Document:
         str(row["title"]),
         str(row["body"]),
         str(row["subject"] or ""),
+        str(row["story"] or ""),
     )

@@ -1,0 +1,81 @@
+"""The wording of recurrent problems: which one is taken follows from the problem's key, never from an outcome."""
+
+from __future__ import annotations
+
+from openfingym.suites.findeepforecast.generation.sampling import lot
+from openfingym.suites.findeepforecast.world.known import Company, MacroSeries, Scheduled
+
+CORPORATE = (
+    "Using available financial data, estimate {subject}'s {metric} for {period}.",
+    "Based on available financial data, what will {subject} report as its {metric} for {period}?",
+    "Estimate, from available financial data, the {metric} of {subject} for {period}.",
+    "What is {subject}'s {metric} for {period}? Estimate it from available financial data.",
+)
+"""The paper's wording first (table 19)."""
+MACRO = (
+    "Using available economic data, estimate {title} for {period}.",
+    "Based on available economic data, what will be {title} for {period}?",
+    "Estimate, from available economic data, {title} for {period}.",
+    "What is {title} for {period}? Estimate it from available economic data.",
+)
+UNIT = " Give it {unit}, as it is published first."
+"""What leaves a question one truth."""
+_WORDED = {"ratio": "as a ratio", "index": "as an index"}
+"""Units that nothing is given *in*."""
+
+
+def corporate_text(key: str, company: Company, metric: str, report: Scheduled, unit: str) -> str:
+    """The question about a metric of a company's report.
+
+    Args:
+        key: of the problem.
+        company: whose report it is.
+        metric: by its name in the taxonomy.
+        report: as the calendar has it.
+        unit: that is asked for.
+    """
+    subject = f"{company.name} ({company.symbol})"
+    wording = CORPORATE[lot("wording", key) % len(CORPORATE)]
+    return wording.format(subject=subject, metric=metric, period=report.label) + _in_unit(unit)
+
+
+def macro_text(key: str, series: MacroSeries, release: Scheduled) -> str:
+    """The question about the figure of a macro series.
+
+    Args:
+        key: of the problem.
+        series: which it is.
+        release: as the calendar has it.
+    """
+    wording = MACRO[lot("wording", key) % len(MACRO)]
+    return wording.format(title=series.title, period=release.label) + _in_unit(series.unit)
+
+
+def _in_unit(unit: str) -> str:
+    return UNIT.format(unit=_WORDED.get(unit, f"in {unit}"))
+
+
+def corporate_details(company: Company, metric: str, report: Scheduled, unit: str) -> dict[str, str]:
+    """What is told beside the question."""
+    told = {
+        "Company": company.name,
+        "Ticker": company.symbol,
+        "Index": ", ".join(company.indices),
+        "Metric": metric,
+        "Period": f"{report.label}, which ends on {report.period}",
+        "Unit": unit,
+        "Scheduled": f"{report.at:%Y-%m-%d} UTC",
+    }
+    return {name: said for name, said in told.items() if said}
+
+
+def macro_details(series: MacroSeries, release: Scheduled) -> dict[str, str]:
+    """What is told beside the question."""
+    return {
+        "Economy": "global" if series.economy == "GLOBAL" else series.economy,
+        "Indicator": series.indicator,
+        "Series": series.id,
+        "Period": release.label,
+        "Unit": series.unit,
+        "Scheduled": f"{release.at:%Y-%m-%d} UTC",
+    }

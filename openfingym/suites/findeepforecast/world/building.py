@@ -1,0 +1,154 @@
+"""The vault ``findeepforecast``: the simulated world of a season, made when it is first wanted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime, time, timedelta
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym import store
+from openfingym.digests import sha256_of, sha256_of_json
+from openfingym.files.locks import take
+from openfingym.files.whole import write_text
+from openfingym.suites.findeepforecast.world import specs
+from openfingym.suites.findeepforecast.world.books import keep_books
+from openfingym.suites.findeepforecast.world.figures import reported_frame
+from openfingym.suites.findeepforecast.world.known import Company
+from openfingym.suites.findeepforecast.world.macro import macro_frames, make_releases
+from openfingym.suites.findeepforecast.world.reports import calendar_frame, make_reports, world_quarters
+from openfingym.suites.findeepforecast.world.roster import Listed, listed
+from openfingym.suites.findeepforecast.world.size import WorldSize
+from openfingym.suites.findeepforecast.world.stories import story_frames
+from openfingym.vault import Source, Vault, VaultWriter
+from openfingym.vault.manifest import FILE
+from openfingym.vault.writer import VAULTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAME = "findeepforecast"
+SOURCE = Source(
+    name="openfingym.suites.findeepforecast.world, a simulator",
+    licence="Apache-2.0",
+    note="no company, office or desk exists, no figure was reported and no event happened, whatever names remind of; "
+    "economies, currencies, time zones and the days on which exchanges are open are real",
+)
+
+
+def findeepforecast_vault(size: WorldSize | None = None, *, seed: int = 0) -> Vault:
+    """The vault, from the store, or made there in less than a minute.
+
+    Args:
+        size: how large it is.
+        seed: the world; the same seed, size and version give the same digest.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    size = size or WorldSize()
+    recipe = recipe_of(size, seed)
+    kept = store.home() / VAULTS / NAME
+    if found := _made(kept, recipe):
+        return Vault.open(found)
+    kept.mkdir(parents=True, exist_ok=True)
+    # One process makes it, and the others that want it wait.
+    with take(kept / f".{recipe[:16]}.lock"):
+        if found := _made(kept, recipe):
+            return Vault.open(found)
+        vault = write_findeepforecast(None, size, seed=seed)
+        # Beside the snapshot and not in it: its digest is that of its rows, whatever the program looks like.
+        write_text(kept / f".{recipe[:16]}.made", vault.folder.name)
+        return vault
+
+
+def write_findeepforecast(folder: str | Path | None, size: WorldSize | None = None, *, seed: int = 0) -> Vault:
+    """Write the vault to a folder, or to the store if it is None.
+
+    Args:
+        folder: where it shall be.
+        size: how large it is.
+        seed: the world.
+
+    Raises:
+        StoreError: it cannot be written there, or the disk is full.
+    """
+    size = size or WorldSize()
+    firms = listed(size, seed)
+    title = (
+        f"A simulated world with {len(firms):,} companies of 8 economies and 96 macro series, {size.first_day} to "
+        f"{size.last_day}, for a season from {size.season}, seed {seed}"
+    )
+    notes = {"seed": str(seed), "season": size.season.isoformat(), "weeks": str(size.weeks)}
+    with VaultWriter(folder, name=NAME, title=title, sources=[SOURCE], simulated=True, notes=notes) as writer:
+        _add(writer, size, seed, firms)
+        return writer.finish()
+
+
+def _add(writer: VaultWriter, size: WorldSize, seed: int, firms: tuple[Listed, ...]) -> None:
+    reports = make_reports(size, seed, firms)
+    quarters = world_quarters(size)
+    figures = keep_books(firms, quarters[0][1] - 1, len(quarters), seed)
+    writer.add(specs.COMPANIES, companies_frame(size, firms))
+    writer.add(specs.REPORT_CALENDAR, calendar_frame(reports))
+    writer.add(specs.REPORTED, reported_frame(reports, figures))
+    series, calendar, values = macro_frames(make_releases(size, seed), size)
+    writer.add(specs.MACRO_SERIES, series)
+    writer.add(specs.RELEASE_CALENDAR, calendar)
+    writer.add(specs.MACRO, values)
+    begin, end = size.season - timedelta(weeks=6), size.season + timedelta(weeks=size.weeks + 14)
+    density = sum(size.companies.values()) / sum(WorldSize().companies.values())
+    news, rulings = story_frames([_company(firm) for firm in firms], begin, end, seed, density=max(density, 0.1))
+    writer.add(specs.NEWS, news)
+    writer.add(specs.RULINGS, rulings)
+
+
+def companies_frame(size: WorldSize, firms: tuple[Listed, ...]) -> pd.DataFrame:
+    """Rows of the table ``companies``."""
+    import pandas as pd
+
+    known = datetime.combine(size.snapshot, time(0), UTC)
+    rows = [
+        {
+            "symbol": firm.symbol,
+            "name": firm.name,
+            "economy": firm.economy.code,
+            "indices": list(firm.indices),
+            "sector": firm.sector.name,
+            "currency": firm.economy.currency,
+            "zone": firm.economy.zone,
+            "financial": firm.financial,
+            "fiscal_year_end": firm.year_end,
+            "known_at": known,
+        }
+        for firm in firms
+    ]
+    return pd.DataFrame(rows)
+
+
+def _company(firm: Listed) -> Company:
+    economy = firm.economy
+    return Company(
+        firm.symbol, firm.name, economy.code, firm.indices, firm.sector.name, economy.currency, firm.financial
+    )
+
+
+def recipe_of(size: WorldSize, seed: int) -> str:
+    """What decides the rows of a vault: its seed, its size and the program."""
+    suites = Path(str(resources.files("openfingym.suites")))
+    folders = [suites / "findeepforecast/world", suites / "findeepforecast/taxonomy", suites / "finsearch/world"]
+    names = ("*.py", "*.tsv", "data/*")
+    parts = sorted({path for folder in folders[:2] for name in names for path in folder.glob(name) if path.is_file()})
+    parts += [folders[2] / name for name in ("calendars.py", "calendars.tsv", "draws.py")]
+    program = {path.relative_to(suites).as_posix(): sha256_of(path.read_bytes()) for path in parts}
+    return sha256_of_json({"program": program, "size": {k: str(v) for k, v in asdict(size).items()}, "seed": seed})
+
+
+def _made(kept: Path, recipe: str) -> Path | None:
+    """The folder of a vault that was made by this recipe."""
+    note = kept / f".{recipe[:16]}.made"
+    if not note.is_file():
+        return None
+    folder = kept / note.read_text()
+    return folder if (folder / FILE).is_file() else None
