@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAME = "findeepforecast"
+_READERS = ("known", "opening", "outcomes", "prints", "recorded", "schedules", "simulated", "__init__")
+"""How modules are called that read worlds and make none."""
 SOURCE = Source(
     name="openfingym.suites.findeepforecast.world, a simulator",
     licence="Apache-2.0",
@@ -139,7 +141,8 @@ def recipe_of(size: WorldSize, seed: int) -> str:
     suites = Path(str(resources.files("openfingym.suites")))
     folders = [suites / "findeepforecast/world", suites / "findeepforecast/taxonomy", suites / "finsearch/world"]
     names = ("*.py", "*.tsv", "data/*")
-    parts = sorted({path for folder in folders[:2] for name in names for path in folder.glob(name) if path.is_file()})
+    found = {path for folder in folders[:2] for name in names for path in folder.glob(name) if path.is_file()}
+    parts = sorted(path for path in found if not path.name.startswith(_READERS))
     parts += [folders[2] / name for name in ("calendars.py", "calendars.tsv", "draws.py")]
     program = {path.relative_to(suites).as_posix(): sha256_of(path.read_bytes()) for path in parts}
     return sha256_of_json({"program": program, "size": {k: str(v) for k, v in asdict(size).items()}, "seed": seed})

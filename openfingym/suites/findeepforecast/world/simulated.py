@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import bisect
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 
@@ -19,7 +21,8 @@ from openfingym.suites.findeepforecast.world.known import (
     Scheduled,
 )
 from openfingym.suites.findeepforecast.world.outcomes import decided
-from openfingym.suites.findeepforecast.world.prints import Prints, prints_of
+from openfingym.suites.findeepforecast.world.prints import Prints
+from openfingym.suites.findeepforecast.world.schedules import KnownSchedule, Schedule
 from openfingym.vault import Vault, View
 from openfingym.vault.conditions import Between
 
@@ -45,19 +48,24 @@ class SimulatedWorld:
     simulated = True
 
     def __init__(self, vault: Vault, as_of: datetime) -> None:
-        self._start(vault.as_of(as_of), prints_of(vault))
+        self._start(vault.as_of(as_of), _kept(vault))
 
     @classmethod
     def of(cls, view: View) -> SimulatedWorld:
         """The world that a view shows."""
         world = cls.__new__(cls)
-        world._start(view, prints_of(view._vault))
+        world._start(view, _kept(view._vault))
         return world
 
-    def _start(self, view: View, prints: Prints) -> None:
+    def _start(self, view: View, kept: _Kept) -> None:
         self.as_of = view.time
         self._view = view
-        self._prints = prints.as_of(None if view.hindsight else view.time)
+        self._kept = kept
+        self._prints = kept.prints.as_of(self._until)
+
+    @property
+    def _until(self) -> datetime | None:
+        return None if self._view.hindsight else self.as_of
 
     def companies(self) -> Sequence[Company]:
         """Companies of the universe, in the order of their symbols."""
@@ -76,11 +84,11 @@ class SimulatedWorld:
 
     def releases(self, begin: datetime, end: datetime) -> Sequence[Scheduled]:
         """Scheduled releases of macro series in [begin, end), by time."""
-        return _within(self._releases, begin, end)
+        return self._releases.within(begin, end)
 
     def reports(self, begin: datetime, end: datetime) -> Sequence[Scheduled]:
         """Scheduled reports of companies in [begin, end), by time."""
-        return _within(self._reports, begin, end)
+        return self._reports.within(begin, end)
 
     def scheduled(self, figure: Figure) -> Scheduled | None:
         """When the calendar has a figure's release or report, as it stands; None where it has none."""
@@ -170,45 +178,81 @@ class SimulatedWorld:
 
     @cached_property
     def _companies(self) -> dict[str, Company]:
-        rows = self._view.current("companies", order=["symbol"])
-        names = ("symbol", "name", "economy", "indices", "sector", "currency", "financial")
-        made = (Company(**{name: row[name] for name in names}) for row in rows)  # type: ignore[arg-type]
-        return {one.symbol: Company(**{**vars(one), "indices": tuple(one.indices)}) for one in made if one.indices}
+        return self._kept.companies(self._view)
 
     @cached_property
     def _series(self) -> dict[str, MacroSeries]:
-        rows = self._view.current("macro_series", order=["id"])
-        names = ("id", "indicator", "economy", "title", "unit", "frequency")
-        return {str(row["id"]): MacroSeries(**{name: str(row[name]) for name in names}) for row in rows}
+        return self._kept.series(self._view)[0]
 
     @cached_property
     def _authorities(self) -> dict[str, str]:
-        return {str(row["id"]): str(row["authority"]) for row in self._view.current("macro_series")}
+        return self._kept.series(self._view)[1]
 
     @cached_property
-    def _releases(self) -> tuple[list[datetime], list[Scheduled]]:
-        return _by_time([_scheduled(row, "id") for row in self._view.current("release_calendar")])
+    def _releases(self) -> KnownSchedule:
+        return self._kept.releases.as_of(self._until)
 
     @cached_property
-    def _reports(self) -> tuple[list[datetime], list[Scheduled]]:
-        return _by_time([_scheduled(row, "symbol") for row in self._view.current("report_calendar")])
+    def _reports(self) -> KnownSchedule:
+        return self._kept.reports.as_of(self._until)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class _Kept:
+    """What worlds of one vault share."""
+
+    def __init__(self, vault: Vault) -> None:
+        self.prints = Prints(vault)
+        self.releases = Schedule(vault, "release_calendar", "id")
+        self.reports = Schedule(vault, "report_calendar", "symbol")
+        # By how many rows were known, which decides what they say.
+        self._companies: dict[int, dict[str, Company]] = {}
+        self._series: dict[int, tuple[dict[str, MacroSeries], dict[str, str]]] = {}
+
+    def companies(self, view: View) -> dict[str, Company]:
+        """Companies that are members of an index, by symbol."""
+        known = view.count("companies")
+        if known not in self._companies:
+            rows = view.current("companies", order=["symbol"])
+            names = ("symbol", "name", "economy", "indices", "sector", "currency", "financial")
+            made = [Company(**{name: row[name] for name in names}) for row in rows]  # type: ignore[arg-type]
+            self._companies[known] = {
+                one.symbol: replace(one, indices=tuple(one.indices)) for one in made if one.indices
+            }
+        return self._companies[known]
+
+    def series(self, view: View) -> tuple[dict[str, MacroSeries], dict[str, str]]:
+        """Series by id, and who publishes each."""
+        known = view.count("macro_series")
+        if known not in self._series:
+            rows = view.current("macro_series", order=["id"])
+            names = ("id", "indicator", "economy", "title", "unit", "frequency")
+            made = {str(row["id"]): MacroSeries(**{name: str(row[name]) for name in names}) for row in rows}
+            self._series[known] = made, {str(row["id"]): str(row["authority"]) for row in rows}
+        return self._series[known]
+
+
+_MOST_KEPT = 4
+_vaults: OrderedDict[str, _Kept] = OrderedDict()
+_opening = threading.Lock()
+
+
+def _kept(vault: Vault) -> _Kept:
+    """What is kept of a vault in this process."""
+    with _opening:
+        found = _vaults.get(vault.digest)
+        if found is None:
+            found = _vaults[vault.digest] = _Kept(vault)
+        _vaults.move_to_end(vault.digest)
+        while len(_vaults) > _MOST_KEPT:
+            _vaults.popitem(last=False)
+        return found
+
+
 def _scheduled(row: dict[str, object], column: str) -> Scheduled:
     return Scheduled(str(row[column]), row["period_end"], row["scheduled_at"], str(row["label"]))  # type: ignore[arg-type]
-
-
-def _by_time(found: list[Scheduled]) -> tuple[list[datetime], list[Scheduled]]:
-    found.sort(key=lambda one: (one.at, one.subject, one.period))
-    return [one.at for one in found], found
-
-
-def _within(ordered: tuple[list[datetime], list[Scheduled]], begin: datetime, end: datetime) -> list[Scheduled]:
-    times, found = ordered
-    return found[bisect.bisect_left(times, begin) : bisect.bisect_left(times, end)]
 
 
 def _document(row: dict[str, object]) -> Document:
