@@ -138,6 +138,9 @@ def _made(part: Part) -> _Rule:
     slack = _decimal(part.tolerance or 0.0)
     if part.rule == "within":
         low, high = value - slack, value + slack
+    elif part.rule == "relative":
+        slack *= abs(value) or 1
+        low, high = value - slack, value + slack
     elif part.rule in {"between", "widened"}:
         wider = slack if part.rule == "widened" else Decimal(0)
         low, high = _decimal(part.low or 0.0) - wider, _decimal(part.high or 0.0) + wider
@@ -195,6 +198,8 @@ def _compared(rule: _Rule, value: Decimal, place: Decimal) -> bool | None:
         states.append(value == rule.values[0])
     elif rule.kind == "rounding":
         states.append(_near(rule, value, place, rule.values[0]))
+    elif rule.kind == "relative":
+        states.append(rule.low < value < rule.high)
     elif rule.low <= value <= rule.high:
         states.append(True)
     elif rule.kind == "between":

@@ -14,12 +14,13 @@ from openfingym.answers.units import unit_of
 from openfingym.errors import UsageError
 
 PartType = Literal["number", "date", "text", "yes_no"]
-Rule = Literal["rounding", "between", "within", "widened", "exact"]
+Rule = Literal["rounding", "between", "within", "widened", "relative", "exact"]
 Value = float | str | bool
 _DATE = re.compile(r"\d{4}(-\d{2}(-\d{2})?|-Q[1-4]|-H[12])?")
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "between": ("low", "high"),
     "within": ("tolerance",),
+    "relative": ("tolerance",),
     "widened": ("low", "high", "tolerance"),
 }
 
@@ -49,11 +50,12 @@ class Part:
     rule: Rule = "rounding"
     """What a number may differ by. ``rounding``: by rounding alone, to the asked decimals or, where none are asked, to
     those that it is written with; ``between``: from low to high, after rounding; ``within``: by at most the tolerance;
-    ``widened``: from low - tolerance to high + tolerance; ``exact``: by nothing."""
+    ``widened``: from low - tolerance to high + tolerance; ``relative``: by less than the tolerance, a share of it, and
+    where it is 0 of one of the unit; ``exact``: by nothing."""
     low: float | None = None
     high: float | None = None
     tolerance: float | None = None
-    """In the asked unit, as low and high."""
+    """In the asked unit, as low and high; of ``relative`` a share."""
     accept: tuple[Value, ...] = ()
     """Other values that are right: another spelling, a ticker, another definition; of a number each by its own
     rounding."""

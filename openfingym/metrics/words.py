@@ -8,6 +8,7 @@ as not right here, and may be judged besides.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -17,6 +18,8 @@ from openfingym.answers import Reference, decide, unpack_rows
 from openfingym.errors import DataError, UsageError
 from openfingym.metrics.arrays import Numbers, answer, known, same_shape
 from openfingym.metrics.record import Metric
+
+_CHANCE = re.compile(r"(?:yes|no) (0|1|[01]?\.[0-9]{1,40})", re.IGNORECASE)
 
 
 def decided_accuracy(y_true: Numbers, y_pred: Numbers) -> float:
@@ -31,6 +34,27 @@ def grouped_accuracy(y_true: Numbers, y_pred: Numbers) -> float:
     """
     references, right = _right(y_true, y_pred)
     return _mean([reference.group for reference in references], right)
+
+
+def forecast_brier(y_true: Numbers, y_pred: Numbers) -> float:
+    """Mean squared distance of what is forecast from what came: of a question of yes or no, between the probability
+    that the answer states, 1 or 0 where it states none, and what happened; of any other, 0 where the answer is right.
+    An answer that says neither yes nor no has a distance of 1.
+
+    A probability is a number from 0 to 1 behind the first word, as in ``NO 0.2``: that of a yes.
+    """
+    references, right = _right(y_true, y_pred)
+    texts = unpack_rows(answer("y_pred", y_pred, 2))
+    return float(np.mean([_distance(*row) for row in zip(references, right, texts, strict=True)]))
+
+
+def _distance(reference: Reference, right: bool, text: str) -> float:
+    if len(reference.parts) != 1 or reference.parts[0].type != "yes_no":
+        return 0.0 if right else 1.0
+    came = float(bool(reference.parts[0].value))
+    if stated := _CHANCE.fullmatch(text):
+        return (float(stated[1]) - came) ** 2
+    return 0.0 if right else 1.0
 
 
 def references_of(y_true: Numbers) -> list[Reference]:
@@ -86,5 +110,16 @@ METRICS = (
         description="mean over subsets of the mean over their tiers of decided_accuracy",
         source=f"{_PAPER}, Table 5",
         differs="by rule alone, where the paper asks a model; what no rule can tell is not right",
+    ),
+    _words(
+        "forecast_brier",
+        forecast_brier,
+        description="mean squared distance of the probability stated beside yes or no from what happened; of other "
+        "answers 0 if right and 1 if not",
+        source="Brier 1950, and Li et al. 2026 (FinDeepForecast), equation 1",
+        range=(0.0, 1.0),
+        direction="lower",
+        optimum=0.0,
+        differs="one number of both kinds of questions, where the paper has the accuracy alone",
     ),
 )
