@@ -63,11 +63,10 @@ class RecordedWorld:
 
     def companies(self) -> Sequence[Company]:
         """See :class:`~openfingym.suites.findeepforecast.world.known.KnownWorld`; indices are not recorded."""
-        found = []
-        for issuer in self._issuers():
-            found.append(
-                Company(issuer.symbol, issuer.name, ECONOMY, (), issuer.sector, CURRENCY, financial=issuer.financial)
-            )
+        found = [
+            Company(one.symbol, one.name, ECONOMY, (), one.sector, CURRENCY, financial=one.financial)
+            for one in self._issuers()
+        ]
         return sorted(found, key=lambda one: one.symbol)
 
     def series(self) -> Sequence[MacroSeries]:
@@ -103,12 +102,12 @@ class RecordedWorld:
 
     def reports(self, begin: datetime, end: datetime) -> Sequence[Scheduled]:
         """The reports of companies whose figures may be public from a time in [begin, end) on, by that time."""
-        found = []
-        for issuer in self._issuers():
-            reports = self.reports_of(issuer.symbol)
-            for expected in reports.expected if reports else ():
-                if begin <= expected.public_at < end:
-                    found.append((expected.public_at, issuer.symbol, _report(issuer.symbol, expected)))
+        found = [
+            (expected.public_at, issuer.symbol, _report(issuer.symbol, expected))
+            for issuer in self._issuers()
+            for expected in self._expected(issuer.symbol)
+            if begin <= expected.public_at < end
+        ]
         return [scheduled for *_, scheduled in sorted(found, key=lambda one: one[:2])]
 
     def scheduled(self, figure: Figure) -> Scheduled | None:
@@ -119,11 +118,9 @@ class RecordedWorld:
                 if due.period == figure.period:
                     return self._release(line.id, line.frequency, due)
             first = self.prints(line.id).first(figure.period)
-            return (
-                None
-                if first is None
-                else Scheduled(line.id, first.period, first.at, label(line.frequency, first.period))
-            )
+            if first is None:
+                return None
+            return Scheduled(line.id, first.period, first.at, label(line.frequency, first.period))
         reports = self.reports_of(figure.subject)
         if reports is None:
             return None
@@ -139,7 +136,7 @@ class RecordedWorld:
         reports = self.reports_of(subject)
         found: list[Published] = []
         for report in reversed(reports.all) if reports is not None else ():
-            if limit is not None and len(found) >= limit:
+            if reports is None or (limit is not None and len(found) >= limit):
                 break
             one = self._published(reports, report, measure, newest=False)
             found += [] if one is None else [one]
@@ -190,6 +187,10 @@ class RecordedWorld:
             vintages = self._rows.figures(series).until(self.as_of)
             self._series[series] = SeriesPrints(series_lines()[series], vintages, panels, self.as_of)
         return self._series[series]
+
+    def _expected(self, symbol: str) -> Sequence[Expected]:
+        reports = self.reports_of(symbol)
+        return reports.expected if reports is not None else ()
 
     def _issuers(self) -> Iterator[Issuer]:
         """Issuers that filed something lately, under their names of the day."""

@@ -1,4 +1,4 @@
-"""Documents of the real past: filings, as texts where the vault has them and else as lines of a list, and statements."""
+"""Documents of the real past: statements and filings; of most filings the vault has a line of a list alone."""
 
 from __future__ import annotations
 

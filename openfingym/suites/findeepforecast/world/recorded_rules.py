@@ -31,7 +31,7 @@ SINCE = "since "
 COUNTED = ("8-K", "form")
 """Rules whose threshold is a number of times."""
 WEEK_FIGURES = 5
-POINTS = ("percent", "diffusion index")
+POINTS = ("percent", "points of the diffusion index")
 """Units of series whose changes are in points, not in percent of them."""
 WINDOWS, LEAST_WINDOWS = 60, 8
 """Stretches of the past that a base rate is counted in, at most and at least."""
