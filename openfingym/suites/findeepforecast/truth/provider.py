@@ -63,8 +63,8 @@ class WorldTruths:
         find_vault(vault)
 
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:
-        """The last figure that was published before this one as ``price``, the ``base_rate`` of an event, or that the
-        truth is known already.
+        """The ``last`` figure that was published before this one, the ``base_rate`` of an event, or that the truth is
+        known already. None of it is a market's.
         """
         self.check(question)
         about = about_of(question)
@@ -76,7 +76,7 @@ class WorldTruths:
                 last = world.history(about.subject, about.measure, 1)
                 if not last:
                     return None
-                return {"price": last[-1].value, "at_ns": moment_ns(last[-1].at), "source": last[-1].source}
+                return {"last": last[-1].value, "at_ns": moment_ns(last[-1].at), "source": last[-1].source}
             if world.ruling(about) is not None:
                 return {"closed": True}
         rate = float(question.query.get("base_rate", NO_RATE))
