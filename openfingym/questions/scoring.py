@@ -27,7 +27,8 @@ class Scores:
     """At least 0, lower is better; its form's own, see :func:`scores`."""
     naive_loss: float | None
     """Of a forecast without knowledge: 0.5, or how often the like happens where that was shown, the same probability
-    for each outcome, the first outcome, or the price at submission; None of numbers without one."""
+    for each outcome, the first outcome, or the price or the last value at submission; None of numbers without
+    either."""
     market_loss: float | None
     """Of what the market showed at submission; None where it showed nothing."""
     correct: bool | None
@@ -42,7 +43,8 @@ def scores(
     The loss of ``probability`` is Brier's (p - y)^2; of ``probabilities`` half the sum of these, which is the same for
     two outcomes; of ``choice`` 1 less the payout of the outcome that was chosen. The loss of ``value`` is the absolute
     error, of ``quantiles`` twice the mean pinball loss, and of ``interval`` the interval score, each divided by a
-    scale: the price at submission as a positive number, without one the truth, and 1 where that is 0.
+    scale: the price at submission, or the last value, as a positive number, without one the truth, and 1 where that
+    is 0.
 
     Payouts may be fractions, as where a market pays half to each side. Then the loss counts, and nothing is correct
     or false.
@@ -60,7 +62,7 @@ def scores(
     shown = market_forecast(question, reference)
     naive = naive_forecast(question, shown, reference)
     if isinstance(truth, int | float) and question.numeric:
-        price = abs(shown[0]) if shown else 0.0
+        price = abs(naive[0]) if naive else 0.0
         scale = price or abs(truth) or 1.0
         return Scores(
             _number_loss(question, values, truth, scale),
@@ -119,17 +121,15 @@ def market_forecast(question: Question, reference: Mapping[str, Any] | None) -> 
     if question.form == "probability":
         probability = shown.get("probability")
         return (float(probability),) if probability is not None and _payout(probability) else None
-    price = shown.get("price")
-    if isinstance(price, bool) or not isinstance(price, int | float) or not abs(price) <= LARGEST:
-        return None
-    return (float(price),) * _count(question)
+    return _number(question, shown.get("price"))
 
 
 def naive_forecast(
     question: Question, shown: tuple[float, ...] | None, reference: Mapping[str, Any] | None = None
 ) -> tuple[float, ...] | None:
     """The forecast that knows nothing of the question; of a number, that it stays where it was; of what happens or not,
-    how often the like does where that is shown (``base_rate``).
+    how often the like does where that is shown (``base_rate``). A number without a price stays at its last value
+    (``last``).
 
     Args:
         question: what is forecast.
@@ -141,7 +141,16 @@ def naive_forecast(
         return (float(rate),) if rate is not None and _payout(rate) else (0.5,)
     if question.form == "probabilities":
         return (1.0 / len(question.outcomes),) * len(question.outcomes)
-    return (0.0,) if question.form == "choice" else shown
+    if question.form == "choice":
+        return (0.0,)
+    return shown or _number(question, (reference or {}).get("last"))
+
+
+def _number(question: Question, value: object) -> tuple[float, ...] | None:
+    """A number as an answer: each quantile, or both ends of an interval; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        return None
+    return (float(value),) * _count(question)
 
 
 def _count(question: Question) -> int:

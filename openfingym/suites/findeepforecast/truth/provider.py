@@ -6,13 +6,12 @@ import functools
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from openfingym.errors import OpenFinGymError, UsageError
 from openfingym.questions.provider import ProviderAnswer
 from openfingym.questions.query import require_query
-from openfingym.questions.question import REAL_CLOCK, Form, Question, moment_ns
+from openfingym.questions.question import REAL_CLOCK, Form, Question, moment_at, moment_ns
 from openfingym.suites.findeepforecast.asking import EVENT, EVENT_NUMBERS, FIGURE, TOLD, about_of
 from openfingym.suites.findeepforecast.problem import Figure
 from openfingym.suites.findeepforecast.truth.first_print import RecordedTruth, TruthExtractor
@@ -63,7 +62,7 @@ class WorldTruths:
         find_vault(vault)
 
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:
-        """The last figure that was published before this one as ``price``, the ``base_rate`` of an event, or that the
+        """The last figure that was published before this one as ``last``, the ``base_rate`` of an event, or that the
         truth is known already.
         """
         self.check(question)
@@ -76,7 +75,7 @@ class WorldTruths:
                 last = world.history(about.subject, about.measure, 1)
                 if not last:
                     return None
-                return {"price": last[-1].value, "at_ns": moment_ns(last[-1].at), "source": last[-1].source}
+                return {"last": last[-1].value, "at_ns": moment_ns(last[-1].at), "source": last[-1].source}
             if world.ruling(about) is not None:
                 return {"closed": True}
         rate = float(question.query.get("base_rate", NO_RATE))
@@ -100,7 +99,7 @@ class WorldTruths:
 
 
 def _world(vault: str, now_ns: int) -> KnownWorld:
-    return open_world(find_vault(vault), datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now_ns // 1000))
+    return open_world(find_vault(vault), moment_at(now_ns))
 
 
 def simulated(secret: bytes) -> WorldTruths:  # noqa: ARG001  # the truths are the vault's
