@@ -70,9 +70,9 @@ class Provider(Protocol):
 
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:
         """What the market shows at a moment: ``price``, ``probability`` or ``probabilities``, with ``at_ns`` of the
-        market and ``source``; None where it shows nothing. Of an event without a market it may be ``base_rate``, how
-        often the like happens. It is recorded beside each forecast. Of a market whose
-        outcome may be known already it is ``closed``, true, instead, and no forecast is taken.
+        market and ``source``; None where it shows nothing. Where there is no market it may be ``last``, the last value
+        of a number, or ``base_rate``, how often the like of an event happens. It is recorded beside each forecast. Of
+        a market whose outcome may be known already it is ``closed``, true, instead, and no forecast is taken.
 
         Raises:
             OpenFinGymError: it cannot be asked.

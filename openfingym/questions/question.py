@@ -218,9 +218,14 @@ def moment_ns(value: str | datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
+def moment_at(moment: int) -> datetime:
+    """Nanoseconds since the epoch as a time in UTC, to the microsecond."""
+    return _EPOCH + timedelta(microseconds=moment // 1000)
+
+
 def utc_text(moment: int) -> str:
     """Nanoseconds since the epoch as ISO 8601 in UTC, to the second where that is exact and else to the
     microsecond.
     """
-    found = _EPOCH + timedelta(microseconds=moment // 1000)
+    found = moment_at(moment)
     return found.isoformat(timespec="auto").replace("+00:00", "Z")

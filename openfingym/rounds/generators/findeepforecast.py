@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from openfingym.digests import canonical_json
 from openfingym.errors import UsageError
-from openfingym.questions.question import TOLERANCES, Question
+from openfingym.questions.question import TOLERANCES, Question, moment_at
 from openfingym.rounds.generator import Options, Round
 from openfingym.suites.findeepforecast.asking import problem_of, query_of, text_of
 from openfingym.suites.findeepforecast.generation.finding import (
@@ -20,6 +22,7 @@ from openfingym.suites.findeepforecast.generation.finding import (
     find_recurrent,
 )
 from openfingym.suites.findeepforecast.generation.protocols import RecurrentGenerator, Stratum, Week
+from openfingym.suites.findeepforecast.generation.proving import WeekProof, prove_week
 from openfingym.suites.findeepforecast.generation.quotas import QUADRANTS, TABLE_17
 from openfingym.suites.findeepforecast.generation.recurrent import CalendarGenerator
 from openfingym.suites.findeepforecast.generation.season import Generated, Season, compose
@@ -121,7 +124,7 @@ class FinDeepForecastGenerator:
         earlier = one.earlier()
         vault = find_vault(pinned(options, earlier))
         name = vault_name(vault)
-        made = generated(one, options, open_world(vault, moment(one.now_ns)), earlier)
+        made = generated(one, options, open_world(vault, moment_at(one.now_ns)), earlier)
         one.say({"vault": name, **made.summary()})
         return [question_of(one, problem, name) for problem in made.problems[:MOST]]
 
@@ -132,6 +135,28 @@ class FinDeepForecastGenerator:
     def world(self, options: FinDeepForecastOptions, as_of: datetime) -> KnownWorld:
         """The world of a definition as of a time; of a question that is asked, its own query names the vault."""
         return open_world(find_vault(options.vault), as_of)
+
+    def prove(self, one: Round, options: FinDeepForecastOptions, asked: Sequence[Question]) -> WeekProof:
+        """Generate a round again on a copy of its vault that ends with its generation, and compare byte for byte.
+
+        Args:
+            one: the round as it was: with the time at which its questions were made, and what was asked before it.
+            options: of its source.
+            asked: its questions of this source, in their order, as the ledger has them; at least one.
+
+        Raises:
+            UsageError: this machine does not have their vault.
+            StoreError: the copy cannot be written.
+        """
+        name, earlier = str(asked[0].query["vault"]), one.earlier()
+        again = replace(one, now_ns=asked[0].generated_ns)
+
+        def generate(world: KnownWorld) -> list[bytes]:
+            made = generated(again, options, world, earlier).problems[:MOST]
+            return [canonical_json(question_of(again, problem, name).to_dict()) for problem in made]
+
+        said = [canonical_json(question.to_dict()) for question in asked]
+        return prove_week(find_vault(name), one.times.week, again.now_ns, said, generate)
 
 
 def generated(one: Round, options: FinDeepForecastOptions, world: KnownWorld, earlier: Sequence[Question]) -> Generated:
@@ -225,11 +250,6 @@ def question_of(one: Round, problem: ForecastProblem, vault: str) -> Question:
         market=problem.market,
         rules=FIGURE_RULES + close if figure else EVENT_RULES,
     )
-
-
-def moment(moment_ns: int) -> datetime:
-    """Nanoseconds since the epoch as a time in UTC, to the microsecond."""
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment_ns // 1000)
 
 
 GENERATOR = FinDeepForecastGenerator()

@@ -42,6 +42,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 86_400.0
 """Pauses between two looks: a minute, twice as long each time, a day at most."""
 RECHECK_S, RECHECK_FOR_S = 86_400.0, 7 * 86_400.0
 """How often, and how long after the evaluation time, a provider is asked whether it still says the same."""
+MOVED_RECHECK_S = 7 * 86_400.0
+"""The same by a clock that is moved, of a figure that is restated: others say the same for ever."""
 RESTATED_FOR_S = 60 * 86_400.0
 """The same of a figure that is restated: its second print may come a month after the first."""
 BATCH = 500
@@ -266,6 +268,8 @@ def _later(one: DueQuestion, now_ns: int) -> int:
 
 def recheck(question: Question, now_ns: int, *, restated: bool = False) -> int:
     """When a provider is asked whether it still says the same, by the question's clock."""
-    again = now_ns + int(RECHECK_S * 1e9)
+    if question.clock != REAL_CLOCK and not restated:
+        return NEVER
+    again = now_ns + int((RECHECK_S if question.clock == REAL_CLOCK else MOVED_RECHECK_S) * 1e9)
     over = question.evaluation_ns + int((RESTATED_FOR_S if restated else RECHECK_FOR_S) * 1e9)
-    return again if question.clock == REAL_CLOCK and again <= over else NEVER
+    return again if again <= over else NEVER

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
-from openfingym.questions.question import DAY_NS, Measure, moment_ns
+from openfingym.questions.question import DAY_NS, Measure, moment_at, moment_ns
 from openfingym.suites.findeepforecast.generation import templates
 from openfingym.suites.findeepforecast.generation.keys import figure_key
 from openfingym.suites.findeepforecast.generation.protocols import Drawn, Stratum, Week
@@ -225,7 +225,7 @@ def _reporting(world: KnownWorld, week: Week, seed: int) -> dict[str, list[tuple
     """Companies by market that are to report between two deadlines, in a drawn order in which sectors take turns."""
     companies = {one.symbol: one for one in world.companies()}
     found: dict[str, dict[str, tuple[Company, Scheduled]]] = defaultdict(dict)
-    for report in world.reports(_moment(week.deadline_ns), _moment(week.ends_ns)):
+    for report in world.reports(moment_at(week.deadline_ns), moment_at(week.ends_ns)):
         company = companies.get(report.subject)
         if company is not None and moment_ns(report.at) > week.deadline_ns:
             found[company.economy].setdefault(company.symbol, (company, report))
@@ -245,10 +245,10 @@ def _drawn(reports: Sequence[tuple[Company, Scheduled]], week: Week, seed: int) 
 def _releases(world: KnownWorld, week: Week) -> list[Release]:
     """Everything of macro series that could be asked for in a week."""
     series = {one.id: one for one in world.series()}
-    begin = _moment(week.deadline_ns)
+    begin = moment_at(week.deadline_ns)
     scheduled = [
         one
-        for one in world.releases(begin, _moment(week.generated_ns) + timedelta(days=MOST_DAYS))
+        for one in world.releases(begin, moment_at(week.generated_ns) + timedelta(days=MOST_DAYS))
         if one.subject in series and moment_ns(one.at) > week.deadline_ns
     ]
     daily: dict[str, list[Scheduled]] = defaultdict(list)
@@ -297,7 +297,3 @@ def _measure(series: MacroSeries) -> Measure:
 
 def _month_end(day: date) -> date:
     return (day.replace(day=1) + timedelta(days=32)).replace(day=1) - timedelta(days=1)
-
-
-def _moment(moment: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment // 1000)
