@@ -82,7 +82,7 @@ def pull_command(
 @click.option(
     "--days",
     type=click.IntRange(1, 20_000),
-    help="Default: 425 of mirai, 17 years of finsearch. findeepforecast is always as long as its season.",
+    help="How long it is; default: 425 of mirai, 17 years of finsearch. findeepforecast has its own length.",
 )
 @click.option("--out", type=_FOLDER, help="Folder for the vault; the store if left out.")
 @json_option("an object")

@@ -109,7 +109,7 @@ def make_ground(firms: Sequence[Listed], first_number: int, quarters: int, seed:
     pattern *= ground.of_sector("season") * draws.uniform("season", 0.3, 1.3)
     time = np.arange(quarters)
     course = growth / 4 * time + pattern[:, (first_number + time) % 4]
-    unusual = ground.of_sector("noise") * draws.uniform("noise", 0.5, 1.6) * draws.lasting("revenue", PERSISTENCE)
+    unusual = ground.of_sector("noise") * draws.uniform("noise", 0.8, 2.2) * draws.lasting("revenue", PERSISTENCE)
     ground.trend = base * np.exp(growth / 4 * time)
     ground.revenue = ground.rounded(base * np.exp(course + unusual))
     return ground

@@ -17,6 +17,7 @@ from openfingym.suites.findeepforecast.world.books import keep_books
 from openfingym.suites.findeepforecast.world.figures import reported_frame
 from openfingym.suites.findeepforecast.world.known import Company
 from openfingym.suites.findeepforecast.world.macro import macro_frames, make_releases
+from openfingym.suites.findeepforecast.world.notices import notices_frame
 from openfingym.suites.findeepforecast.world.reports import calendar_frame, make_reports, world_quarters
 from openfingym.suites.findeepforecast.world.roster import Listed, listed
 from openfingym.suites.findeepforecast.world.size import WorldSize
@@ -95,14 +96,15 @@ def _add(writer: VaultWriter, size: WorldSize, seed: int, firms: tuple[Listed, .
     writer.add(specs.COMPANIES, companies_frame(size, firms))
     writer.add(specs.REPORT_CALENDAR, calendar_frame(reports))
     writer.add(specs.REPORTED, reported_frame(reports, figures))
-    series, calendar, values = macro_frames(make_releases(size, seed), size)
+    releases = make_releases(size, seed)
+    series, calendar, values = macro_frames(releases, size)
     writer.add(specs.MACRO_SERIES, series)
     writer.add(specs.RELEASE_CALENDAR, calendar)
     writer.add(specs.MACRO, values)
     begin, end = size.season - timedelta(weeks=6), size.season + timedelta(weeks=size.weeks + 14)
     density = sum(size.companies.values()) / sum(WorldSize().companies.values())
     news, rulings = story_frames([_company(firm) for firm in firms], begin, end, seed, density=max(density, 0.1))
-    writer.add(specs.NEWS, news)
+    writer.add(specs.NEWS, [news, notices_frame(size, seed, reports, figures, releases)])
     writer.add(specs.RULINGS, rulings)
 
 

@@ -84,13 +84,14 @@ def _fixed_assets(ground: Ground) -> None:
     plant[:, :1] = ground.rounded(ground.of_sector("plant") * ground.trend[:, :1] * draws.uniform("plant", 0.7, 1.4))
     goodwill[:, :1] = ground.rounded(has_goodwill * ground.trend[:, :1] * draws.uniform("goodwill", 0.2, 2.0))
     rights[:, :1] = ground.rounded(ground.trend[:, :1] * draws.uniform("rights", 0.1, 0.8))
-    worn, spent = ground.empty(), ground.empty()
+    worn, spent, translated = ground.empty(), ground.empty(), ground.empty()
     life = draws.uniform("life", 0.022, 0.034)[:, 0]
     more = draws.uniform("capex", 0.95, 1.25)[:, 0]
-    noise = 1 + 0.08 * draws.normal("capex noise")
+    noise, wear = 1 + 0.08 * draws.normal("capex noise"), np.exp(0.04 * draws.normal("wear"))
+    abroad = draws.uniform("abroad", 0.0, 1.0)[:, 0, None] * 0.03 * draws.normal("currency")
     for quarter in range(1, shape[1]):
         before = quarter - 1
-        used = ground.rounded(plant[:, before] * life)
+        used = ground.rounded(plant[:, before] * life * wear[:, quarter])
         faded = ground.rounded(rights[:, before] * 0.02)
         spent[:, quarter] = ground.rounded(used * more * noise[:, quarter] + sold[:, quarter])
         plant[:, quarter] = plant[:, before] + spent[:, quarter] - used - sold[:, quarter]
@@ -98,6 +99,11 @@ def _fixed_assets(ground: Ground) -> None:
         goodwill[:, quarter] = goodwill[:, before] + part
         rights[:, quarter] = rights[:, before] - faded + (bought[:, quarter] - part)
         worn[:, quarter] = used + faded
+        # What is abroad is worth more or less as currencies move, which is no income and goes into equity.
+        for held in (plant, goodwill, rights):
+            more_now = ground.rounded(held[:, quarter] * abroad[:, quarter])
+            held[:, quarter] += more_now
+            translated[:, quarter] += more_now
     figures["Property Plant & Equip."] = ground.rounded(plant)
     figures["Goodwill"] = only_where(has_goodwill, ground.rounded(goodwill))
     figures["Intangible Assets"] = ground.rounded(goodwill + rights)
@@ -106,6 +112,7 @@ def _fixed_assets(ground: Ground) -> None:
     figures["Acquisitions"] = only_where(acquires, bought)
     figures["Divestitures"] = only_where(sells, sold)
     figures["Cash from Investing"] = ground.rounded(sold - spent - bought)
+    figures["translated"] = ground.rounded(translated)
 
 
 class _Financing:
@@ -187,7 +194,8 @@ class _Financing:
         self._borrow(quarter, free, trend * self._cash_ratio)
         of["common"][:, quarter] = of["common"][:, before] + issued
         of["treasury"][:, quarter] = of["treasury"][:, before] + bought
-        of["retained"][:, quarter] = of["retained"][:, before] + of["net"][:, quarter] - dividends
+        kept = of["net"][:, quarter] - dividends + figures["translated"][:, quarter]
+        of["retained"][:, quarter] = of["retained"][:, before] + kept
 
     def _borrow(self, quarter: int, free: Floats, wanted: Floats) -> None:
         of, rounded, before = self._of, self._ground.rounded, quarter - 1
@@ -200,7 +208,7 @@ class _Financing:
         of["repay"][:, quarter], of["issue"][:, quarter] = repay, issue
         of["cash"][:, quarter] = rounded(free + issue - repay)
         after = debt + issue - repay
-        of["short"][:, quarter] = rounded(after * self._short_share)
+        of["short"][:, quarter] = rounded(after * self._short_share * np.exp(0.05 * self._noise["bought"][:, quarter]))
         of["long"][:, quarter] = rounded(after - of["short"][:, quarter])
 
     def _state(self) -> None:
@@ -220,11 +228,14 @@ class _Financing:
         others = self._trend[:, :1] * draws.uniform("other assets", 0.1, 1.0)
         least = liabilities[:, :1] / (1 - draws.uniform("equity", 0.3, 0.55)) - (current + fixed)[:, :1]
         assets = current + fixed + rounded(np.maximum(others, least))
-        minority = draws.has("minority", 0.3) * rounded(0.05 * self._trend[:, :1]) + self._ground.empty()
+        course = np.exp(0.03 * np.cumsum(draws.normal("minority course"), axis=1))
+        minority = rounded(draws.has("minority", 0.3) * 0.05 * self._trend[:, :1] * course)
         preferred = draws.has("preferred", 0.08) * rounded(0.1 * self._trend[:, :1]) + self._ground.empty()
         equity = assets - liabilities
         paid_in = of["common"] - of["treasury"] + minority + preferred
-        of["retained"] += (equity - paid_in)[:, :1]
+        # What minorities gain the others lose.
+        of["retained"] += (equity - paid_in)[:, :1] - (minority - minority[:, :1])
+        figures.pop("translated")
         self._write(
             {
                 "Total Current Assets": current, "Total Current Liabilities": owed, "Total Assets": assets,

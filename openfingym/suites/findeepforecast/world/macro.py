@@ -67,11 +67,12 @@ def _daily(one: Statistic, size: WorldSize, seed: int) -> list[Release]:
     storm = closed_day(size, seed) if one.economy == "HK" else None
     begin = datetime.combine(size.first_day, time(0), UTC) - timedelta(days=1)
     found = []
-    for day, close, value in zip(table.days, table.close_at, values.tolist(), strict=True):
-        known = close.to_pydatetime() + late
+    days, closes = table.days.date, table.close_at.to_pydatetime()
+    for day, close, value in zip(days, closes, values.tolist(), strict=True):
+        known = close.astimezone(UTC) + late
         told = max(known - timedelta(days=370), begin)
-        came = () if day.date() == storm else ((value, known),)
-        found.append(Release(one, day.date(), ((known, told),), came))
+        came = () if day == storm else ((value, known),)
+        found.append(Release(one, day, ((known, told),), came))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -60,6 +61,11 @@ def at(day: date, clock: str, zone: str) -> datetime:
     return datetime.combine(day, time.fromisoformat(clock), ZoneInfo(zone)).astimezone(UTC)
 
 
+@functools.cache
+def _open_days(hours: Hours, first: date, last: date) -> tuple[date, ...]:
+    return tuple(sessions(hours, first, last).days.date)
+
+
 class Days:
     """Days on which an exchange is open.
 
@@ -70,7 +76,7 @@ class Days:
     """
 
     def __init__(self, hours: Hours, first: date, last: date) -> None:
-        self._days = [stamp.date() for stamp in sessions(hours, first, last).days]
+        self._days = _open_days(hours, first, last)
 
     def from_on(self, day: date, more: int = 0) -> date:
         """The first open day from a day on, or one that comes so many after it, or before."""
