@@ -15,6 +15,7 @@ with colons between; its story says from which day on it counts (``since 2016-07
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 from openfingym.errors import UsageError
 from openfingym.suites.findeepforecast.problem import Event
-from openfingym.suites.findeepforecast.world.known import Ruling
+from openfingym.suites.findeepforecast.world.known import Published, Ruling
 from openfingym.suites.findeepforecast.world.recorded_rows import Rows
 from openfingym.suites.findeepforecast.world.recorded_series import SeriesPrints
 from openfingym.suites.findeepforecast.world.recorded_tables import cik_of, series_lines
@@ -31,6 +32,8 @@ SINCE = "since "
 COUNTED = ("8-K", "form")
 """Rules whose threshold is a number of times."""
 WEEK_FIGURES = 5
+HISTORY = 1600
+"""Figures of a market, some six years of them, that are looked at."""
 POINTS = ("percent", "points of the diffusion index")
 """Units of series whose changes are in points, not in percent of them."""
 WINDOWS, LEAST_WINDOWS = 60, 8
@@ -62,6 +65,9 @@ class RecordedRules:
         self._as_of = as_of
         self._prints = prints
         self._found: dict[tuple[str, str, float], list[Occurrence]] = {}
+        self._sorted: dict[tuple[str, str, float], list[date]] = {}
+        self._moves: dict[str, list[tuple[float, Published]]] = {}
+        self._begins: dict[tuple[str, str], date | None] = {}
 
     def ruling(self, event: Event) -> Ruling | None:
         """What became of an event; None as long as it is open.
@@ -100,17 +106,20 @@ class RecordedRules:
             return None
         wanted = int(event.threshold) if name in COUNTED else 1
         length = timedelta(days=(event.by - _since(event)).days + 1)
-        days = [one.day for one in self.occurrences(event)]
+        days = self._days(event)
         end, happened, count = self._as_of.date(), 0, 0
+        after = bisect.bisect_left(days, end)
         while count < WINDOWS and end - length >= begin:
-            happened += sum(end - length <= day < end for day in days) >= wanted
             end, count = end - length, count + 1
+            before = bisect.bisect_left(days, end, 0, after)
+            happened += after - before >= wanted
+            after = before
         return happened / count if count >= LEAST_WINDOWS else None
 
     def occurrences(self, event: Event) -> list[Occurrence]:
         """The days on which what an event asks for happened, as far as that is known."""
         name, _, rest = event.condition.partition(":")
-        key = (event.subject, event.condition, 1.0 if name in COUNTED else event.threshold)
+        key = self._key(event)
         if key not in self._found:
             if name in COUNTED:
                 self._found[key] = self._filed(event.subject, name, rest)
@@ -124,6 +133,17 @@ class RecordedRules:
                     "form:10-Q, target:any, week:JP:FX_RATE or rise:US:HOUST:2016-09-30"
                 )
         return self._found[key]
+
+    def _days(self, event: Event) -> list[date]:
+        """The days of occurrences, in order."""
+        key = self._key(event)
+        if key not in self._sorted:
+            self._sorted[key] = sorted(one.day for one in self.occurrences(event))
+        return self._sorted[key]
+
+    def _key(self, event: Event) -> tuple[str, str, float]:
+        counted = event.condition.partition(":")[0] in COUNTED
+        return event.subject, event.condition, 1.0 if counted else event.threshold
 
     def _filed(self, symbol: str, name: str, what: str) -> list[Occurrence]:
         cik = cik_of(symbol)
@@ -148,12 +168,17 @@ class RecordedRules:
         return found
 
     def _week(self, series: str, size: float) -> list[Occurrence]:
-        history = self._prints(series).history()
-        found = []
-        for before, one in zip(history, history[WEEK_FIGURES:], strict=False):
-            if abs(_change(series, before.value, one.value, basis=True)) >= size - _EPSILON:
-                found.append(Occurrence(one.period, one.at, f"{one.source} of {one.period}"))
-        return found
+        if series not in self._moves:
+            history = self._prints(series).history(HISTORY)
+            self._moves[series] = [
+                (abs(_change(series, before.value, one.value, basis=True)), one)
+                for before, one in zip(history, history[WEEK_FIGURES:], strict=False)
+            ]
+        return [
+            Occurrence(one.period, one.at, f"{one.source} of {one.period}")
+            for moved, one in self._moves[series]
+            if moved >= size - _EPSILON
+        ]
 
     def _printed(self, event: Event, name: str, rest: str) -> Ruling | None:
         series, _, day = rest.rpartition(":")
@@ -167,6 +192,12 @@ class RecordedRules:
 
     def _begin(self, event: Event) -> date | None:
         """The first day that the record covers of what an event asks for."""
+        key = (event.subject, event.condition)
+        if key not in self._begins:
+            self._begins[key] = self._first_day(event)
+        return self._begins[key]
+
+    def _first_day(self, event: Event) -> date | None:
         name, _, rest = event.condition.partition(":")
         if name in COUNTED:
             cik = cik_of(event.subject)
@@ -176,7 +207,7 @@ class RecordedRules:
             return min((one.filed for one in rows), default=None)
         if name == "target":
             return next((one.day for one in self._rows.statements().until(self._as_of)), None)
-        periods = self._prints(rest).periods
+        periods = self._prints(rest).periods[-HISTORY:]
         return periods[0] if periods else None
 
     def _authority(self, name: str) -> str:
