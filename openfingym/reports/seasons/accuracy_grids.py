@@ -139,7 +139,10 @@ def _contamination(season: Season, who: Forecaster) -> str:
     if season.data_kind == "simulated" or not row.how.models:
         return DASH
     found = row.contamination
-    return "unknown" if found is None else f"{found.before:,} ({found.cutoff})"
+    if found is None:
+        return "unknown"
+    count = {0: "none", found.questions: f"all {found.questions:,}"}.get(found.before, f"{found.before:,}")
+    return f"{count} ({found.cutoff})"
 
 
 def _recurrent_share(season: Season) -> str:

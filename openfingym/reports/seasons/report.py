@@ -87,7 +87,7 @@ class SeasonReport:
     """Lines of records that could not be read."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; docs/findeepforecast.md describes them."""
+        """Plain values; docs/forecasts.md describes them."""
         method = {"fewest_weeks": FEWEST_UNITS, "level": 0.95}
         return {"format": FORMAT, "openfingym": __version__, "method": method, **plain(self)}
 
