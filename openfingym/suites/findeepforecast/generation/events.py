@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from openfingym.suites.findeepforecast.generation.asking import BudgetSpentError
+from openfingym.suites.findeepforecast.generation.base_rates import base_rate
 from openfingym.suites.findeepforecast.generation.protocols import Drawn, Stratum, Week
 from openfingym.suites.findeepforecast.generation.relevance import RelevanceAssessor, RuleRelevance
 from openfingym.suites.findeepforecast.generation.review import horizon_of, review, select, settled_ns
-from openfingym.suites.findeepforecast.generation.signals import RuleSignals, SignalDetector
+from openfingym.suites.findeepforecast.generation.signals import RuleSignals, SignalDetector, stories
 from openfingym.suites.findeepforecast.generation.writing import (
     Draft,
     QuestionWriter,
@@ -47,6 +48,8 @@ class EventGenerator:
         reviewed = review(drafts, week, asked)
         refused.update(reviewed.refused)
         companies = {one.symbol: one for one in world.companies()}
+        now = datetime.fromtimestamp(week.generated_ns / 10**9, UTC)
+        rate = base_rate(stories(world.news(now - LOOK_BACK, now)), now)
         problems = []
         for stratum in sorted(wanted):
             track, level = stratum.quadrant.rsplit(" ", 1)
@@ -55,7 +58,7 @@ class EventGenerator:
             its = [one for one in reviewed.drafts if (one.signal.level, one.signal.market) == (level, stratum.market)]
             taken = select(its, week, wanted[stratum])
             refused["not selected"] += len(its) - len(taken)
-            problems += [problem_of(one, week, companies) for one in taken]
+            problems += [problem_of(one, week, companies, rate) for one in taken]
         return Drawn(tuple(sorted(problems, key=lambda one: one.key)), {k: v for k, v in sorted(refused.items()) if v})
 
     def drafts(self, world: KnownWorld, week: Week) -> tuple[list[Draft], Counter[str]]:
@@ -79,8 +82,17 @@ class EventGenerator:
         return drafts, refused
 
 
-def problem_of(draft: Draft, week: Week, companies: Mapping[str, Company]) -> ForecastProblem:
-    """A reviewed draft as a problem."""
+def problem_of(
+    draft: Draft, week: Week, companies: Mapping[str, Company], rate: float | None = None
+) -> ForecastProblem:
+    """A reviewed draft as a problem.
+
+    Args:
+        draft: the question.
+        week: when it is asked.
+        companies: by symbol.
+        rate: how often the like happened, as known when it is asked; the same for all questions of a week.
+    """
     assert draft.by is not None  # a reviewed draft has a day
     signal = draft.signal
     return ForecastProblem(
@@ -96,4 +108,5 @@ def problem_of(draft: Draft, week: Week, companies: Mapping[str, Company]) -> Fo
         deadline_ns=week.deadline_ns,
         settled_ns=settled_ns(draft.by),
         details=event_details(draft, companies.get(signal.subject)),
+        base_rate=rate,
     )

@@ -74,6 +74,8 @@ def stories(documents: Sequence[Document]) -> dict[str, list[Document]]:
             named = read_report(document).matters
             name = f"{document.subject}-{named[0].kind}" if named else f"{document.subject}-other"
         found.setdefault(name, []).append(document)
+    for its in found.values():
+        its.sort(key=lambda one: (one.at, one.id))
     return found
 
 

@@ -103,7 +103,7 @@ class RuleEvidence:
 def _findings(event: Event, reports: Iterable[Report]) -> Iterable[Finding]:
     for report in reports:
         document = report.document
-        says, note = _says(event, report)
+        says, note = what_it_says(event, report)
         phase: Literal[1, 2, 3] = 3 if says in {"drops", "postpones", "voids"} else 2 if note else 1
         quotation = sentence_with(document.body, _TURNS.get(report.says, ""))
         if note and quotation != document.body:
@@ -112,7 +112,7 @@ def _findings(event: Event, reports: Iterable[Report]) -> Iterable[Finding]:
         yield Finding(phase, document.id, at, document.source, document.official, says, quotation, note)
 
 
-def _says(event: Event, report: Report) -> tuple[Says, str]:
+def what_it_says(event: Event, report: Report) -> tuple[Says, str]:
     """What a report means for the event as it was asked, and what was checked for that."""
     if report.says == "voids":
         return "voids", ""
