@@ -112,7 +112,7 @@ def companies_frame(size: WorldSize, firms: tuple[Listed, ...]) -> pd.DataFrame:
     """Rows of the table ``companies``."""
     import pandas as pd
 
-    known = datetime.combine(size.snapshot, time(0), UTC)
+    known = datetime.combine(size.first_day, time(0), UTC) - timedelta(days=1)
     rows = [
         {
             "symbol": firm.symbol,

@@ -21,7 +21,7 @@ from openfingym.suites.finsearch.world.draws import stream
 if TYPE_CHECKING:
     import pandas as pd
 
-MOVED, LATE, EARLY, RESTATED, NEVER = 0.035, 0.006, 0.004, 0.05, 0.007
+MOVED, LATE, EARLY, RESTATED, NEVER = 0.035, 0.006, 0.004, 0.09, 0.007
 """Shares of reports whose date is moved with notice, on the day itself, or that come early without notice; of companies
 that restate one of their reports; and of reports of the season that never come."""
 ANNUAL_DELAY = 9

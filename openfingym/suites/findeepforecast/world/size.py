@@ -105,8 +105,3 @@ class WorldSize:
     def companies(self) -> dict[str, int]:
         """Companies by economy."""
         return {one.code: int(getattr(self, one.code.lower())) for one in ECONOMIES_OF_WORLD}
-
-    @property
-    def snapshot(self) -> date:
-        """The day on which the members of indices are fixed: 2 October 2025 of the default season."""
-        return self.season - timedelta(days=25)

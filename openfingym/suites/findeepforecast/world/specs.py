@@ -18,7 +18,7 @@ COMPANIES = TableSpec(
         "fiscal_year_end": "INTEGER",  # month
     },
     key=("symbol",),
-    known_basis="the day of the snapshot of index members",
+    known_basis="before the first report; members of an index are those of the season throughout",
 )
 REPORT_CALENDAR = TableSpec(
     name="report_calendar",
