@@ -27,8 +27,8 @@ FOLDER = "verdicts"
 """Name of the queue's folder in that of its series."""
 LONGEST = 4000
 """Characters of a reason."""
-MOST_EVIDENCE = 12_000
-"""Characters of the findings that go to the ledger with a verdict."""
+MOST_EVIDENCE, MOST_REASON, MOST_OPINIONS = 15_000, 300, 5
+"""Of what goes to the ledger with a verdict: characters in all and of a reason, and opinions."""
 State = Literal["pending", "disputed", "decided"]
 Verdict = Literal["YES", "NO", "VOID"]
 
@@ -227,12 +227,15 @@ class VerdictQueue:
 
 
 def evidence_of(case: Case) -> dict[str, Any]:
-    """What goes to the ledger with a verdict: the opinions, the proposal, and findings as far as there is room."""
+    """What goes to the ledger with a verdict: the latest opinions, the proposal, and findings as far as there is
+    room; the file of the case has all of them.
+    """
+    opinions = [asdict(one) | {"reason": one.reason[:MOST_REASON]} for one in case.opinions[-MOST_OPINIONS:]]
     findings = list(case.evidence.get("findings", ()))
-    while findings and len(json.dumps(findings)) > MOST_EVIDENCE:
+    found = {"verdict": case.outcome, "opinions": opinions, "proposal": dict(case.proposal), "findings": findings}
+    while findings and len(json.dumps(found)) > MOST_EVIDENCE:
         findings.pop(0)
-    opinions = [asdict(one) for one in case.opinions]
-    return {"verdict": case.outcome, "opinions": opinions, "proposal": dict(case.proposal), "findings": findings}
+    return found
 
 
 def agreement(cases: Iterable[Case]) -> Agreement:

@@ -22,7 +22,7 @@ _SECOND_DESKS = 0.06
 
 
 def story_frames(
-    companies: Sequence[Company], begin: date, end: date, seed: int, *, density: float = 1.0
+    companies: Sequence[Company], begin: date, end: date, seed: int, *, density: float = 1.0, ends: int | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows of ``news`` and ``rulings``, with their known times in UTC.
 
@@ -32,13 +32,15 @@ def story_frames(
         end: last day by which one is due.
         seed: the world.
         density: share of the usual number of stories: 1 has what a season of the paper's volume selects a fifth of.
+        ends: a seed for how stories end, with everything else as it is, by which one shows that nothing before an
+            end depends on it; None for ``seed``.
 
     Returns:
         ``(news, rulings)``, oldest first, and by story.
     """
     import pandas as pd
 
-    stories = draw_stories(companies, begin, end, seed, density)
+    stories = draw_stories(companies, begin, end, seed, density, ends)
     told = [(one.subject, one.id, piece) for one in stories for piece in tell(one, seed)]
     seconds = [replace(one, id=f"{one.id}B") for one in stories if Draws(seed, "desk", one.id).chance(_SECOND_DESKS)]
     told += [(one.subject, one.id, piece) for one in seconds for piece in tell(one, seed)]

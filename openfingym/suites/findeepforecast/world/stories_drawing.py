@@ -92,7 +92,9 @@ class Story:
         return self.actor[4:] if self.actor.startswith("the ") else self.actor
 
 
-def draw_stories(companies: Sequence[Company], begin: date, end: date, seed: int, density: float) -> list[Story]:
+def draw_stories(
+    companies: Sequence[Company], begin: date, end: date, seed: int, density: float, ends: int | None = None
+) -> list[Story]:
     """Stories that are due from ``begin`` to ``end``, by economy and due day.
 
     Args:
@@ -101,6 +103,7 @@ def draw_stories(companies: Sequence[Company], begin: date, end: date, seed: int
         end: last day.
         seed: the world.
         density: share of the usual number of stories.
+        ends: another seed for how they end; None for ``seed``.
     """
     found: list[Story] = []
     weeks = ((end - begin).days + 1) / 7
@@ -109,15 +112,23 @@ def draw_stories(companies: Sequence[Company], begin: date, end: date, seed: int
         counts = {"macro": WEEKLY_MACRO * weeks, "corporate": WEEKLY_CORPORATE[economy] * weeks if members else 0.0}
         for level, count in counts.items():
             whole = max(1, round(count * density)) if count else 0
-            found += [_story(economy, level, number, members, begin, end, seed) for number in range(whole)]
+            found += [
+                _story(economy, level, number, members, (begin, end), (seed, seed if ends is None else ends))
+                for number in range(whole)
+            ]
     return sorted(found, key=lambda one: (one.economy, one.due, one.id))
 
 
 def _story(
-    economy: str, level: str, number: int, members: Sequence[Company], begin: date, end: date, seed: int
+    economy: str,
+    level: str,
+    number: int,
+    members: Sequence[Company],
+    days: tuple[date, date],
+    seeds: tuple[int, int],
 ) -> Story:
     name = f"{economy}{'M' if level == 'macro' else 'C'}{number:05d}"
-    draws = Draws(seed, "about", name)
+    draws = Draws(seeds[0], "about", name)
     matter = _matter(level, draws)
     if level == "macro":
         subject, actor = economy, authorities()[economy, matter.kind]
@@ -129,12 +140,12 @@ def _story(
         condition = matter.sense or "detail"
     threshold = draws.pick(matter.thresholds) if matter.thresholds else 0.0
     detail = draws.pick(matter.details) if matter.details else ""
-    due = begin + timedelta(days=draws.whole(0, (end - begin).days))
+    due = days[0] + timedelta(days=draws.whole(0, (days[1] - days[0]).days))
     lead = draws.pick(((13, 24), (20, 50), (45, 91)))
     opened = due - timedelta(days=draws.whole(*lead))
     chance = draws.pick(CHANCES)
     about = (name, subject, economy, actor, matter, condition, threshold, detail, opened, due, chance)
-    return Story(*about, *_end(Draws(seed, "end", name), condition, matter, threshold, opened, due, chance))
+    return Story(*about, *_end(Draws(seeds[1], "end", name), condition, matter, threshold, opened, due, chance))
 
 
 def _matter(level: str, draws: Draws) -> Matter:

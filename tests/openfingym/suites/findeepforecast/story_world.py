@@ -48,9 +48,9 @@ class StoryWorld:
     _nothing: tuple[()] = field(default=(), repr=False)
 
     @classmethod
-    def made(cls, seed: int, *, density: float = 1.0, companies: int = 12) -> StoryWorld:
+    def made(cls, seed: int, *, density: float = 1.0, companies: int = 12, ends: int | None = None) -> StoryWorld:
         members = made_up_companies(companies)
-        news, rulings = story_frames(members, BEGIN, END, seed, density=density)
+        news, rulings = story_frames(members, BEGIN, END, seed, density=density, ends=ends)
         documents = [
             Document(
                 row.id,
