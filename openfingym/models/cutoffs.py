@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 from datetime import date
+from typing import Literal
 
 from openfingym.errors import UsageError
 
@@ -23,3 +25,50 @@ def require_cutoff(text: str) -> str:
     except ValueError:
         raise UsageError(f"expected a cut-off such as 2023-10 or 2023-10-15; found {text[:60]!r}") from None
     return text
+
+
+Standing = Literal["before", "within", "after"]
+
+
+def last_day(cutoff: str) -> date:
+    """The last day that a model was trained on, of a month its last one.
+
+    Raises:
+        UsageError: it is no cut-off.
+
+    Example:
+        >>> last_day("2016-10"), last_day("2016-10-15")
+        (datetime.date(2016, 10, 31), datetime.date(2016, 10, 15))
+    """
+    require_cutoff(cutoff)
+    if len(cutoff) > len("2016-10"):
+        return date.fromisoformat(cutoff)
+    year, month = map(int, cutoff.split("-"))
+    return date(year, month, calendar.monthrange(year, month)[1])
+
+
+def standing(cutoff: str, first: date, last: date) -> Standing:
+    """Where a model's cut-off is against a stretch of the past that it is asked about.
+
+    Args:
+        cutoff: the last month or day that it was trained on.
+        first: the first day whose events are asked about, such as that after a season's first deadline.
+        last: the last day whose events are.
+
+    Returns:
+        ``before``: it was trained on nothing of that; ``within``: on a part; ``after``: perhaps on all of it, so that
+        its forecasts may be memories.
+
+    Raises:
+        UsageError: it is no cut-off, or the last day is before the first.
+
+    Example:
+        >>> standing("2016-06", date(2016, 7, 11), date(2017, 3, 31))
+        'before'
+    """
+    if last < first:
+        raise UsageError(f"the last day, {last}, is before the first, {first}; give them in their order")
+    day = last_day(cutoff)
+    if day < first:
+        return "before"
+    return "within" if day < last else "after"

@@ -212,8 +212,8 @@ def _macro(world: RecordedWorld, week: Week) -> Iterator[_Candidate]:
         for size in YIELD_MOVES:
             event = Event("US", "A2", since_text(since), f"week:{YIELD}", size, by)
             text = (
-                f"On any day {_between(since, by)}, will {series_lines()[YIELD].title} be {size:g} basis points or more "
-                "away, up or down, from where it was five trading days before?"
+                f"On any day {_between(since, by)}, will {series_lines()[YIELD].title} be {size:g} basis points or "
+                "more away, up or down, from where it was five trading days before?"
             )
             yield _moved(world, event, text, "US Treasury")
         for direction, verb in (("any", "changed"), ("up", "raised"), ("down", "lowered")):
