@@ -125,6 +125,14 @@ class LedgerClient:
         found = self._questions.resolve(everything=False)
         return ResolverPass({name: int(found[name]) for name in OUTCOMES}, dict(found["problems"]))
 
+    def state(self, question: str) -> str:
+        """State of a question, such as ``scored``."""
+        return str(self._questions.show(question)["state"])
+
+    def decide(self, question: str, truth: float | None, *, evidence: Mapping[str, Any], reason: str) -> None:
+        """Decide a question as a person has; without a truth where there will be none."""
+        self._questions.decide(question, truth, evidence=evidence, reason=reason)
+
     def void(self, question: str, reason: str) -> None:
         """Give a question up."""
         self._questions.decide(question, None, evidence={"rule": reason}, reason=reason)
