@@ -21,7 +21,9 @@ from openfingym.cli.rounds_place import (
     title,
     verifier_option,
 )
+from openfingym.cli.rounds_prove import prove
 from openfingym.cli.rounds_run import run
+from openfingym.cli.rounds_verdicts import verdicts
 from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
@@ -37,7 +39,8 @@ def rounds() -> None:
     """Run a live benchmark: rounds of questions, by a schedule."""
 
 
-rounds.add_command(run)
+for command in (run, prove, verdicts):
+    rounds.add_command(command)
 
 
 @rounds.command()

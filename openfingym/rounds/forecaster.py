@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import EntryPoint
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from openfingym.errors import OpenFinGymError, SubmissionError, UsageError
@@ -30,6 +31,8 @@ OWN = {
     "consensus": "openfingym.suites.findeepforecast.forecasting.consensus",
 }
 """Programs of the library by name, each ``PROGRAM`` of its module."""
+PROGRAM: Mapping[str, Any] = MappingProxyType({"method": "program"})
+"""What is on record of an answer that a program gave."""
 SINGLE = frozenset({"probability", "value"})
 """Forms of questions whose answer is one number."""
 
@@ -157,14 +160,14 @@ class ProgramForecaster:
         """See :class:`Forecaster`."""
         for asked in batch.asked:
             if batch.over():
-                batch.keep(Said(asked.question.id, "late", reason="its time was over"))
+                batch.keep(Said(asked.question.id, "late", reason="its time was over", record=PROGRAM))
                 continue
             batch.keep(self._said(asked))
 
     def _said(self, asked: Asked) -> Said:
         question = asked.question
         if asked.problem is None or asked.world is None or question.form not in SINGLE:
-            return Said(question.id, "declined", reason="it says nothing of such questions")
+            return Said(question.id, "declined", reason="it says nothing of such questions", record=PROGRAM)
         others = {name: float(answer[question.form]) for name, answer in asked.others.items()}
         try:
             number = self.program.forecast(asked.problem, asked.world, others)
@@ -175,8 +178,8 @@ class ProgramForecaster:
                 f"the program {self.name!r} failed at {question.id}: {type(error).__name__}: {error}"
             ) from error
         if number is None:
-            return Said(question.id, "declined", reason="it has nothing to say")
-        return said_of(question, answer_document(question, (float(number),)))
+            return Said(question.id, "declined", reason="it has nothing to say", record=PROGRAM)
+        return said_of(question, answer_document(question, (float(number),)), PROGRAM)
 
 
 def said_of(question: Question, answer: object, record: Mapping[str, Any] | None = None) -> Said:

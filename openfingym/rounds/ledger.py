@@ -10,6 +10,7 @@ from openfingym.digests import sha256_of_text
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.questions.question import REAL_CLOCK, Question, moment_ns
 from openfingym.rounds.generator import round_name
+from openfingym.verifiers.known_logs import remember
 
 if TYPE_CHECKING:
     from openfingym.verifiers.client import VerifierClient
@@ -61,6 +62,7 @@ class LedgerClient:
     def __init__(self, client: VerifierClient) -> None:
         self._client = client
         self._questions = client.questions
+        self._met = False
 
     def clock(self, name: str) -> int | None:
         """Where a clock stands, in nanoseconds since the epoch; None where there is none of that name."""
@@ -113,6 +115,9 @@ class LedgerClient:
             if error.problem not in REFUSALS:
                 raise
             return Entered(refused=str(error))
+        if not self._met:  # as of a run that is made here: so receipts are held against the key that was met first
+            remember(str(found["receipt"]["key"]))
+            self._met = True
         return Entered(receipt=found["receipt"])
 
     def answers(self, question: str) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -124,6 +129,14 @@ class LedgerClient:
         """Have what is due resolved and scored; providers that had no truth yet are left alone for a while."""
         found = self._questions.resolve(everything=False)
         return ResolverPass({name: int(found[name]) for name in OUTCOMES}, dict(found["problems"]))
+
+    def state(self, question: str) -> str:
+        """State of a question, such as ``scored``."""
+        return str(self._questions.show(question)["state"])
+
+    def decide(self, question: str, truth: float | None, *, evidence: Mapping[str, Any], reason: str) -> None:
+        """Decide a question as a person has; without a truth where there will be none."""
+        self._questions.decide(question, truth, evidence=evidence, reason=reason)
 
     def void(self, question: str, reason: str) -> None:
         """Give a question up."""

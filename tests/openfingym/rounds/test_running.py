@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -353,3 +355,44 @@ def test_a_model_without_tools_is_asked_in_words(tmp_path: Path, ledger: LedgerC
     assert (kept["method"], kept["model"]) == ("T", "stand-in/competent")
     assert kept["completion_tokens"] > 0
     assert "2026-11-01T14:59:00Z" in kept["conversation"][1]["content"]
+
+
+SLOW = """
+import json, pathlib, sys, time
+asked = json.load(sys.stdin)["question"]
+with open(pathlib.Path(__file__).with_name("asked"), "a") as stream:
+    print(asked["id"], file=stream)
+time.sleep(0.2)
+print(json.dumps({"probability": 0.25}))
+"""
+
+
+def test_the_command_is_killed_by_a_signal_and_repeated(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    book = begun(tmp_path, "signal", "weeks = 1")
+    command = [sys.executable, "-m", "openfingym", "rounds", "run", "--parallel", "1", "--json"]
+    command += ["--command", f"{sys.executable} {tmp_path / 'slow.py'}"]
+    kept = book.folder / "2026-W44/records/command.jsonl"
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    while not (kept.exists() and kept.read_bytes().count(b"\n") >= 2):
+        assert first.poll() is None
+        time.sleep(0.02)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    before = kept.read_bytes().count(b"\n")
+
+    done = subprocess.run(command, capture_output=True, check=True)
+
+    found = json.loads(done.stdout)
+    assert (found["complete"], found["faults"]) == (True, [])
+    asked = Counter((tmp_path / "asked").read_text().split())
+    assert len(asked) == QUESTIONS
+    assert sum(asked.values()) <= QUESTIONS + 1  # but for the one that was being asked
+    assert before <= 3
+    assert kept.read_bytes().count(b"\n") == QUESTIONS
+    assert found["forecasts"][0]["sent"] == QUESTIONS
+    shown = subprocess.run(
+        [*command[:3], "receipt", "verify", found["receipt"], "--json"], capture_output=True, check=True
+    )
+    assert json.loads(shown.stdout)[0]["holds"] is True
+    assert b"nobody vouches" not in shown.stderr  # the key was met when the forecast was entered
