@@ -2,8 +2,8 @@
 moves of markets, and changes between two prints.
 
 Each asks of a stretch that begins on the day after the deadline, so that nothing can have happened before it, about
-marginal content: how often, by which day, by how much at least. Of each kind only those are asked that happened in
-between a twentieth and nineteen twentieths of the like stretches of the past, as far as they were known.
+marginal content: how often, by which day, by how much at least. Of each kind only those are asked that happened in 10 to
+90 percent of the like stretches of the past, as far as they were known.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from openfingym.suites.findeepforecast.world.recorded import RecordedWorld
 from openfingym.suites.findeepforecast.world.recorded_rules import since_text
 from openfingym.suites.findeepforecast.world.recorded_tables import series_lines
 
-LOW, HIGH = 0.05, 0.95
+LOW, HIGH = 0.1, 0.9
 """Base rates that leave it open."""
 WEEK_DAYS, MONTH_DAYS = 10, 45
 """Days from the generation to the truth: a week's and a month's horizon at most."""
