@@ -94,6 +94,8 @@ _RECORDS = (
     ),
     _baseline("recurrency", "every relation that two countries ever had", "questions about events"),
     _baseline("frequency", "the relations that two countries had most often", "questions about events"),
+    _baseline("last-value", "the value that was published last", "forecasts of figures and events"),
+    _baseline("last-year", "the value of a year before, moved by a year's growth", "forecasts of figures and events"),
     _baseline("cash", "buys nothing", "trading"),
     _baseline("buy-and-hold", "equal parts, bought at the first open and held", "trading"),
     _baseline("equal-weight", "equal parts, restored every so often", "trading"),

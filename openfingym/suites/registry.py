@@ -14,7 +14,7 @@ from openfingym.plugins import entry_points
 from openfingym.suites.suite import Suite
 
 ENTRY_POINT_GROUP = "openfingym.suites"
-OWN: tuple[str, ...] = ("mirai", "finsearch", "imported")
+OWN: tuple[str, ...] = ("mirai", "finsearch", "findeepforecast", "imported")
 """Suites of the library, by the names of their packages in ``openfingym.suites``."""
 
 _registered: dict[str, Suite] = {}

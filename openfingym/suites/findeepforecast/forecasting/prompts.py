@@ -120,12 +120,16 @@ def full_prompt(asked: AskedForecast, *, probability: bool = False) -> str:
         asked: what is asked.
         probability: whether the table has a row for the probability of an event.
     """
+    return f"{about(asked)}\n\n{ending(asked, probability=probability)}"
+
+
+def ending(asked: AskedForecast, *, probability: bool = False) -> str:
+    """What stands in the prompt behind :func:`about`; arguments as of :func:`full_prompt`."""
     evidence = (_EVENT_EVIDENCE if asked.track == "non-recurrent" else _FIGURE_EVIDENCE)[asked.level]
     based = "\n".join(f"- {one}" for one in evidence)
     guidelines = "\n".join(f"({number}) {one}" for number, one in enumerate(_GUIDELINES, 1))
     return "\n\n".join(
         [
-            about(asked),
             f"Please complete your assessment based on:\n\n{based}",
             "Submission Format",
             f"Present your prediction in this markdown table:\n\n```\n\n{table(asked, probability=probability)}\n\n```",

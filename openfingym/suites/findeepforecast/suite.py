@@ -1,0 +1,371 @@
+"""FinDeepForecast as a suite: the simulated season of 1,394 problems, tools as of each deadline, and answers by rule.
+
+Truths are packed references, which rules compare with answers in a canonical form: a plain number in the unit that is
+asked for, or YES or NO.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.answers import BYTES, Part, Reference, pack, unpack
+from openfingym.data.dataset import DatasetInfo
+from openfingym.errors import DataError
+from openfingym.questions.question import TOLERANCES
+from openfingym.suites.asking import Approach, Prompt
+from openfingym.suites.catalogue import CatalogueEntry
+from openfingym.suites.findeepforecast.asking import MARK
+from openfingym.suites.findeepforecast.breakdown import forecast_breakdown
+from openfingym.suites.findeepforecast.forecasting.prompts import AskedForecast, about, ending
+from openfingym.suites.findeepforecast.forecasting.reading import ForecastReading, read_canonical, read_forecast
+from openfingym.suites.findeepforecast.problem import Figure, ForecastProblem
+from openfingym.suites.findeepforecast.proofs import prove, script_of
+from openfingym.suites.findeepforecast.tools import SUBSETS, lookup_in, suite_tools
+from openfingym.suites.suite import (
+    AnswerForm,
+    Lookup,
+    QuestionSet,
+    Scalar,
+    Suite,
+    SuiteQuestion,
+    SuiteTool,
+    UnreadableAnswerError,
+)
+from openfingym.suites.text_answers import answer_text, right_answer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.suites.breakdown import Breakdown
+    from openfingym.suites.findeepforecast.seasons import SettledProblem
+    from openfingym.vault import Vault
+
+DATASET = "findeepforecast"
+WIDTH = 64
+"""Numbers of an answer and of a reference: 256 bytes."""
+PREDICTION = "prediction"
+OPEN_WORLDS = 16
+"""Worlds as of a time that a process keeps: one a week of a season, and some."""
+NO_RATE = "NO"
+ZONE = timedelta(hours=8)
+
+
+class FindeepforecastSuite(Suite):
+    """What will be published and what will happen, as of deadlines of a simulated season."""
+
+    name = "findeepforecast"
+    programs = frozenset({"last-value", "last-year"})
+
+    def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
+        """``tools``: ``full``, ``search`` (documents alone, without figures and calendars) or ``none``."""
+        chosen: dict[str, Scalar] = {"tools": "full"}
+        if unknown := given.keys() - chosen.keys():
+            raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}")
+        chosen |= given
+        if chosen["tools"] not in SUBSETS:
+            raise ValueError(f"options.tools is {chosen['tools']!r}; expected one of {', '.join(SUBSETS)}")
+        return chosen
+
+    def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:  # noqa: ARG002 - one season for all
+        """What decides the questions: the program that makes the world, and the one that asks about it."""
+        from openfingym.suites.findeepforecast.seasons import recipe_of
+        from openfingym.suites.findeepforecast.world.building import recipe_of as world_recipe
+        from openfingym.suites.findeepforecast.world.size import WorldSize
+
+        return recipe_of(world_recipe(WorldSize(), 0), 0)
+
+    def simulated(self, dataset: str) -> bool:  # noqa: ARG002 - one world for all
+        """Whether the world is made up: all of it is."""
+        return True
+
+    def questions(self, dataset: str, options: Mapping[str, Scalar]) -> QuestionSet:  # noqa: ARG002 - one set for all
+        """The season's questions, those to practise on and those with answers, of the four weeks before.
+
+        Every answer that is given was known when the first question that counts was asked.
+        """
+        if dataset != DATASET:
+            raise DataError(f"no world is named {dataset!r}; there is {DATASET}")
+        vault = _own_vault()
+        parts = _parts(vault)
+        every = [*parts["train"], *parts["public"], *parts["private"]]
+        return QuestionSet(
+            info=_info(every, vault),
+            snapshot=vault.digest,
+            train=tuple(map(_question, parts["train"])),
+            public=tuple(map(_question, parts["public"])),
+            private=tuple(map(_question, parts["private"])),
+            truths=np.stack([pack(reference_of(one.problem, one.truth).to_json(), WIDTH) for one in every]),
+        )
+
+    def catalogue(self) -> Sequence[CatalogueEntry]:
+        """The season and the weeks before it."""
+        return _catalogue()
+
+    def form(self, options: Mapping[str, Scalar]) -> AnswerForm:  # noqa: ARG002 - one form for all
+        """A table, or the prediction alone."""
+        return _form("", "", "a number in the unit that is asked for, or YES or NO")
+
+    def question_form(self, question: SuiteQuestion, options: Mapping[str, Scalar]) -> AnswerForm:
+        """The same with the question's unit, by which its answer is read."""
+        asked = _asked(question)
+        if asked is None:
+            return self.form(options)
+        if asked.track == "non-recurrent":
+            what = "YES or NO; a second row, Probability, may say how probable YES is, from 0 to 1"
+        else:
+            what = f"one number{f' in {asked.unit}' if asked.unit else ''}, without a range"
+        return _form(asked.track, asked.unit, what)
+
+    def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
+        """The tools of the subset."""
+        return suite_tools(str(options["tools"]))
+
+    def subsets(self, options: Mapping[str, Scalar]) -> Mapping[str, tuple[str, ...]]:
+        """``full``, ``search`` without figures and calendars, and ``none``."""
+        there = SUBSETS[str(options["tools"])]
+        return {name: tuple(tool for tool in tools if tool in there) for name, tools in SUBSETS.items()}
+
+    def prompt(
+        self, question: SuiteQuestion, way: Approach, options: Mapping[str, Scalar], found: object = None
+    ) -> Prompt:
+        """In the paper's layout where a model answers at once; with tools, in plain words around the question."""
+        asked = _asked(question)
+        if way.method != "direct" or asked is None:
+            return super().prompt(question, way, options, found)
+        system = "The world that is asked about is simulated: what you know of the real one does not hold in it."
+        return Prompt(system if way.simulated else "", f"{question.text}\n\n{ending(asked)}")
+
+    def vault(self, snapshot: str) -> Vault:
+        """The vault with this digest, made on this machine in less than a minute if it is the library's own."""
+        vault = _own_vault()
+        if vault.digest != snapshot:
+            raise DataError(
+                f"the questions are about the vault {snapshot[:12]}, and this version of openfingym makes "
+                f"{vault.digest[:12]}; build the task anew, with this version"
+            )
+        return vault
+
+    def lookup(self, vault: Vault | None, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
+        """The tools, as of the question's deadline."""
+        from openfingym.suites.findeepforecast.world.simulated import SimulatedWorld
+
+        assert vault is not None
+        return lookup_in(SimulatedWorld.of(vault.as_of(question.as_of)), str(options["tools"]))
+
+    def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:  # noqa: ARG002 - the same for all
+        """By track and level, by tool, and how answers failed."""
+        return forecast_breakdown()
+
+    def prior(self, truths: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
+        """What most events of training came to, with their share as its probability; no figure is guessed by it."""
+        return _said(_most_events(truths), rows)
+
+    def skillless(
+        self, truths: NDArray[np.float64], rows: int, generator: np.random.Generator
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Constants, coins, numbers drawn blindly, and answers of other questions."""
+        texts = {"yes": "YES", "no": "NO", "half": "YES 0.5", "zero": "0", "one": "1", "hundred": "100"}
+        found = {name: _said(text, rows) for name, text in texts.items()}
+        coins = ["YES" if heads else "NO" for heads in generator.random(rows) < 0.5]
+        found["coins"] = np.stack([pack(text, WIDTH) for text in coins])
+        found["drawn"] = np.stack([pack(f"{value:.2f}", WIDTH) for value in generator.lognormal(4.0, 2.0, rows)])
+        known = [read_canonical(right_answer(row, WIDTH)).canonical for row in truths]
+        others = generator.integers(len(known), size=rows)
+        found["of other questions"] = np.stack([pack(known[place], WIDTH) for place in others])
+        return found
+
+
+def suite_question(problem: ForecastProblem, as_of: datetime | None = None, week: str = "") -> SuiteQuestion:
+    """A problem as a question of the suite.
+
+    Args:
+        problem: what is asked.
+        as_of: when it is answered; at its deadline if that is None.
+        week: ISO week of its generation.
+    """
+    deadline = _moment(problem.deadline_ns)
+    shown = f"{deadline + ZONE:%Y-%m-%d %H:%M} (UTC+8)"
+    asked = AskedForecast.of(problem, shown)
+    told: dict[str, Scalar] = {
+        "track": problem.track,
+        "level": problem.level,
+        "market": problem.market,
+        "horizon": problem.horizon,
+        "subtype": problem.subtype,
+        "unit": problem.unit,
+        "deadline": deadline.isoformat(),
+        "subject": problem.about.subject,
+    }
+    if isinstance(problem.about, Figure):
+        told |= {"measure": problem.about.measure, "period": problem.about.period.isoformat()}
+    else:
+        told |= {"event": problem.about.kind, "by": problem.about.by.isoformat()}
+        told |= {} if problem.base_rate is None else {"base_rate": problem.base_rate}
+    tags = (problem.quadrant, problem.market, problem.horizon, *([week] if week else []), problem.subtype)
+    return SuiteQuestion(
+        id=f"{week}/{problem.key}" if week else problem.key,
+        text=f"{MARK}{about(asked)}",
+        as_of=(as_of or deadline).astimezone(UTC).isoformat().replace("+00:00", "Z"),
+        query=told,
+        tags=tags,
+    )
+
+
+def reference_of(problem: ForecastProblem, truth: float) -> Reference:
+    """What an answer is compared with: YES or NO, or a number from which it differs by less than its tolerance, a share
+    of the truth; of a truth of 0, that share of one of its unit.
+    """
+    group = (problem.track, problem.level)
+    if not isinstance(problem.about, Figure):
+        return Reference((Part(PREDICTION, "yes_no", bool(truth)),), group=group)
+    tolerance = TOLERANCES[problem.measure or "amount"]
+    return Reference((Part(PREDICTION, "number", truth, rule="relative", tolerance=tolerance),), group=group)
+
+
+def number_of(answer: object, problem: ForecastProblem) -> float | None:
+    """What an answer says: the value in the unit that is asked for, or the probability of the event; None where no rule
+    can read it.
+
+    Args:
+        answer: a text, a JSON value, or the row that a question's form made of one.
+        problem: what was asked.
+    """
+    if isinstance(answer, np.ndarray):
+        return read_canonical(unpack(answer)).value
+    return read_forecast(answer_text(answer), problem.track, problem.unit).value
+
+
+def _form(track: str, unit: str, what: str) -> AnswerForm:
+    def read(answer: object) -> NDArray[np.float64]:
+        found = _read(answer_text(answer), track, unit)
+        if found.state != "answered":
+            raise UnreadableAnswerError(f"The answer is {found.state}: {found.note}.")
+        return pack(found.canonical, WIDTH)
+
+    return AnswerForm(
+        labels=tuple(f"bytes {BYTES * i}-{BYTES * i + BYTES - 1}" for i in range(WIDTH)),
+        expected=f"a table of the columns Field and Value with a row Prediction, or the prediction alone: {what}",
+        read=read,
+        write=lambda numbers: right_answer(numbers, WIDTH),
+    )
+
+
+def _read(text: str, track: str, unit: str) -> ForecastReading:
+    if track == "recurrent":
+        return read_forecast(text, "recurrent", unit)
+    if track == "non-recurrent":
+        found = read_forecast(text, "non-recurrent")
+        # A vote gives the canonical form again, which has the probability behind the word.
+        return read_canonical(text) if found.said is not None and len(text.split()) == 2 else found
+    return read_canonical(text)
+
+
+def _asked(question: SuiteQuestion) -> AskedForecast | None:
+    """What its prompt says beyond its text, from its query; None of another suite's question."""
+    track, level = question.query.get("track"), question.query.get("level")
+    if track not in {"recurrent", "non-recurrent"} or level not in {"corporate", "macro"}:
+        return None
+    return AskedForecast(question.text, track, level, str(question.query.get("unit", "")))  # type: ignore[arg-type]
+
+
+def _question(one: SettledProblem) -> SuiteQuestion:
+    return suite_question(one.problem, week=one.week)
+
+
+def _said(text: str, rows: int) -> NDArray[np.float64]:
+    return np.repeat(pack(text, WIDTH)[None], rows, axis=0)
+
+
+def _most_events(truths: NDArray[np.float64]) -> str:
+    counted = Counter(right_answer(row, WIDTH) for row in truths)
+    yes, no = counted["yes"], counted["no"]
+    if not yes + no:
+        return NO_RATE
+    share = yes / (yes + no)
+    return f"{'YES' if share > 0.5 else 'NO'} {share:.3f}"
+
+
+def _moment(time_ns: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
+
+
+@functools.cache
+def _own_vault() -> Vault:
+    from openfingym.suites.findeepforecast.world.building import findeepforecast_vault
+
+    return findeepforecast_vault()
+
+
+@functools.lru_cache(maxsize=2)
+def _parts(vault: Vault) -> Mapping[str, tuple[SettledProblem, ...]]:
+    from openfingym.suites.findeepforecast.seasons import season_parts
+
+    found = season_parts(vault)
+    return {"train": found.train, "public": found.public, "private": found.private}
+
+
+@functools.cache
+def _catalogue() -> tuple[CatalogueEntry, ...]:
+    parts = _parts(_own_vault())
+    return tuple(
+        _entry(number if part == "private" else None, part, one)
+        for part in ("private", "public", "train")
+        for number, one in enumerate(parts[part], 1)
+    )
+
+
+def _entry(number: int | None, part: str, one: SettledProblem) -> CatalogueEntry:
+    problem = one.problem
+    reference = reference_of(problem, one.truth)
+
+    vault = _own_vault()
+    details = {
+        "generated": _moment(problem.generated_ns).isoformat(),
+        "deadline": _moment(problem.deadline_ns).isoformat(),
+        "expected": _moment(problem.settled_ns).isoformat(),
+        "known": _moment(one.known_ns).isoformat(),
+        "tolerance": "exact" if problem.measure is None else f"less than {100 * TOLERANCES[problem.measure]:g} %",
+        "reference": reference.to_json(),
+        "snapshot": vault.digest,
+    }
+    return CatalogueEntry(
+        number,
+        part,
+        _question(one),
+        reference.answer(),
+        details,
+        lambda: script_of(one, vault.digest),
+        lambda: prove(one, vault),
+    )
+
+
+def _info(every: Sequence[SettledProblem], vault: Vault) -> DatasetInfo:
+    days = [date.fromisoformat(_moment(one.problem.deadline_ns).isoformat()[:10]) for one in every]
+    return DatasetInfo(
+        name=DATASET,
+        title="FinDeepForecast: a season of ten weeks in a simulated world of 1,314 companies and eight economies",
+        kind="simulated",
+        source="openfingym.suites.findeepforecast, a simulator",
+        provenance=f"vault {vault.digest[:12]}; no company, figure or event of it is real",
+        licence="Apache-2.0",
+        frequency="none",
+        measure="mixed",
+        unit="packed text",
+        calendar="of each economy",
+        corporate_actions="none",
+        first=min(days),
+        last=max(days),
+        rows=len(every),
+        channels=_form("", "", "").labels,
+        missing=0,
+        sha256=vault.digest,
+    )
+
+
+SUITE = FindeepforecastSuite()
