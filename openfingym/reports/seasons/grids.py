@@ -184,8 +184,8 @@ def states_grid(season: Season) -> Grid:
     note = f"Void: {reasons}." if reasons else ""
     if agreement is not None:
         note += (
-            f" Proposals from evidence agree with {agreement.agreed:,} of {agreement.proposals:,} verdicts"
-            f" ({share(agreement.agreed / agreement.proposals)} %; {agreement.undecided:,} were undecided)."
+            f" Proposals from evidence: {agreement.same:,} of {agreement.compared:,} agree with what was decided"
+            f" ({share(agreement.share)} %); {agreement.decided - agreement.compared:,} proposed neither yes nor no."
         )
     columns = ("round", "asked", "scored", "pending", "void", "no decision")
     return Grid("states", "States", columns, (("", tuple(rows)),), note.strip())
