@@ -43,6 +43,8 @@ class WeekStates:
     pending: int
     """Not yet resolved, or resolved and not yet scored."""
     void: int
+    recurrent: int
+    """Scored questions on figures, which are harder to get right than events are."""
     error: int
     """Whose provider says what is no truth, or whose truth decides nothing."""
 
@@ -81,7 +83,8 @@ def _states(week: str, asked: list[SeasonQuestion]) -> WeekStates:
     scored = sum(one.is_scored for one in asked)
     pending = sum(one.state in WAITING for one in asked)
     void = sum(one.state == "void" for one in asked)
-    return WeekStates(week, len(asked), scored, pending, void, len(asked) - scored - pending - void)
+    recurrent = sum(one.is_scored and one.track == "recurrent" for one in asked)
+    return WeekStates(week, len(asked), scored, pending, void, recurrent, len(asked) - scored - pending - void)
 
 
 def void_reasons(season: SeasonColumns) -> dict[str, int]:

@@ -112,7 +112,8 @@ class SeasonRecords:
         if not all(isinstance(one, str) for one in (question, agent, version, state)):
             return False
         found = self._agents.setdefault((str(agent), str(version)), AgentRecords())
-        found.methods.add(str(line.get("method") or ""))
+        # Who says neither a method nor a model is a program.
+        found.methods.add(str(line.get("method") or ("" if line.get("model") else "program")))
         if isinstance(line.get("model"), str):
             found.models.add(line["model"])
             found.cutoffs.add(line["cutoff"] if isinstance(line.get("cutoff"), str) else None)
