@@ -35,6 +35,7 @@ def _print_season(season: Season) -> None:
         distribution_grid,
         mistake_grid,
         quality_grid,
+        references_of,
         skill_grid,
         states_grid,
     )
@@ -50,7 +51,8 @@ def _print_season(season: Season) -> None:
     _print_grid(quadrant_grid(season, names))
     _print_grid(market_grid(season, names))
     _print_grid(week_grid(season, names))
-    _print_grid(skill_grid(season, names), ends=True)
+    for number, reference in enumerate(references_of(season)):
+        _print_grid(skill_grid(season, names, reference), ends=True, note=not number)
     _print_grid(quality_grid(season, names))
     if season.rows:
         best = season.rows[0].forecaster
@@ -68,12 +70,13 @@ def _print_season(season: Season) -> None:
     click.echo()
 
 
-def _print_grid(grid: Grid, *, ends: bool = False) -> None:
+def _print_grid(grid: Grid, *, ends: bool = False, note: bool = True) -> None:
     """Print a table, with a row for each heading inside of it.
 
     Args:
         grid: the table; nothing is printed where it has no rows.
         ends: whether intervals are printed, and whatever else stands below a figure.
+        note: whether its note is.
     """
     if not grid.parts:
         return
@@ -90,6 +93,6 @@ def _print_grid(grid: Grid, *, ends: bool = False) -> None:
             rows.append((f"{'  ' * bool(heading)}{one_line(row.name, LONGEST)}", *cells))
     last = columns[-1:] if grid.key == "mistakes" else []
     print_table(grid.title, columns, rows, right=[one for one in columns[1:] if one not in last])
-    if grid.note:
+    if note and grid.note:
         click.echo(grid.note)
     click.echo()

@@ -80,10 +80,10 @@ def week_grid(season: Season, names: Names) -> Grid:
     found = _slices(season, "week")
     weeks = [one.week for one in season.states if one.scored]
     grid = _sliced("by-week", "Accuracy by week, as a table", found, weeks, names)
-    share_of = _recurrent_share(season)
     # What a week is made of moves its accuracy more than anything else does.
-    note = "In percent." + (f" Questions on recurrent figures: {share_of}." if share_of else "")
-    return replace(grid, columns=("Method", *(week[5:] for week in weeks)), note=note)
+    shares = tuple(GridCell(share(one.recurrent / one.scored)) for one in season.states if one.scored)
+    parts = (*grid.parts, ("Of all questions", (GridRow("on recurrent figures", shares),))) if weeks else ()
+    return replace(grid, columns=("Method", *(week[5:] for week in weeks)), parts=parts, note="In percent.")
 
 
 def horizon_grid(season: Season, names: Names) -> Grid:
@@ -143,9 +143,3 @@ def _contamination(season: Season, who: Forecaster) -> str:
         return "unknown"
     count = {0: "none", found.questions: f"all {found.questions:,}"}.get(found.before, f"{found.before:,}")
     return f"{count} ({found.cutoff})"
-
-
-def _recurrent_share(season: Season) -> str:
-    """How much of each week's questions are recurrent, in words; empty where all or none are."""
-    recurrent = sum(one.questions for one in season.composition if one.quadrant.startswith("recurrent"))
-    return f"{100.0 * recurrent / season.questions:.0f} % of the season" if 0 < recurrent < season.questions else ""

@@ -57,8 +57,8 @@ class SeasonQuestion:
     truth: float
     """NaN where it is not known, or is no decision."""
     proposal: str
-    """What the evidence spoke for before there was a verdict: ``yes``, ``no``, ``undecided``; empty where there was no
-    proposal."""
+    """What the evidence spoke for before there was a verdict: ``YES``, ``NO``, or that it was not enough; empty where
+    nothing was proposed."""
 
     @property
     def quadrant(self) -> str:

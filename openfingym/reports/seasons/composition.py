@@ -11,6 +11,7 @@ from openfingym.reports.seasons.columns import HORIZONS, SeasonQuestion
 
 if TYPE_CHECKING:
     from openfingym.reports.seasons.columns import SeasonColumns
+    from openfingym.suites.findeepforecast.truth.verdicts import Agreement
 
 WAITING = ("pending", "resolvable", "resolved")
 
@@ -42,18 +43,10 @@ class WeekStates:
     pending: int
     """Not yet resolved, or resolved and not yet scored."""
     void: int
+    recurrent: int
+    """Scored questions on figures, which are harder to get right than events are."""
     error: int
     """Whose provider says what is no truth, or whose truth decides nothing."""
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How often the evidence spoke for what was then decided."""
-
-    proposals: int
-    agreed: int
-    undecided: int
-    """Proposals that said neither yes nor no, which agree with nothing."""
 
 
 def strata_of(season: SeasonColumns) -> list[Stratum]:
@@ -90,7 +83,8 @@ def _states(week: str, asked: list[SeasonQuestion]) -> WeekStates:
     scored = sum(one.is_scored for one in asked)
     pending = sum(one.state in WAITING for one in asked)
     void = sum(one.state == "void" for one in asked)
-    return WeekStates(week, len(asked), scored, pending, void, len(asked) - scored - pending - void)
+    recurrent = sum(one.is_scored and one.track == "recurrent" for one in asked)
+    return WeekStates(week, len(asked), scored, pending, void, recurrent, len(asked) - scored - pending - void)
 
 
 def void_reasons(season: SeasonColumns) -> dict[str, int]:
@@ -100,9 +94,13 @@ def void_reasons(season: SeasonColumns) -> dict[str, int]:
 
 
 def agreement_of(season: SeasonColumns) -> Agreement | None:
-    """How often proposals of evidence agree with verdicts; None where there are no proposals."""
+    """How far proposals from evidence agree with what was decided; None where there are no proposals."""
+    from openfingym.suites.findeepforecast.truth.verdicts import Case, agreement
+
     judged = [one for one in season.questions if one.is_event and one.is_scored and one.proposal]
     if not judged:
         return None
-    agreed = sum(one.proposal == ("yes" if one.truth else "no") for one in judged)
-    return Agreement(len(judged), agreed, sum(one.proposal == "undecided" for one in judged))
+    return agreement(
+        Case(one.name, one.text, {"outcome": one.proposal}, {}, state="decided", outcome="YES" if one.truth else "NO")
+        for one in judged
+    )

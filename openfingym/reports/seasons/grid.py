@@ -72,7 +72,7 @@ def answer_text(value: float, is_event: bool) -> str:
     """A truth or a forecast as the paper writes it; a probability between is a number."""
     if is_event and value in {0.0, 1.0}:
         return "YES" if value else "NO"
-    return f"{value:.3g}" if is_event else f"{value:,.10g}"
+    return f"{value:.3g}" if is_event else f"{value:,.7g}"
 
 
 def share(value: float | None) -> str:

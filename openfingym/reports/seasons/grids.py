@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from openfingym.reports.forecasts.columns import Forecaster
-from openfingym.reports.seasons.accuracy_grids import (
-    horizon_grid,
-    market_grid,
-    overall_grid,
-    quadrant_grid,
-    subtype_grid,
-    week_grid,
-)
+from openfingym.reports.seasons.figures import REFERENCES
 from openfingym.reports.seasons.grid import (
     DASH,
     Grid,
@@ -25,38 +18,31 @@ from openfingym.reports.seasons.grid import (
 from openfingym.reports.seasons.report import Season
 
 
-def grids_of(season: Season, names: Names) -> list[Grid]:
-    """The tables of a season, in the order in which they are shown."""
-    made = [overall_grid(season, names), quadrant_grid(season, names), market_grid(season, names)]
-    made += [week_grid(season, names), horizon_grid(season, names), skill_grid(season, names)]
-    made += [quality_grid(season, names), cost_grid(season, names), subtype_grid(season, names)]
-    return [one for one in made if one.parts]
+def references_of(season: Season) -> list[Forecaster]:
+    """The reference forecasters that took part."""
+    found = {skill.reference for row in season.rows for skill in row.skills}
+    return sorted(found, key=lambda one: REFERENCES.index(one.agent))
 
 
-def skill_grid(season: Season, names: Names) -> Grid:
-    """Every forecaster beside the reference forecasters."""
-    references = list(dict.fromkeys(skill.reference for row in season.rows for skill in row.skills))
+def skill_grid(season: Season, names: Names, reference: Forecaster) -> Grid:
+    """Every forecaster beside a reference forecaster."""
     rows = {row.forecaster: {skill.reference: skill for skill in row.skills} for row in season.rows}
 
     def cells(who: Forecaster) -> list[GridCell]:
-        made = []
-        for reference in references:
-            skill = rows[who].get(reference)
-            made += [
-                estimated_cell(None if skill is None else skill.accuracy, lambda value: f"{100.0 * value:+.1f}"),
-                estimated_cell(None if skill is None else skill.events, lambda value: f"{value:+.3f}"),
-                estimated_cell(None if skill is None else skill.numbers, lambda value: f"{value:+.3f}"),
-            ]
-        return made
+        skill = rows[who].get(reference)
+        return [
+            estimated_cell(None if skill is None else skill.accuracy, lambda value: f"{100.0 * value:+.1f}"),
+            estimated_cell(None if skill is None else skill.events, lambda value: f"{value:+.3f}"),
+            estimated_cell(None if skill is None else skill.numbers, lambda value: f"{value:+.3f}"),
+        ]
 
-    columns = ("Method", *(text for _ in references for text in ("points", "events", "numbers")))
     note = (
-        "On the questions that the reference answered. Points: accuracy less the reference's, in percentage points; "
-        "events: 1 less the Brier score over the reference's; numbers: the same of the bounded error. Above 0 is "
-        "better than the reference; an interval that holds 0 cannot tell them apart."
+        "On the questions that it answered. Points: accuracy less its own, in percentage points; events: 1 less the "
+        "Brier score over its own; numbers: the same of the bounded error. Above 0 is better; an interval that holds 0 "
+        "cannot tell them apart."
     )
-    over = tuple((f"against {names.short[one]}", 3) for one in references)
-    return Grid("skill", "Skill", columns, parts_of(names, cells) if references else (), note, over=over)
+    columns = ("Method", "points", "events", "numbers")
+    return Grid("skill", f"Skill against {names.short[reference]}", columns, parts_of(names, cells), note)
 
 
 def quality_grid(season: Season, names: Names) -> Grid:
@@ -87,7 +73,7 @@ def quality_grid(season: Season, names: Names) -> Grid:
 def cost_grid(season: Season, names: Names) -> Grid:
     """What a question cost."""
     rows = {row.forecaster: row for row in season.rows}
-    if all(row.cost is None for row in season.rows):
+    if all(row.cost is None or (row.cost.tokens, row.cost.usd, row.cost.seconds) == (None,) * 3 for row in season.rows):
         return Grid("cost", "Cost", (), ())
 
     def cells(who: Forecaster) -> list[GridCell]:
@@ -184,8 +170,8 @@ def states_grid(season: Season) -> Grid:
     note = f"Void: {reasons}." if reasons else ""
     if agreement is not None:
         note += (
-            f" Proposals from evidence agree with {agreement.agreed:,} of {agreement.proposals:,} verdicts"
-            f" ({share(agreement.agreed / agreement.proposals)} %; {agreement.undecided:,} were undecided)."
+            f" Proposals from evidence: {agreement.same:,} of {agreement.compared:,} agree with what was decided"
+            f" ({share(agreement.share)} %); {agreement.decided - agreement.compared:,} proposed neither yes nor no."
         )
     columns = ("round", "asked", "scored", "pending", "void", "no decision")
     return Grid("states", "States", columns, (("", tuple(rows)),), note.strip())
@@ -201,10 +187,15 @@ def mistake_grid(season: Season, who: Forecaster, name: str) -> Grid:
         case = f"{one.subtype or 'no subtype'} ({one.share:.1%})" if one.errors else "none"
         if example is not None:
             case += (
-                f"\nQ: {example.text}\nGold: {answer_text(example.gold, example.is_event)}"
+                f"\nQ: {_first_line(example.text)}\nGold: {answer_text(example.gold, example.is_event)}"
                 f"   Pred: {answer_text(example.forecast, example.is_event)}"
             )
         texts = (f"{one.tasks:,}", f"{one.errors:,}", f"{one.missing:,}", f"{100.0 * one.errors / one.tasks:.2f}", case)
         rows.append(GridRow(one.quadrant, tuple(map(GridCell, texts))))
     columns = ("category", "tasks", "errors", "missing", "% error", "most frequent subtype, and an example")
     return Grid("mistakes", f"Errors of {name}", columns, (("", tuple(rows)),) if rows else ())
+
+
+def _first_line(text: str) -> str:
+    """What is asked, without the details that are told beside it."""
+    return text.strip().partition("\n")[0]

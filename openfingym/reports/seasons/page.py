@@ -30,6 +30,7 @@ from openfingym.reports.seasons.grids import (
     mistake_grid,
     pair_grid,
     quality_grid,
+    references_of,
     skill_grid,
     states_grid,
 )
@@ -105,7 +106,8 @@ def _season(season: Season) -> dict[str, object]:
     names = names_of(season, short)
     order = [who for _, people in names.parts for who in people]
     pairs = pair_grid(season, names)
-    told = [horizon_grid(season, names), skill_grid(season, names), quality_grid(season, names)]
+    told = [horizon_grid(season, names), quality_grid(season, names)]
+    skills = [skill_grid(season, names, one) for one in references_of(season)]
     grids = [overall_grid(season, names), quadrant_grid(season, names), market_grid(season, names), *told]
     folded = [week_grid(season, names), subtype_grid(season, names)]
     mistakes = [mistake_grid(season, row.forecaster, short[row.forecaster]) for row in season.rows]
@@ -117,6 +119,7 @@ def _season(season: Season) -> dict[str, object]:
         "bars": _bars(season, names, tones),
         "ruler": [(f"{place}%", f"{place}%") for place in (0, 25, 50, 75, 100)],
         "grids": {one.key: _there(one) for one in grids},
+        "skills": skills,
         "weeks": _weeks(season, names, order),
         "folded": [one for one in folded if one.parts],
         "reliability": _reliability(season, short, order),
@@ -127,7 +130,7 @@ def _season(season: Season) -> dict[str, object]:
         "made_of": [composition_grid(season), distribution_grid(season), states_grid(season)],
     }
     there = {"composition", "distribution", "states"} | {
-        name for name in ("reliability", "pairs", "cost") if values[name]
+        name for name in ("reliability", "pairs", "cost", "skills") if values[name]
     }
     if season.rows:
         there |= {"accuracy", "weeks", "mistakes", *(one.key for one in grids if one.parts)}

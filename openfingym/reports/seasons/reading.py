@@ -54,7 +54,7 @@ def read_season(ledger: Path, series: str, records: SeasonRecords) -> list[Seaso
         answered = connection.execute(FORECASTS, _bounds(series)).fetchall()
     questions: dict[str, dict[int, SeasonQuestion]] = {kind: {} for kind in KINDS}
     for row in asked:
-        found = _question(row)
+        found = _question(row, records)
         if found is not None:
             questions[_kind(row)][row[0]] = found
     return [_columns(kind, of_kind, answered, records) for kind, of_kind in questions.items() if of_kind]
@@ -86,7 +86,7 @@ def _kind(row: Sequence[Any]) -> str:
     return "simulated" if simulated else "replayed" if clock.startswith(REPLAYED) else "real"
 
 
-def _question(row: Sequence[Any]) -> SeasonQuestion | None:
+def _question(row: Sequence[Any], records: SeasonRecords) -> SeasonQuestion | None:
     """The question of a row; None of one that is not a season's."""
     _, name, content, form, market, in_round, _, generated, deadline, evaluation, _, state, reason, *truth = row
     document = json.loads(content)
@@ -112,7 +112,7 @@ def _question(row: Sequence[Any]) -> SeasonQuestion | None:
         state=state,
         reason=reason or _void_reason(kind, evidence),
         truth=known,
-        proposal=_proposal(evidence),
+        proposal=_proposal(evidence) or records.proposals.get(name, ""),
         **said | {"subject": said["subject"] or market},
     )
 
@@ -122,10 +122,9 @@ def _void_reason(kind: str | None, evidence: str | None) -> str:
 
 
 def _proposal(evidence: str | None) -> str:
+    """What was proposed to who decided it."""
     found = _document(evidence).get("proposal")
-    if not isinstance(found, Mapping):
-        return ""
-    return {True: "yes", False: "no"}.get(found.get("happened"), "undecided")  # type: ignore[arg-type]
+    return str(found.get("outcome") or "") if isinstance(found, Mapping) else ""
 
 
 def _document(text: str | None) -> Mapping[str, Any]:

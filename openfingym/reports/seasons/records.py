@@ -76,6 +76,8 @@ class SeasonRecords:
         self._agents: dict[tuple[str, str], AgentRecords] = {}
         self.damaged = 0
         """Lines that could not be read, such as the last of one that is being written."""
+        self.proposals: Mapping[str, str] = {} if folder is None else _proposals(folder)
+        """What was proposed of each question of the series' queue of verdicts, by its id."""
         for path in sorted(folder.glob(f"*/{FOLDER}/*.jsonl")) if folder is not None else ():
             for line in _lines(path):
                 if line is None or not self._add(path.parent.parent.name, line):
@@ -110,7 +112,8 @@ class SeasonRecords:
         if not all(isinstance(one, str) for one in (question, agent, version, state)):
             return False
         found = self._agents.setdefault((str(agent), str(version)), AgentRecords())
-        found.methods.add(str(line.get("method") or ""))
+        # Who says neither a method nor a model is a program.
+        found.methods.add(str(line.get("method") or ("" if line.get("model") else "program")))
         if isinstance(line.get("model"), str):
             found.models.add(line["model"])
             found.cutoffs.add(line["cutoff"] if isinstance(line.get("cutoff"), str) else None)
@@ -124,6 +127,12 @@ class SeasonRecords:
         found.cost_usd = _more(found.cost_usd, line.get("cost_usd"))
         found.seconds = _more(found.seconds, line.get("seconds"))
         return True
+
+
+def _proposals(folder: Path) -> dict[str, str]:
+    from openfingym.suites.findeepforecast.truth.verdicts import VerdictQueue
+
+    return {one.question: str(one.proposal.get("outcome") or "") for one in VerdictQueue.of_series(folder).cases()}
 
 
 def _more(total: Any, *values: Any) -> Any:

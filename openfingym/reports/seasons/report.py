@@ -11,7 +11,6 @@ from openfingym.questions.question import utc_text
 from openfingym.reports.forecasts.report import plain
 from openfingym.reports.seasons.comparisons import SeasonPair, SeasonRank, pairs_of, ranks_of
 from openfingym.reports.seasons.composition import (
-    Agreement,
     Stratum,
     WeekStates,
     agreement_of,
@@ -29,6 +28,7 @@ from openfingym.version import __version__
 
 if TYPE_CHECKING:
     from openfingym.reports.seasons.columns import SeasonColumns
+    from openfingym.suites.findeepforecast.truth.verdicts import Agreement
 
 FORMAT = 1
 
@@ -63,7 +63,7 @@ class Season:
     states: tuple[WeekStates, ...]
     void_reasons: dict[str, int]
     agreement: Agreement | None
-    """Of proposals from evidence with what was decided."""
+    """Of proposals from evidence with what was decided; None without proposals."""
     ranks: tuple[SeasonRank, ...]
     """The order of the forecasters."""
     rows: tuple[SeasonRow, ...]

@@ -7,14 +7,18 @@ import json
 import re
 
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
 from openfingym.reports.seasons import season_report
 from openfingym.reports.seasons.accuracy_grids import market_grid, overall_grid, quadrant_grid, week_grid
 from openfingym.reports.seasons.grid import names_of
 from openfingym.reports.seasons.grids import composition_grid, cost_grid, distribution_grid, mistake_grid, states_grid
 from openfingym.reports.seasons.page import labels
+from openfingym.suites.findeepforecast.truth.adjudicating import Proposal
+from openfingym.suites.findeepforecast.truth.evidence import Evidence
+from openfingym.suites.findeepforecast.truth.verdicts import VerdictQueue
 from tests.openfingym.reports.browser import opened
-from tests.openfingym.reports.seasons.made import SERIES, Asked, drawn_season, season_ledger
+from tests.openfingym.reports.seasons.made import FIRST, SERIES, Asked, drawn_season, season_ledger
 
 CORPORATE, MACRO = "recurrent corporate", "recurrent macro"
 EVENT, RULING = "non-recurrent corporate", "non-recurrent macro"
@@ -162,14 +166,21 @@ def test_the_cut_off_is_set_against_the_dates_of_a_replayed_season(tmp_path):
 
 
 def test_proposals_from_evidence_are_compared_with_verdicts(tmp_path):
-    asked = [
-        Asked(f"e{n}", EVENT, truth=float(n < 2), said={"a": 0.5}, evidence={"proposal": {"happened": happened}})
-        for n, happened in enumerate([True, False, False, None])
+    # Kept with the verdict in the ledger, or in the queue of the series where another decided.
+    kept = [
+        Asked(f"e{n}", EVENT, truth=1.0, said={"a": 0.5}, evidence={"proposal": {"outcome": "YES"}}) for n in (0, 1)
     ]
-    (season,) = season_report(season_ledger(tmp_path, asked), SERIES).seasons
+    waiting = [Asked(f"w{n}", EVENT, truth=0.0, said={"a": 0.5}) for n in range(3)]
+    queue = VerdictQueue.of_series(tmp_path / "series")
+    evidence = Evidence("e", FIRST.isoformat(), (), over=True)
+    for one, outcome in zip(waiting, ("NO", "YES", "indeterminate"), strict=True):
+        queue.propose(one.question().id, "", Proposal(outcome, "", (), "rules", FIRST.isoformat()), evidence)
+    folder = season_ledger(tmp_path / "ledger", [*kept, *waiting])
+    (season,) = season_report(folder, SERIES, folder=tmp_path / "series").seasons
     found = season.agreement
-    assert (found.proposals, found.agreed, found.undecided) == (4, 2, 1)
-    assert "agree with 2 of 4 verdicts (50.0 %; 1 were undecided)" in states_grid(season).note
+    assert (found.decided, found.compared, found.same) == (5, 4, 3)
+    assert found.kappa == pytest.approx(cohen_kappa_score([1, 1, 0, 0], [1, 1, 0, 1]))
+    assert "3 of 4 agree with what was decided (75.0 %); 1 proposed neither" in states_grid(season).note
 
 
 @pytest.fixture(scope="module")
