@@ -107,7 +107,7 @@ class WarmVerifiers:
         if self.process is None:
             self.start()
         assert self.control is not None
-        request = {"environment": wanted, "folder": str(Path.cwd()), "words": words}
+        request: dict[str, object] = {"environment": wanted, "folder": str(Path.cwd()), "words": words}
         return Forked(self.control, request, stderr)
 
 
