@@ -74,10 +74,9 @@ def warm_verifiers(store_home: Path) -> Iterator[WarmVerifiers]:
     """Has verifiers of this process forked, where the system can; see :mod:`tests.warm_verifiers`."""
     warm = WarmVerifiers(embedded._spawn, environment(OPENBLAS_NUM_THREADS="1"))
     patch = pytest.MonkeyPatch()
-    if hasattr(os, "pidfd_open"):
-        patch.setattr(embedded, "_spawn", warm.spawn)
-        if os.environ.get("PYTEST_XDIST_WORKER"):  # of many tests, some will need one
-            warm.start()
+    patch.setattr(embedded, "_spawn", warm.spawn)
+    if warm.forking and os.environ.get("PYTEST_XDIST_WORKER"):  # of many tests, some will need one
+        warm.start()
     yield warm
     patch.undo()
     warm.close()
@@ -86,7 +85,7 @@ def warm_verifiers(store_home: Path) -> Iterator[WarmVerifiers]:
 @pytest.fixture
 def cold_verifiers(warm_verifiers: WarmVerifiers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verifiers load their modules themselves, as they do outside of tests."""
-    monkeypatch.setattr(embedded, "_spawn", warm_verifiers.cold)
+    monkeypatch.setattr(warm_verifiers, "forking", False)
 
 
 @pytest.fixture(scope="session")
@@ -125,6 +124,20 @@ def warm_start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             server.start(python_view())
 
     return start
+
+
+@pytest.fixture(scope="session")
+def forked_programs() -> Iterator[str]:
+    """The backend on which a program of ours starts soonest, for tests of what it answers: the sandbox with programs
+    forked from the first on, which need not import scikit-learn each time, and without a sandbox none at all."""
+    if _sandbox_unavailable():
+        yield "inline"
+        return
+    from openfingym_runtime.sandbox import forkserver
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(forkserver.VARIABLE, "1")
+        yield "sandbox"
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import contextlib
 import importlib
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -37,8 +38,11 @@ MODULES = (
     "openfingym_verifier.ledger",
     "openfingym_verifier.policy",
     "openfingym_verifier.service",
+    "openfingym_verifier.serving",
     "openfingym_verifier.truth",
 )
+SERVICE = "openfingym_verifier"
+EMBEDDED = "openfingym_verifier.embedded_child"
 FROM_THE_START = ("PYTHONPATH", "PYTHONHASHSEED", "PYTHONWARNINGS", "OPENBLAS_NUM_THREADS")
 """Variables that are read when Python or a library is loaded."""
 REQUEST = 1 << 20
@@ -49,6 +53,7 @@ class WarmVerifiers:
 
     def __init__(self, cold: Any, environment: dict[str, str]) -> None:
         self.cold, self.environment = cold, environment
+        self.forking = hasattr(os, "pidfd_open")
         self.process: subprocess.Popen[bytes] | None = None
         self.control: socket.socket | None = None
 
@@ -72,14 +77,38 @@ class WarmVerifiers:
         from openfingym_verifier.child import environment
 
         wanted = environment(OPENBLAS_NUM_THREADS="1")
-        if any(wanted.get(name) != self.environment.get(name) for name in FROM_THE_START):
+        if not self.can_fork(wanted):
             return self.cold(stderr)
+        stderr.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with stderr.open("ab") as stream:
+            return self.fork([EMBEDDED], wanted, stream.fileno())
+
+    def service(self, arguments: list[str], stderr: int, **changes: str) -> Any:
+        """``python -m openfingym_verifier`` with arguments, or what behaves like it."""
+        from openfingym_verifier.child import environment
+
+        wanted = environment(OPENBLAS_NUM_THREADS="1", **changes)
+        words = [SERVICE, *arguments]
+        if self.can_fork(wanted):
+            process = self.fork(words, wanted, stderr)
+            process.stdin.close()
+            return process
+        command = [sys.executable, "-m", *words]
+        return subprocess.Popen(
+            command, env=wanted, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, bufsize=0
+        )
+
+    def can_fork(self, wanted: dict[str, str]) -> bool:
+        """Whether the system can, the test lets it, and nothing that is read at the start is another."""
+        return self.forking and all(wanted.get(name) == self.environment.get(name) for name in FROM_THE_START)
+
+    def fork(self, words: list[str], wanted: dict[str, str], stderr: int) -> Forked:
+        """A program that runs a module, the first word, with the others as its arguments."""
         if self.process is None:
             self.start()
         assert self.control is not None
-        stderr.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with stderr.open("ab") as stream:
-            return Forked(self.control, {"environment": wanted, "folder": str(Path.cwd())}, stream.fileno())
+        request: dict[str, object] = {"environment": wanted, "folder": str(Path.cwd()), "words": words}
+        return Forked(self.control, request, stderr)
 
 
 class Forked:
@@ -100,6 +129,12 @@ class Forked:
             raise RuntimeError("the process that forks verifiers for tests is gone")
         self.pid = int(said)
 
+    def poll(self) -> int | None:
+        """The exit status, negative for a signal, or None as long as it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.wait(0.0)
+        return None
+
     def wait(self, timeout: float | None = None) -> int:
         """The exit status, negative for a signal."""
         if self.returncode is None:
@@ -109,11 +144,19 @@ class Forked:
             os.close(self._ended)
         return self.returncode
 
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
     def kill(self) -> None:
         """End it at once."""
-        if self.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
 
 
 def is_verifier(process: psutil.Process) -> bool:
@@ -156,7 +199,7 @@ def serve() -> int:
 
 
 def be_a_verifier(request: dict[str, Any], fds: list[int]) -> int:
-    """Become what ``python -m openfingym_verifier.embedded_child`` is."""
+    """Become what ``python -m`` with the words of the request is."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
@@ -167,9 +210,13 @@ def be_a_verifier(request: dict[str, Any], fds: list[int]) -> int:
     for fd in fds:
         os.close(fd)
     time.tzset()
-    from openfingym_verifier.embedded_child import main
+    if request["words"] == [EMBEDDED]:
+        from openfingym_verifier.embedded_child import main
 
-    return main()
+        return main()
+    sys.argv = ["", *request["words"][1:]]
+    runpy.run_module(request["words"][0], run_name="__main__", alter_sys=True)
+    return 0
 
 
 if __name__ == "__main__":

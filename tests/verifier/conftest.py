@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -23,8 +22,8 @@ from openfingym.task import Task
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 from tests.openfingym.suites.conftest import jar_task  # noqa: F401  # a fixture for tests of questions
+from tests.warm_verifiers import WarmVerifiers
 
-ROOT = Path(__file__).resolve().parents[2]
 ADMIN = "an-admin-token-for-tests"
 OPEN_RATE = "requests_per_minute = 1e9\nburst = 100000000"
 
@@ -297,25 +296,17 @@ def to_npy() -> Callable[[np.ndarray], bytes]:
 class Process:
     """``python -m openfingym_verifier`` on a state directory, to be stopped and killed."""
 
-    def __init__(self, packages: list[BuiltPackage], state: Path, uds: Path, *arguments: str) -> None:
-        command = [sys.executable, "-m", "openfingym_verifier", "--state", str(state), "--uds", str(uds), *arguments]
+    def __init__(
+        self, start: Callable[..., Any], packages: list[BuiltPackage], state: Path, uds: Path, *arguments: str
+    ) -> None:
+        words = ["--state", str(state), "--uds", str(uds), *arguments]
         for package in packages:
-            command += ["--package", str(package.public), str(package.truth)]
-        own = (str(ROOT / part) for part in (".", "verifier"))
-        path = os.pathsep.join(filter(None, (*own, os.environ.get("PYTHONPATH"))))
-        environment = {**os.environ, "PYTHONPATH": path, "OPENFINGYM_ADMIN_TOKEN": ADMIN}
+            words += ["--package", str(package.public), str(package.truth)]
         self.uds = uds
         # Not a pipe: nobody reads what it logs meanwhile, and a full one would stop it.
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  # for as long as the process
-        self.popen = subprocess.Popen(
-            command,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-        )
-        assert self.popen.stdout is not None
-        self.greeting = self.popen.stdout.readline()
+        self.popen = start(words, self._log.fileno(), OPENFINGYM_ADMIN_TOKEN=ADMIN)
+        self.greeting = self.popen.stdout.readline().decode()
 
     def client(self) -> VerifierClient:
         return VerifierClient(uds=self.uds, admin_token=ADMIN)
@@ -325,26 +316,27 @@ class Process:
         self._log.seek(0)
         return self._log.read()
 
-    def close_log(self) -> None:
+    def close(self) -> None:
         self._log.close()
+        self.popen.stdout.close()
 
     def kill(self) -> None:
         self.popen.kill()
-        self.popen.communicate()
+        self.popen.wait()
 
     def stop(self) -> int:
         self.popen.terminate()
-        self.popen.communicate(timeout=15)
-        return self.popen.returncode
+        return self.popen.wait(timeout=15)  # type: ignore[no-any-return]  # of Popen, or what stands in its place
 
 
 @pytest.fixture
-def launch(tmp_path: Path) -> Iterator[Callable[..., Process]]:
+def launch(tmp_path: Path, warm_verifiers: WarmVerifiers) -> Iterator[Callable[..., Process]]:
     """Starts processes that do not outlive the test."""
     started: list[Process] = []
 
     def start(packages: list[BuiltPackage], state: Path, *arguments: str) -> Process:
-        process = Process(packages, state, Path(f"/tmp/ofg-{os.getpid()}-{time.monotonic_ns()}.sock"), *arguments)
+        uds = Path(f"/tmp/ofg-{os.getpid()}-{time.monotonic_ns()}.sock")
+        process = Process(warm_verifiers.service, packages, state, uds, *arguments)
         started.append(process)
         return process
 
@@ -352,5 +344,5 @@ def launch(tmp_path: Path) -> Iterator[Callable[..., Process]]:
     for process in started:
         if process.popen.poll() is None:
             process.kill()
-        process.close_log()
+        process.close()
         process.uds.unlink(missing_ok=True)

@@ -169,6 +169,7 @@ def test_tokens_budgets_buckets_and_results_survive_a_restart(
     assert process.stop() == 0
 
 
+@pytest.mark.usefixtures("cold_verifiers")
 def test_a_state_directory_has_one_verifier(
     launch: Callable[..., Any], packages: dict[str, BuiltPackage], tmp_path: Path
 ) -> None:

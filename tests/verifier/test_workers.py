@@ -358,7 +358,7 @@ def test_workers_do_not_outlive_their_verifier(
         for worker in found:
             worker.suspend()  # as busy as one can be
     process.popen.send_signal(how)
-    process.popen.communicate(timeout=20)
+    process.popen.wait(timeout=20)
     assert all(ended(worker.pid) for worker in found)
 
 

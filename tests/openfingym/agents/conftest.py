@@ -117,7 +117,7 @@ Run = Callable[..., RolloutResult]
 
 
 @pytest.fixture(scope="module")
-def run_on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def run_on(tmp_path_factory: pytest.TempPathFactory, forked_programs: str) -> Iterator[Run]:
     """Runs a built-in agent on a package through a real verifier; results are kept, so that files can be looked at."""
     out = tmp_path_factory.mktemp("runs")
     launchers: dict[str, Launcher] = {}
@@ -129,7 +129,9 @@ def run_on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         if (digest, agent, seed) in known and not again:
             return known[digest, agent, seed]
         if digest not in launchers:
-            launchers[digest] = Launcher([package], backend="inline").__enter__()  # closed below, with all others
+            launchers[digest] = Launcher(
+                [package], backend=forked_programs
+            ).__enter__()  # closed below, with all others
         result = launchers[digest].run(package, resolve(agent), seed=seed, out=out)
         assert result.path is not None
         assert result.state == "scored", (result.reason, (result.path / "output.log").read_text())

@@ -151,7 +151,7 @@ def test_task_build(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    "kind", in_turn(["forecast", "generation", "rows", "nodes", "graphs", "curves", "rolling", "trading"], 4)
+    "kind", in_turn(["forecast", "generation", "rows", "nodes", "graphs", "curves", "rolling", "trading"], 8)
 )
 def test_task_new_then_check(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shlex
 import subprocess
@@ -39,12 +40,15 @@ def strings(tree: ast.AST) -> Iterator[tuple[str, bool]]:
             yield node.value, id(node) in alone
 
 
-def texts() -> Iterator[tuple[Path, str, bool]]:
-    for source in SOURCES:
-        for path in sorted((ROOT / source).rglob("*.py")):
-            if not {"templates", "programs"} & set(path.parts):
-                for text, is_docstring in strings(ast.parse(path.read_text(encoding="utf-8"))):
-                    yield path.relative_to(ROOT), text, is_docstring
+@functools.cache
+def texts() -> list[tuple[Path, str, bool]]:
+    return [
+        (path.relative_to(ROOT), text, is_docstring)
+        for source in SOURCES
+        for path in sorted((ROOT / source).rglob("*.py"))
+        if not {"templates", "programs"} & set(path.parts)
+        for text, is_docstring in strings(ast.parse(path.read_text(encoding="utf-8")))
+    ]
 
 
 def resolve(words: list[str]) -> tuple[click.Command, list[str]]:

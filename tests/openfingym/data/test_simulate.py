@@ -1,6 +1,7 @@
 """The simulators: exact laws of their parts, and the stylised facts they are there for."""
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -9,7 +10,8 @@ from arch import arch_model
 from scipy import stats
 from statsmodels.tsa.stattools import acf
 
-from openfingym.data import dataset, load_panel
+from openfingym import data
+from openfingym.data import dataset
 from openfingym.data.models import read_model
 from openfingym.data.simulate import (
     PERIODS_PER_YEAR,
@@ -27,6 +29,12 @@ from tests.turns import in_turn
 
 LED = ("sim-commodities", "sim-crypto", "sim-crypto-wide", "sim-us-equities")
 NAMES = (*LED, "sim-global-indices", "sim-us-60")
+
+
+@functools.cache
+def load_panel(name):
+    """Loaded once: each is drawn anew whenever it is loaded."""
+    return data.load_panel(name)
 
 
 def simulator(name):
@@ -165,7 +173,7 @@ def test_news_from_new_york_raises_volatility_elsewhere_and_bad_news_more():
 def test_an_index_fits_like_the_index_it_imitates():
     """GJR-GARCH of the real S&P 500 and Nasdaq 1999 to 2018: gamma 0.13 to 0.18, beta 0.90 to 0.92, alpha nearly
     none."""
-    returns = log_returns(load_panel("sim-global-indices", ["gspc"]).values)[:, 0]
+    returns = log_returns(data.load_panel("sim-global-indices", ["gspc"]).values)[:, 0]
     fitted = arch_model(100 * returns, p=1, o=1, q=1, dist="t").fit(disp="off").params
     assert fitted["alpha[1]"] < 0.03
     assert fitted["gamma[1]"] == pytest.approx(0.155, abs=0.03)
