@@ -2,8 +2,8 @@
 moves of markets, and changes between two prints.
 
 Each asks of a stretch that begins on the day after the deadline, so that nothing can have happened before it, about
-marginal content: how often, by which day, by how much at least. Of each kind only those are asked that happened in 10 to
-90 percent of the like stretches of the past, as far as they were known.
+marginal content: how often, by which day, by how much at least. Of each kind only those are asked that happened in 10
+to 90 percent of the like stretches of the past, as far as they were known.
 """
 
 from __future__ import annotations
