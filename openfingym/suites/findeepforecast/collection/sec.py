@@ -1,0 +1,256 @@
+"""Companies' facts as they were filed with the SEC, and their filings, from the two files that EDGAR has of a company.
+
+What is there with hindsight is left out: the frames in which facts are sorted later, and the names and tickers that
+companies have today; who collects says what a company is called.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from openfingym.data.sources.transport import Client, ClientPolicy
+from openfingym.errors import DataError, UsageError
+from openfingym.vault import Source, TableSpec, Vault, VaultWriter
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BASE_URL = "https://data.sec.gov"
+EASTERN = ZoneInfo("America/New_York")
+OPENS, CLOSES = time(6), time(22)
+"""When EDGAR accepts filings, in New York."""
+SHOWN_AFTER = timedelta(minutes=10)
+"""How long after its acceptance a filing is taken to be public."""
+MOST_BYTES = 200_000_000
+LARGEST_CIK = 10**10 - 1
+_T = TypeVar("_T")
+
+COMPANY_FACTS = TableSpec(
+    name="company_facts",
+    columns={
+        "cik": "INTEGER",
+        "ticker": "VARCHAR",
+        "entity": "VARCHAR",
+        "taxonomy": "VARCHAR",
+        "concept": "VARCHAR",
+        "unit": "VARCHAR",
+        "period_start": "DATE",
+        "period_end": "DATE",
+        "value": "DOUBLE",
+        "fiscal_year": "INTEGER",
+        "fiscal_period": "VARCHAR",
+        "form": "VARCHAR",
+        "accession": "VARCHAR",
+        "filed": "DATE",
+        "dimensions": "VARCHAR",
+    },
+    key=("cik", "taxonomy", "concept", "unit", "period_start", "period_end", "dimensions"),
+    about="period_end",
+    known_basis="end of the filing date, in New York",
+)
+FILING_CALENDAR = TableSpec(
+    name="filing_calendar",
+    columns={
+        "cik": "INTEGER",
+        "form": "VARCHAR",
+        "filed": "DATE",
+        "accepted_at": "TIMESTAMP",
+        "report_date": "DATE",
+        "items": "VARCHAR",
+        "accession": "VARCHAR",
+        "size": "INTEGER",
+        "is_xbrl": "INTEGER",
+    },
+    about="report_date",
+    known_basis="ten minutes after EDGAR accepted the filing, or 06:00 in New York on the filing date if that is "
+    "later; end of the filing date where the time is not known. Where EDGAR's file does not tell whether its times are "
+    "in UTC or in New York's, the later reading",
+)
+
+
+class _Fact(msgspec.Struct):
+    end: date
+    val: float
+    accn: str
+    form: str
+    filed: date
+    start: date | None = None
+    fy: int | None = None
+    fp: str | None = None
+
+
+class _Concept(msgspec.Struct):
+    units: dict[str, list[_Fact]]
+
+
+class _Facts(msgspec.Struct):
+    facts: dict[str, dict[str, _Concept]]
+
+
+class _Recent(msgspec.Struct, rename="camel"):
+    accession_number: list[str]
+    filing_date: list[date]
+    report_date: list[str]
+    acceptance_date_time: list[datetime]
+    form: list[str]
+    items: list[str]
+    size: list[int]
+    is_xbrl: list[int] = msgspec.field(name="isXBRL")
+
+
+class _Part(msgspec.Struct):
+    name: str
+
+
+class _Filings(msgspec.Struct):
+    recent: _Recent
+    files: list[_Part] = []
+
+
+class _Submissions(msgspec.Struct):
+    filings: _Filings
+
+
+@dataclass
+class SecCollector:
+    """Collects facts and filings of some companies.
+
+    Attributes:
+        companies: what each company shall be called, by its CIK.
+        contact: name and address of who asks; the SEC wants it.
+        base_url: where EDGAR's files are.
+        policy: timeouts and retries; its user agent is made of the contact.
+        vault_name: name of the vault.
+    """
+
+    companies: Mapping[int, str]
+    contact: str
+    base_url: str = BASE_URL
+    policy: ClientPolicy = field(default_factory=ClientPolicy)
+    vault_name: str = "sec"
+    name: str = field(default="sec", init=False)
+
+    def __post_init__(self) -> None:
+        bad = [cik for cik in self.companies if not 0 < cik <= LARGEST_CIK]
+        if not self.companies or bad:
+            raise UsageError(f"expected companies by CIK, from 1 to ten digits; found {bad or 'none'}")
+        if "@" not in self.contact:
+            raise UsageError(f"{self.contact!r}: the SEC wants a name and an address of mail of who asks")
+
+    def collect(self, folder: str | Path | None = None) -> Vault:
+        """Collect; see :class:`~openfingym.suites.findeepforecast.collection.collector.Collector`."""
+        source = Source(
+            name="US Securities and Exchange Commission, EDGAR",
+            licence="public domain (works of the US government, 17 U.S.C. 105)",
+            url=self.base_url,
+            note="submissions and company facts; names are of who collected",
+        )
+        title = f"Facts as filed and filings of {len(self.companies)} companies"
+        policy = ClientPolicy(**{**vars(self.policy), "user_agent": self.contact})
+        facts: list[pd.DataFrame] = []
+        filings: list[pd.DataFrame] = []
+        with tempfile.TemporaryDirectory() as work, Client(policy) as client:
+            for cik, called in sorted(self.companies.items()):
+                ask = _Asking(client, Path(work), self.base_url, cik)
+                facts.append(_frame(COMPANY_FACTS, ask.facts(called)))
+                filings.append(_frame(FILING_CALENDAR, ask.filings()))
+        with VaultWriter(folder, name=self.vault_name, title=title, sources=[source]) as writer:
+            writer.add(COMPANY_FACTS, facts)
+            writer.add(FILING_CALENDAR, filings)
+            return writer.finish()
+
+
+class _Asking:
+    """What is asked about one company."""
+
+    def __init__(self, client: Client, work: Path, base_url: str, cik: int) -> None:
+        self._client = client
+        self._work = work
+        self._base = base_url.rstrip("/")
+        self._cik = cik
+
+    def facts(self, called: str) -> Iterator[dict[str, object]]:
+        """Rows of ``company_facts``, in the order in which they were filed."""
+        found = self._read(f"api/xbrl/companyfacts/CIK{self._cik:010d}.json", _Facts)
+        rows = [
+            (taxonomy, concept, unit, fact)
+            for taxonomy, concepts in found.facts.items()
+            for concept, stated in concepts.items()
+            for unit, facts in stated.units.items()
+            for fact in facts
+        ]
+        rows.sort(key=lambda row: (row[3].filed, row[3].accn, *row[:3], row[3].end))
+        for taxonomy, concept, unit, fact in rows:
+            yield {
+                "cik": self._cik, "ticker": called, "entity": called, "taxonomy": taxonomy, "concept": concept,
+                "unit": unit, "period_start": fact.start, "period_end": fact.end, "value": fact.val,
+                "fiscal_year": fact.fy, "fiscal_period": fact.fp, "form": fact.form, "accession": fact.accn,
+                "filed": fact.filed, "dimensions": "",
+                "known_at": _end_of(fact.filed),
+            }  # fmt: skip
+
+    def filings(self) -> Iterator[dict[str, object]]:
+        """Rows of ``filing_calendar``; older filings are in files of their own, which the first one names."""
+        first = self._read(f"submissions/CIK{self._cik:010d}.json", _Submissions).filings
+        yield from self._rows(first.recent)
+        for part in first.files:
+            yield from self._rows(self._read(f"submissions/{part.name}", _Recent))
+
+    def _rows(self, recent: _Recent) -> Iterator[dict[str, object]]:
+        columns = [getattr(recent, name) for name in _Recent.__struct_fields__]
+        if len({len(column) for column in columns}) > 1:
+            raise DataError(f"submissions of CIK {self._cik}: its lists are of different lengths")
+        accepted = accepted_times(recent.acceptance_date_time)
+        for place, (form, filed, at) in enumerate(zip(recent.form, recent.filing_date, accepted, strict=True)):
+            opening = datetime.combine(filed, OPENS, EASTERN).astimezone(UTC)
+            known = _end_of(filed) if at is None else max(at + SHOWN_AFTER, opening)
+            yield {
+                "cik": self._cik, "form": form, "filed": filed, "accepted_at": at,
+                "report_date": date.fromisoformat(recent.report_date[place]) if recent.report_date[place] else None,
+                "items": recent.items[place], "accession": recent.accession_number[place], "size": recent.size[place],
+                "is_xbrl": recent.is_xbrl[place], "known_at": known,
+            }  # fmt: skip
+
+    def _read(self, path: str, kind: type[_T]) -> _T:
+        url, part = f"{self._base}/{path}", self._work / path.replace("/", "-")
+        self._client.download(url, part, kind="json", max_bytes=MOST_BYTES)
+        try:
+            return msgspec.json.decode(part.read_bytes(), type=kind)
+        except msgspec.DecodeError as error:
+            raise DataError(f"{url}: not as EDGAR has it: {error}") from error
+
+
+def accepted_times(stated: Sequence[datetime]) -> list[datetime | None]:
+    """When filings were accepted, in UTC; None where the file has midnight, as it has of filings whose time it lacks.
+
+    EDGAR's file says that all its times are in UTC, and in some copies of it they are New York's. EDGAR is closed from
+    22:00 to 06:00, which tells; where it does not, the later reading counts, so that nothing is known too early.
+
+    Args:
+        stated: the times of one file, as it states them.
+    """
+    as_utc = [None if at.time() == time(0) else at.astimezone(UTC) for at in stated]
+    as_eastern = [None if at is None else at.replace(tzinfo=EASTERN).astimezone(UTC) for at in as_utc]
+    return as_utc if not _all_open(as_eastern) and _all_open(as_utc) else as_eastern
+
+
+def _end_of(day: date) -> datetime:
+    return datetime.combine(day + timedelta(days=1), time(0), EASTERN).astimezone(UTC)
+
+
+def _all_open(times: Iterable[datetime | None]) -> bool:
+    return all(at is None or OPENS <= at.astimezone(EASTERN).time() <= CLOSES for at in times)
+
+
+def _frame(spec: TableSpec, rows: Iterable[dict[str, object]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(list(rows), columns=[*spec.types])
