@@ -26,7 +26,8 @@ from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
 from openfingym.rounds.forecaster import Asked, Batch, Said, said_of
 from openfingym.rounds.references import answer_document
-from openfingym.suites.findeepforecast.suite import MARK, SUITE, number_of, suite_question
+from openfingym.suites.findeepforecast.asking import MARK
+from openfingym.suites.findeepforecast.suite import SUITE, number_of, suite_question
 from openfingym.suites.findeepforecast.tools import lookup_in
 from openfingym.suites.suite import Asking, Observation
 
