@@ -52,4 +52,5 @@ def prove(
     elif not rows:
         click.echo("no round was generated yet")
     if not well:
+        click.echo("What another version of openfingym generated differs too: prove with the one that asked.", err=True)
         ctx.exit(UNPROVED)

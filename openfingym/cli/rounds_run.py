@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,10 @@ from openfingym.cli.rounds_place import (
     verifier_option,
 )
 from openfingym.cli.task import json_option, quiet_option
+from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
+    from openfingym.models.spec import ModelSpec
     from openfingym.rounds.book import Book
     from openfingym.rounds.running import Played
 
@@ -51,6 +54,12 @@ DEFAULT = "naive"
     "JSON.",
 )
 @model_options()
+@click.option(
+    "--cutoff",
+    metavar="MONTH",
+    help="The last month, such as 2024-06, or day that --model was trained on: reports hold a season's dates against "
+    "it.",
+)
 @patience_option
 @click.option(
     "--question-limit",
@@ -85,6 +94,7 @@ def run(
     agents: tuple[str, ...],
     command: str | None,
     model: ModelOptions,
+    cutoff: str | None,
     patience: float | None,
     question_limit: float,
     week_limit: float | None,
@@ -118,7 +128,7 @@ def run(
         find_forecasters(
             chosen,
             argv,
-            spec=model.spec(),
+            spec=_spec(model, cutoff),
             allowance=model.allowance(),
             prices=model.price_table(),
             sampled=model.sampled,
@@ -138,6 +148,18 @@ def run(
             click.echo(printable(f"error: {fault.week} {fault.reason}".replace("  ", " ")), err=True)
     if played.faults:
         ctx.exit(FAILED)
+
+
+def _spec(model: ModelOptions, cutoff: str | None) -> ModelSpec | None:
+    """The model, with its cut-off."""
+    from openfingym.models.cutoffs import require_cutoff
+
+    spec = model.spec()
+    if cutoff is None:
+        return spec
+    if spec is None:
+        raise UsageError("--cutoff is a model's; give --model, too")
+    return replace(spec, cutoff=require_cutoff(cutoff))
 
 
 def _silent(_: object) -> None:

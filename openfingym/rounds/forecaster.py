@@ -7,6 +7,7 @@ command of a participant's own. What a forecaster says is kept word by word; the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -169,6 +170,7 @@ class ProgramForecaster:
         if asked.problem is None or asked.world is None or question.form not in SINGLE:
             return Said(question.id, "declined", reason="it says nothing of such questions", record=PROGRAM)
         others = {name: float(answer[question.form]) for name, answer in asked.others.items()}
+        started = time.monotonic()
         try:
             number = self.program.forecast(asked.problem, asked.world, others)
         except OpenFinGymError:
@@ -177,9 +179,10 @@ class ProgramForecaster:
             raise UsageError(
                 f"the program {self.name!r} failed at {question.id}: {type(error).__name__}: {error}"
             ) from error
+        record = {**PROGRAM, "seconds": round(time.monotonic() - started, 4)}
         if number is None:
-            return Said(question.id, "declined", reason="it has nothing to say", record=PROGRAM)
-        return said_of(question, answer_document(question, (float(number),)), PROGRAM)
+            return Said(question.id, "declined", reason="it has nothing to say", record=record)
+        return said_of(question, answer_document(question, (float(number),)), record)
 
 
 def said_of(question: Question, answer: object, record: Mapping[str, Any] | None = None) -> Said:

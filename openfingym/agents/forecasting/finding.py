@@ -80,7 +80,8 @@ def _agent(name: str, programs: Sequence[str]) -> Agent:
     except UsageError as error:
         known = ", ".join(sorted({*programs, *ENTERED}))
         raise UsageError(f"there is no forecaster {name!r}: programs are {known}; of agents: {error}") from None
-    if getattr(agent.acts, "questions", None) is None:
+    settings = getattr(agent.acts, "questions", None)
+    if settings is None:
         raise UsageError(
             f"agent {name!r} forecasts no rounds; programs that do are {', '.join(programs)}, agents that ask a model "
             "are direct, zero-shot-cot, rag, react and deep-research"

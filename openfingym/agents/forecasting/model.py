@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,9 @@ from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
 from openfingym.rounds.forecaster import Asked, Batch, Said, said_of
 from openfingym.rounds.references import answer_document
+from openfingym.suites.findeepforecast.asking import MARK
+from openfingym.suites.findeepforecast.suite import SUITE, number_of, suite_question
+from openfingym.suites.findeepforecast.tools import lookup_in
 from openfingym.suites.suite import Asking, Observation
 
 if TYPE_CHECKING:
@@ -178,7 +180,7 @@ def _said(asked: Asked, outcome: NDArray[np.float64], played: PlayedConversation
         return Said(asked.question.id, "unparsed", reason=reason, record=record)
     numbers = [float(number) for number in outcome[1:]]
     if asked.problem is not None:
-        found = _suite().number_of(outcome[1:], asked.problem)
+        found = number_of(outcome[1:], asked.problem)
         if found is None:
             return Said(asked.question.id, "unparsed", reason="no number can be read from its answer", record=record)
         numbers = [found]
@@ -188,9 +190,10 @@ def _said(asked: Asked, outcome: NDArray[np.float64], played: PlayedConversation
 def _played(asked: Asked, batch: Batch) -> PlayedQuestion:
     """A question with the suite that asks it, and its tools."""
     if asked.problem is not None and asked.world is not None:
-        own = _suite()
-        question = own.suite_question(asked.problem, batch.as_of)
-        return PlayedQuestion(own.SUITE, question, own.lookup_in(asked.world), asked.world.simulated)
+        question = suite_question(asked.problem, batch.as_of)
+        if not asked.world.simulated:
+            question = replace(question, text=question.text.removeprefix(MARK))
+        return PlayedQuestion(SUITE, question, lookup_in(asked.world), asked.world.simulated)
     plain = PlainQuestion(asked.question)
     nothing = Observation("There are no tools.", valid=False)
     return PlayedQuestion(plain, plain.suite_question(_text(batch)), lambda *_: nothing, plain.simulated(""))
@@ -198,10 +201,6 @@ def _played(asked: Asked, batch: Batch) -> PlayedQuestion:
 
 def _text(batch: Batch) -> str:
     return batch.as_of.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _suite() -> Any:
-    return importlib.import_module("openfingym.suites.findeepforecast.suite")
 
 
 def _settings(agent: Agent) -> Answering:

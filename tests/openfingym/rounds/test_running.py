@@ -93,7 +93,8 @@ def entries(played: Played, state: str = "sent") -> int:
 
 
 def test_two_weeks_are_played_to_the_last_truth(tmp_path: Path, ledger: LedgerClient) -> None:
-    book, heard = begun(tmp_path, "whole"), []
+    book = begun(tmp_path, "whole")
+    heard: list[Any] = []
     played = run(book, ledger, None, [Sure()], listener=heard.append)
 
     assert (played.complete, played.unsettled, played.faults) == (True, 0, [])
@@ -113,7 +114,8 @@ def test_two_weeks_are_played_to_the_last_truth(tmp_path: Path, ledger: LedgerCl
     assert opened is not None
     assert json.loads(opened.content) == {"probability": 0.9}
 
-    again = run(book, ledger, None, [Sure(asked=(asked := Counter()))])
+    asked = Counter[str]()
+    again = run(book, ledger, None, [Sure(asked=asked)])
     assert (again.complete, again.deeds, again.forecasts) == (True, [], [])
     assert not asked
 
