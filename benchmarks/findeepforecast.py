@@ -1,4 +1,4 @@
-"""Generating a season of FinDeepForecast: seconds a part, and what proving each week on a truncated copy costs beside it.
+"""Generating a season of FinDeepForecast, and proving each week on a copy of its vault that ends with its generation.
 
 python benchmarks/findeepforecast.py [DEFINITION] [WEEKS]
 
