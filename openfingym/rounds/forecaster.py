@@ -132,8 +132,14 @@ class KnowsWorld(Protocol):
     def problem(self, question: Question) -> ForecastProblem:
         """What a question of its own was made from."""
 
-    def world(self, options: Options, as_of: datetime) -> KnownWorld:
-        """The world that a source asks about, as of a time."""
+    def world(self, options: Options, as_of: datetime, vault: str = "") -> KnownWorld:
+        """The world that a source asks about, as of a time.
+
+        Args:
+            options: of the source.
+            as_of: with its zone.
+            vault: the vault that its questions name, which a season keeps to; empty for that of the options.
+        """
 
 
 @dataclass(frozen=True)

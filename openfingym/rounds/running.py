@@ -280,7 +280,8 @@ class _Run:
             problem = world = None
             if source is not None and isinstance(source.generator, KnowsWorld):
                 if name not in worlds:
-                    worlds[name] = source.generator.world(source.options, as_of)
+                    vault = str(question.query.get("vault", ""))
+                    worlds[name] = source.generator.world(source.options, as_of, vault)
                 problem, world = source.generator.problem(question), worlds[name]
             others = self._others(question, forecaster) if forecaster.uses_others else {}
             yield Asked(question, problem, world, others)

@@ -132,9 +132,15 @@ class FinDeepForecastGenerator:
         """The problem that a question of this generator was made from."""
         return problem_of(question)
 
-    def world(self, options: FinDeepForecastOptions, as_of: datetime) -> KnownWorld:
-        """The world of a definition as of a time; of a question that is asked, its own query names the vault."""
-        return open_world(find_vault(options.vault), as_of)
+    def world(self, options: FinDeepForecastOptions, as_of: datetime, vault: str = "") -> KnownWorld:
+        """The world that a source asks about, as of a time.
+
+        Args:
+            options: of the source.
+            as_of: with its zone.
+            vault: the vault that its questions name, which a season keeps to; empty for that of the options.
+        """
+        return open_world(find_vault(vault or options.vault), as_of)
 
     def prove(self, one: Round, options: FinDeepForecastOptions, asked: Sequence[Question]) -> WeekProof:
         """Generate a round again on a copy of its vault that ends with its generation, and compare byte for byte.
