@@ -63,7 +63,7 @@ def verdicts(
     """
     from openfingym.questions import utc_text
     from openfingym.rounds.book import Book
-    from openfingym.rounds.verdict_proposals import LedgerVerdicts, propose
+    from openfingym.rounds.verdict_proposals import LedgerVerdicts, agreement_with_record, propose
     from openfingym.suites.findeepforecast.truth.verdicts import VerdictQueue, agreement
 
     book = Book.find(series)
@@ -74,6 +74,7 @@ def verdicts(
         propose(book, ledger, queue)
         entering = LedgerVerdicts(ledger)
         queue.enter(entering)
+        record = agreement_with_record(book, ledger) if decide is None and show is None else None
         if decide is not None:
             assert outcome is not None
             assert by is not None
@@ -86,6 +87,8 @@ def verdicts(
     found = agreement(queue.cases())
     if as_json:
         document = {"cases": [asdict(case) for case in cases], "agreement": asdict(found) | {"share": found.share}}
+        if record is not None:
+            document["agreement_with_record"] = asdict(record) | {"share": record.share}
         print_json(about(book) | document)
         return
     click.echo(title(book))
@@ -98,6 +101,11 @@ def verdicts(
         click.echo("nothing waits for a verdict")
     if found.share is not None:
         click.echo(f"proposals agree with {100 * found.share:.0f} % of {found.compared} verdicts")
+    if record is not None and record.share is not None:
+        click.echo(
+            f"proposals of the rules agree with {100 * record.share:.0f} % of {record.compared} outcomes that the "
+            f"simulated world records; {record.decided - record.compared} are indeterminate"
+        )
 
 
 def _proposed(case: Case) -> str:

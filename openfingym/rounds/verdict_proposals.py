@@ -8,16 +8,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from openfingym.rounds.forecaster import KnowsWorld
+from openfingym.rounds.generator import round_name
 from openfingym.suites.findeepforecast.problem import Event
 from openfingym.suites.findeepforecast.truth.adjudicating import Adjudicator, RuleAdjudicator
 from openfingym.suites.findeepforecast.truth.evidence import EvidenceGatherer, RuleEvidence
+from openfingym.suites.findeepforecast.truth.verdicts import beside_record
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question
     from openfingym.rounds.book import Book
     from openfingym.rounds.ledger import LedgerClient
     from openfingym.suites.findeepforecast.problem import ForecastProblem
-    from openfingym.suites.findeepforecast.truth.verdicts import VerdictQueue
+    from openfingym.suites.findeepforecast.truth.verdicts import Agreement, VerdictQueue
 
 MANUAL = "manual"
 """Provider of questions that a person decides."""
@@ -74,3 +76,24 @@ def propose(
             queue.propose(question.id, question.text, proposal, gathered)
             found += 1
     return found
+
+
+def agreement_with_record(book: Book, ledger: LedgerClient) -> Agreement | None:
+    """How far the rules' proposals agree with the record of a made-up world, of the first source that asks of one; None
+    where none does.
+
+    Args:
+        book: the folder of the series.
+        ledger: a client of the verifier that holds its questions.
+    """
+    now_ns = ledger.clock(book.series.clock_name)
+    for name, source in book.series.asked.items():
+        if now_ns is None or not source.options.is_simulated or not isinstance(source.generator, KnowsWorld):
+            continue
+        weeks = book.series.rounds(book.since_ns, now_ns)
+        asked = [one.question for times in weeks for one in ledger.questions(round_name(book.series.name, times.week))]
+        own = [one for one in asked if one.id.startswith(f"{one.round}/{name}/") and one.form == "probability"]
+        if own:
+            world = source.generator.world(source.options, datetime.fromtimestamp(now_ns // 10**9, UTC))
+            return beside_record(world, [source.generator.problem(one) for one in own])
+    return None

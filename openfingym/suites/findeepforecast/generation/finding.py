@@ -17,12 +17,17 @@ from openfingym.suites.findeepforecast.generation.protocols import NonRecurrentG
 
 RECURRENT_GROUP, EVENT_GROUP = "openfingym.recurrent_problems", "openfingym.event_problems"
 _HERE = "openfingym.suites.findeepforecast.generation"
-CALENDARS, NEWS, FILINGS = "calendars", "news", "filings"
+CALENDARS, NEWS, FILINGS, MODEL = "calendars", "news", "filings", "model"
 _OWN: Mapping[str, Mapping[str, str]] = {
     RECURRENT_GROUP: {CALENDARS: f"{_HERE}.recurrent:CalendarGenerator"},
-    EVENT_GROUP: {NEWS: f"{_HERE}.events:EventGenerator", FILINGS: f"{_HERE}.recorded_events:RecordedEvents"},
+    EVENT_GROUP: {
+        NEWS: f"{_HERE}.events:EventGenerator",
+        FILINGS: f"{_HERE}.recorded_events:RecordedEvents",
+        MODEL: "openfingym.rounds.model_events:ModelEvents",
+    },
 }
-"""``calendars`` of scheduled disclosures; ``news`` of a made-up world; ``filings`` and decisions of the real past."""
+"""``calendars`` of scheduled disclosures; ``news`` of a made-up world; ``filings`` and decisions of the real past;
+``model``, which reads news with a language model (:mod:`openfingym.rounds.model_events`)."""
 
 
 def find_recurrent(name: str) -> RecurrentGenerator:

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 from openfingym.suites.findeepforecast.generation.reports import Report, read_report, sentence_with
 from openfingym.suites.findeepforecast.problem import Event, ForecastProblem
 from openfingym.suites.findeepforecast.world.known import KnownWorld
-from openfingym.suites.findeepforecast.world.outcomes import decided
+from openfingym.suites.findeepforecast.world.outcomes import CONDITIONS, decided
 
 Says = Literal["fulfils", "short", "late", "drops", "postpones", "voids", "silent"]
 """Of a finding: the event came as asked; it came otherwise; after its day; will not come; was put off; an earlier
@@ -120,6 +120,8 @@ def what_it_says(event: Event, report: Report) -> tuple[Says, str]:
         return "drops", ""
     if report.says == "postpones":
         return "postpones", ""
+    if event.condition not in CONDITIONS:
+        return "silent", f"no rule reads the condition {event.condition}"
     day = report.document.at.date()
     if day > event.by and report.document.official:
         return "late", f"stated on {day}, asked by {event.by}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
@@ -20,8 +20,10 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.files.locks import take
 from openfingym.files.strange import parse_json
 from openfingym.files.whole import store_errors, write_json
-from openfingym.suites.findeepforecast.truth.adjudicating import Proposal
-from openfingym.suites.findeepforecast.truth.evidence import Evidence
+from openfingym.suites.findeepforecast.problem import Event, ForecastProblem
+from openfingym.suites.findeepforecast.truth.adjudicating import Adjudicator, Proposal, RuleAdjudicator
+from openfingym.suites.findeepforecast.truth.evidence import Evidence, EvidenceGatherer, RuleEvidence
+from openfingym.suites.findeepforecast.world.known import KnownWorld
 
 FOLDER = "verdicts"
 """Name of the queue's folder in that of its series."""
@@ -240,19 +242,49 @@ def evidence_of(case: Case) -> dict[str, Any]:
 
 def agreement(cases: Iterable[Case]) -> Agreement:
     """How far the proposals agree with the verdicts; what was indeterminate or void is not compared."""
-    decided = [one for one in cases if one.state == "decided"]
-    pairs = [
-        (one.proposal.get("outcome"), one.outcome)
-        for one in decided
-        if one.proposal.get("outcome") in {"YES", "NO"} and one.outcome in {"YES", "NO"}
-    ]
-    same = sum(left == right for left, right in pairs)
-    if not pairs:
+    return agreement_of((str(one.proposal.get("outcome")), str(one.outcome)) for one in cases if one.state == "decided")
+
+
+def agreement_of(pairs: Iterable[tuple[str, str]]) -> Agreement:
+    """How far two sides agree.
+
+    Args:
+        pairs: what was proposed and what was decided; only a YES or NO is compared with a YES or NO.
+    """
+    decided = list(pairs)
+    compared = [pair for pair in decided if set(pair) <= {"YES", "NO"}]
+    same = sum(left == right for left, right in compared)
+    if not compared:
         return Agreement(len(decided), 0, 0, None)
-    yes = [sum(side == "YES" for side in sides) / len(pairs) for sides in zip(*pairs, strict=True)]
+    yes = [sum(side == "YES" for side in sides) / len(compared) for sides in zip(*compared, strict=True)]
     chance = yes[0] * yes[1] + (1 - yes[0]) * (1 - yes[1])
-    kappa = None if chance == 1 else (same / len(pairs) - chance) / (1 - chance)
-    return Agreement(len(decided), len(pairs), same, kappa)
+    kappa = None if chance == 1 else (same / len(compared) - chance) / (1 - chance)
+    return Agreement(len(decided), len(compared), same, kappa)
+
+
+def beside_record(
+    world: KnownWorld,
+    problems: Sequence[ForecastProblem],
+    gatherer: EvidenceGatherer | None = None,
+    adjudicator: Adjudicator | None = None,
+) -> Agreement:
+    """How far proposals agree with what a world records, in the place of experts, of the events that it knows.
+
+    Args:
+        world: as of now.
+        problems: about events.
+        gatherer: gathers evidence; None for rules.
+        adjudicator: proposes; None for rules.
+    """
+    events = [(one, one.about) for one in problems if isinstance(one.about, Event)]
+    rulings = [(problem, world.ruling(event)) for problem, event in events]
+    known = [(problem, ruling.happened) for problem, ruling in rulings if ruling is not None]
+    evidence = (gatherer or RuleEvidence()).gather(world, [problem for problem, _ in known])
+    propose = (adjudicator or RuleAdjudicator()).propose
+    return agreement_of(
+        (propose(problem, found).outcome, "YES" if happened else "NO")
+        for (problem, happened), found in zip(known, evidence, strict=True)
+    )
 
 
 def _check(outcome: str, by: str, reason: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.errors import StoreError
+from openfingym.errors import StoreError, UsageError
 from openfingym.models import Allowance, ModelSpec
 from openfingym.models.testing import CompletionRequest, Reply, StandIn
 from openfingym.rounds.kept_model import FILE, kept_model
@@ -21,6 +21,7 @@ from openfingym.suites.findeepforecast.generation.asking import (
     read_typed,
 )
 from openfingym.suites.findeepforecast.generation.events import EventGenerator
+from openfingym.suites.findeepforecast.generation.finding import find_non_recurrent
 from openfingym.suites.findeepforecast.generation.models import (
     ModelQuestions,
     ModelRelevance,
@@ -194,6 +195,21 @@ def test_the_budget_is_kept_over_restarts(few: StoryWorld, spec: Callable[[str],
     path.write_text('{"key": 1}\n')
     with pytest.raises(StoreError, match="line 1"), kept_model(spec("reader"), tmp_path):
         pass
+
+
+def test_a_definition_names_the_model_by_the_environment(
+    few: StoryWorld, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path))
+    monkeypatch.delenv("OPENFINGYM_EVENTS_MODEL", raising=False)
+    with pytest.raises(UsageError, match=r"set \$OPENFINGYM_EVENTS_MODEL"):
+        find_non_recurrent("model")
+    monkeypatch.setenv("OPENFINGYM_EVENTS_MODEL", "stand-in/broken")
+    monkeypatch.setenv("OPENFINGYM_EVENTS_TURNS", "3")
+    drawn = find_non_recurrent("model").generate(few, WEEK, EVERYTHING, [], 0)
+    assert drawn.problems == ()
+    assert drawn.refused["unreadable answer"] > 0
+    assert 0 < len((tmp_path / "asked" / "stand-in_broken" / FILE).read_text().splitlines()) <= 3
 
 
 EVIDENCE = Evidence(

@@ -17,7 +17,7 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.suites.findeepforecast.problem import Event, ForecastProblem
 from openfingym.suites.findeepforecast.truth.adjudicating import Proposal, RuleAdjudicator
 from openfingym.suites.findeepforecast.truth.evidence import RuleEvidence
-from openfingym.suites.findeepforecast.truth.verdicts import VerdictQueue, agreement, evidence_of
+from openfingym.suites.findeepforecast.truth.verdicts import VerdictQueue, agreement, beside_record, evidence_of
 from openfingym.suites.findeepforecast.world.known import Document
 from openfingym.suites.findeepforecast.world.outcomes import decided
 from tests.openfingym.suites.findeepforecast.story_world import StoryWorld, made_up_companies
@@ -98,7 +98,10 @@ def test_proposals_agree_with_the_record_about_as_often_as_experts_do(
     same = found["YES", True] + found["NO", False]
     assert 0.9 < same / found.total() < 0.99
     assert found["YES", False] == 0
-    assert found["indeterminate", True] + found["indeterminate", False] > 0
+    open_ones = found["indeterminate", True] + found["indeterminate", False]
+    assert open_ones > 0
+    beside = beside_record(stories, asked)
+    assert (beside.decided, beside.compared, beside.same) == (found.total(), found.total() - open_ones, same)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,57 @@
+"""The generator ``model``: problems about events, read from the news by a language model.
+
+A definition names it with ``events = "model"``. Which model, and what may be spent on it, is in the environment of who
+runs the rounds, beside the endpoint's own variables:
+
+=============================  =======================================================================
+``OPENFINGYM_EVENTS_MODEL``    name of the model
+``OPENFINGYM_EVENTS_TURNS``    most answers in all weeks together; 2000 where it is not set
+=============================  =======================================================================
+
+Prompts and answers are kept in ``<store>/asked/MODEL/asked.jsonl``. A week that is generated again, as by
+``rounds prove``, is answered from there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+
+from openfingym import store
+from openfingym.errors import UsageError
+from openfingym.models import Allowance, ModelSpec
+from openfingym.rounds.kept_model import kept_model
+from openfingym.suites.findeepforecast.generation.events import EventGenerator
+from openfingym.suites.findeepforecast.generation.models import ModelQuestions, ModelRelevance, ModelSignals
+from openfingym.suites.findeepforecast.generation.protocols import Drawn, Stratum, Week
+from openfingym.suites.findeepforecast.world.known import KnownWorld
+
+MODEL_VARIABLE, TURNS_VARIABLE = "OPENFINGYM_EVENTS_MODEL", "OPENFINGYM_EVENTS_TURNS"
+MOST_TURNS = 2000
+
+
+class ModelEvents:
+    """Generates problems about events with the model that the environment names.
+
+    Raises:
+        UsageError: it names none, or the number of answers is none.
+    """
+
+    def __init__(self) -> None:
+        name, turns = os.environ.get(MODEL_VARIABLE, ""), os.environ.get(TURNS_VARIABLE, str(MOST_TURNS))
+        if not name:
+            raise UsageError(f"set ${MODEL_VARIABLE} to the name of a model, for the generator 'model' of events")
+        if not turns.isdecimal() or not int(turns):
+            raise UsageError(f"${TURNS_VARIABLE} is {turns[:40]!r}; expected a whole number above 0")
+        self._spec = ModelSpec.parse(name)
+        self._allowance = Allowance(turns=int(turns))
+
+    def generate(
+        self, world: KnownWorld, week: Week, wanted: Mapping[Stratum, int], asked: Collection[str], seed: int
+    ) -> Drawn:
+        """As :class:`~openfingym.suites.findeepforecast.generation.protocols.NonRecurrentGenerator` has it."""
+        folder = store.home() / "asked" / re.sub(r"[^A-Za-z0-9._-]+", "_", self._spec.name).strip(".")
+        with kept_model(self._spec, folder, allowance=self._allowance) as model:
+            stages = EventGenerator(ModelSignals(model), ModelRelevance(model), ModelQuestions(model))
+            return stages.generate(world, week, wanted, asked, seed)
