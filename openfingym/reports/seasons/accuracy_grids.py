@@ -38,7 +38,7 @@ def overall_grid(season: Season, names: Names) -> Grid:
             GridCell(_contamination(season, who)),
         ]
 
-    columns = ("Method", "rank", "accuracy", "if answered", "questions", "missing", "rounds", "before cut-off")
+    columns = ("Method", "rank", "accuracy", "if answered", "questions", "missing", "rounds", "cut-off")
     note = (
         "Share of right answers in percent, with 95 % intervals; what is missing counts as wrong. Who cannot be told "
         "from the first of a rank shares it (=); who left out whole rounds, and all where there are fewer than six, "
@@ -142,4 +142,4 @@ def _contamination(season: Season, who: Forecaster) -> str:
     if found is None:
         return "unknown"
     count = {0: "none", found.questions: f"all {found.questions:,}"}.get(found.before, f"{found.before:,}")
-    return f"{count} ({found.cutoff})"
+    return f"{found.standing} ({found.cutoff}): {count}"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.models.cutoffs import Standing, last_day, standing
 from openfingym.reports.forecasts.calibration import Calibration, calibration
 from openfingym.reports.seasons.clusters import NOTHING, ClusteredEstimate, estimate
 from openfingym.reports.seasons.records import OPERATORS, MethodOf, SeasonRecords
@@ -59,6 +61,8 @@ class Contamination:
 
     cutoff: str
     """The last month or day that the model was trained on."""
+    standing: Standing
+    """Where it is against the season: before it, within it, or after it, when all of it may be remembered."""
     before: int
     """Questions whose deadline, until which nobody knew their truth, is before the end of that."""
     questions: int
@@ -201,24 +205,19 @@ def _calibration(season: SeasonColumns, line: int, where: Flags) -> Calibration 
 
 def _contamination(season: SeasonColumns, how: MethodOf, judged: Flags) -> Contamination | None:
     """None where truths are made up, which no model has read, or nothing is known of a model's cut-off."""
-    from openfingym.questions.question import moment_ns
-
-    if season.data_kind == "simulated" or how.cutoff is None:
-        return None
-    end_ns = moment_ns(f"{_day_after(how.cutoff)}T00:00:00Z")
     places = np.flatnonzero(judged).tolist()
-    before = sum(season.questions[place].deadline_ns < end_ns for place in places)
-    return Contamination(how.cutoff, before, len(places))
-
-
-def _day_after(cutoff: str) -> str:
-    """The day after a month or a day."""
-    from datetime import date, timedelta
-
-    if len(cutoff) > len("2023-10"):
-        return (date.fromisoformat(cutoff) + timedelta(days=1)).isoformat()
-    year, month = map(int, cutoff.split("-"))
-    return date(year + month // 12, month % 12 + 1, 1).isoformat()
+    if season.data_kind == "simulated" or how.cutoff is None or not places:
+        return None
+    asked = [season.questions[place] for place in places]
+    days = [datetime.fromtimestamp(one.deadline_ns // 10**9, UTC).date() for one in asked]
+    last = datetime.fromtimestamp(max(one.evaluation_ns for one in asked) // 10**9, UTC).date()
+    end = last_day(how.cutoff)
+    return Contamination(
+        how.cutoff,
+        standing(how.cutoff, min(days) + timedelta(days=1), last),
+        sum(day <= end for day in days),
+        len(asked),
+    )
 
 
 def slices_of(season: SeasonColumns) -> Iterator[SeasonSlice]:

@@ -36,18 +36,30 @@ class RecordedDocuments:
         return sorted((one for one in found if one.at < end), key=lambda one: (one.at, one.id))
 
     def search(self, text: str, limit: int, subject: str | None) -> list[Document]:
-        """Those with a text, by relevance to another."""
-        found = []
-        if subject is None or cik_of(subject) is not None:
-            where = None if subject is None else {"cik": cik_of(subject)}
-            found += [
-                (hit.score, _filing(hit.row)) for hit in self._view.search("filings", text, where=where, limit=limit)
-            ]
+        """Those with a text, by relevance to another; of one company also the newest lines of its list of filings that
+        share a word with it, such as ``8-K`` or ``5.02``.
+        """
+        found: list[tuple[float, Document]] = []
+        cik = None if subject is None else cik_of(subject)
+        if subject is None or cik is not None:
+            where = None if cik is None else {"cik": cik}
+            hits = self._view.search("filings", text, where=where, limit=limit)
+            found += [(hit.score, _filing(hit.row)) for hit in hits]
         if subject in {None, "US"}:
-            found += [
-                (hit.score, _statement(hit.row)) for hit in self._view.search("fomc_statements", text, limit=limit)
-            ]
-        return [document for _, document in sorted(found, key=lambda one: (-one[0], one[1].id))[:limit]]
+            hits = self._view.search("fomc_statements", text, limit=limit)
+            found += [(hit.score, _statement(hit.row)) for hit in hits]
+        found.sort(key=lambda one: (-one[0], one[1].id))
+        documents = [document for _, document in found][:limit]
+        if cik is not None and len(documents) < limit:
+            documents += self._lines(cik, text, limit - len(documents), {one.id for one in documents})
+        return documents
+
+    def _lines(self, cik: int, text: str, limit: int, without: set[str]) -> list[Document]:
+        wanted = {word.casefold() for word in text.replace(",", " ").split()}
+        rows = self._view.rows("filing_calendar", {"cik": cik}, columns=_LINE, order=[f"-{KNOWN_AT}"])
+        shared = [(len(wanted & _words(row)), number, row) for number, row in enumerate(rows)]
+        best = sorted((one for one in shared if one[0] and one[2]["accession"] not in without), key=_by_words)
+        return [_line(row) for _, _, row in best[:limit]]
 
     def named(self, name: str) -> Document | None:
         """One by its id."""
@@ -59,6 +71,15 @@ class RecordedDocuments:
         for row in self._view.rows("filing_calendar", {"accession": name, "cik": self._ciks}, columns=_LINE, limit=1):
             return _line(row)
         return None
+
+
+def _words(row: Row) -> set[str]:
+    return {str(row["form"]).casefold(), *str(row["items"] or "").split(",")} - {""}
+
+
+def _by_words(one: tuple[int, int, Row]) -> tuple[int, int]:
+    """The most words in common first, then the newest."""
+    return -one[0], one[1]
 
 
 def _filing(row: Row) -> Document:

@@ -160,9 +160,9 @@ def test_the_cut_off_is_set_against_the_dates_of_a_replayed_season(tmp_path):
     )
     (season,) = season_report(season_ledger(tmp_path / "ledger", past), SERIES, folder=own).seasons
     found = {row.forecaster.agent: row.contamination for row in season.rows}
-    assert (found["m"].before, found["m"].questions) == (1, 3)
+    assert (found["m"].standing, found["m"].before, found["m"].questions) == ("within", 1, 3)
     rows = dict(texts(overall_grid(season, names(season))))["LLM (Thinking)"]
-    assert [row[-1] for row in rows] == ["1 (2025-11-08)", "unknown"]
+    assert [row[-1] for row in rows] == ["within (2025-11-08): 1", "unknown"]
 
 
 def test_proposals_from_evidence_are_compared_with_verdicts(tmp_path):
