@@ -61,7 +61,10 @@ def forecast_breakdown() -> Breakdown:
 
 
 def failure_modes(
-    question: SuiteQuestion, calls: Sequence[AnsweredCall], truth: Numbers, given: Numbers
+    question: SuiteQuestion,  # noqa: ARG001 - calls and answers say enough
+    calls: Sequence[AnsweredCall],
+    truth: Numbers,
+    given: Numbers,
 ) -> tuple[str, ...] | None:
     """What a wrong answer looks like; None for a right one.
 
