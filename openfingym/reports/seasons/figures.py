@@ -201,24 +201,15 @@ def _calibration(season: SeasonColumns, line: int, where: Flags) -> Calibration 
 
 def _contamination(season: SeasonColumns, how: MethodOf, judged: Flags) -> Contamination | None:
     """None where truths are made up, which no model has read, or nothing is known of a model's cut-off."""
-    from openfingym.questions.question import moment_ns
+    from openfingym.models.cutoffs import last_day
+    from openfingym.questions.question import DAY_NS, moment_ns
 
     if season.data_kind == "simulated" or how.cutoff is None:
         return None
-    end_ns = moment_ns(f"{_day_after(how.cutoff)}T00:00:00Z")
+    end_ns = moment_ns(f"{last_day(how.cutoff).isoformat()}T00:00:00Z") + DAY_NS
     places = np.flatnonzero(judged).tolist()
     before = sum(season.questions[place].deadline_ns < end_ns for place in places)
     return Contamination(how.cutoff, before, len(places))
-
-
-def _day_after(cutoff: str) -> str:
-    """The day after a month or a day."""
-    from datetime import date, timedelta
-
-    if len(cutoff) > len("2023-10"):
-        return (date.fromisoformat(cutoff) + timedelta(days=1)).isoformat()
-    year, month = map(int, cutoff.split("-"))
-    return date(year + month // 12, month % 12 + 1, 1).isoformat()
 
 
 def slices_of(season: SeasonColumns) -> Iterator[SeasonSlice]:
