@@ -22,6 +22,8 @@ class GridCell(NamedTuple):
     """What stands below it, smaller: its interval, or of how many it is."""
     mark: str = ""
     """``best`` or ``second`` of its column."""
+    hover: str = ""
+    """What is shown where it is pointed at."""
 
 
 class GridRow(NamedTuple):

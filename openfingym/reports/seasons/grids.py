@@ -191,7 +191,9 @@ def mistake_grid(season: Season, who: Forecaster, name: str) -> Grid:
                 f"   Pred: {answer_text(example.forecast, example.is_event)}"
             )
         texts = (f"{one.tasks:,}", f"{one.errors:,}", f"{one.missing:,}", f"{100.0 * one.errors / one.tasks:.2f}", case)
-        rows.append(GridRow(one.quadrant, tuple(map(GridCell, texts))))
+        *figures, last = map(GridCell, texts)
+        whole = example.text if example is not None else ""
+        rows.append(GridRow(one.quadrant, (*figures, last._replace(hover=whole))))
     columns = ("category", "tasks", "errors", "missing", "% error", "most frequent subtype, and an example")
     return Grid("mistakes", f"Errors of {name}", columns, (("", tuple(rows)),) if rows else ())
 

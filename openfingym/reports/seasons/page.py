@@ -95,7 +95,7 @@ def season_facts(season: Season) -> dict[str, str]:
         "Rounds": f"{rounds}, {season.weeks[0]}" + (f" to {season.weeks[-1]}" if rounds > 1 else ""),
         "Dates": f"{season.first[:10]} to {season.last[:10]}",
         "Questions": f"{season.questions:,}, {season.scored:,} scored",
-        "Forecasters": f"{len(season.rows):,}",
+        "Forecasters": f"{len(season.rows):,}" if season.rows else "",
         "Vault": ", ".join(season.vaults),
         "Models": "; ".join(sorted(models)),
     }

@@ -7,10 +7,14 @@ is in the ledger; what is here is never scored.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from openfingym.errors import UsageError
+from openfingym.models.cutoffs import require_cutoff
 
 if TYPE_CHECKING:
     from openfingym.reports.forecasts.columns import Forecaster
@@ -116,7 +120,7 @@ class SeasonRecords:
         found.methods.add(str(line.get("method") or ("" if line.get("model") else "program")))
         if isinstance(line.get("model"), str):
             found.models.add(line["model"])
-            found.cutoffs.add(line["cutoff"] if isinstance(line.get("cutoff"), str) else None)
+            found.cutoffs.add(_cutoff(line.get("cutoff")))
         if isinstance(line.get("endpoint"), str):
             found.endpoints.add(line["endpoint"])
         if state != FAILED:
@@ -137,9 +141,17 @@ def _proposals(folder: Path) -> dict[str, str]:
 
 def _more(total: Any, *values: Any) -> Any:
     """A sum; None from the first value that is not known on."""
-    if total is None or any(isinstance(one, bool) or not isinstance(one, int | float) for one in values):
+    if total is None or not all(isinstance(one, int | float) and math.isfinite(one) for one in values):
         return None
     return total + sum(values)
+
+
+def _cutoff(text: object) -> str | None:
+    """A cut-off; None of what is none."""
+    try:
+        return require_cutoff(text) if isinstance(text, str) else None
+    except UsageError:
+        return None
 
 
 def _lines(path: Path) -> Iterator[Mapping[str, Any] | None]:

@@ -144,7 +144,7 @@ def test_two_sources_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_definition_names_those_there_are() -> None:
-    with pytest.raises(UsageError, match="it has findeepforecast, findeepforecast-real, .*weekly, weekly-real"):
+    with pytest.raises(UsageError, match=r"it has findeepforecast, findeepforecast-real, .*weekly, weekly-real"):
         find_definition("monthly")
 
 

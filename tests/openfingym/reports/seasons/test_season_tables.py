@@ -165,6 +165,28 @@ def test_the_cut_off_is_set_against_the_dates_of_a_replayed_season(tmp_path):
     assert [row[-1] for row in rows] == ["within (2025-11-08): 1", "unknown"]
 
 
+def test_records_that_are_none_spoil_no_figure(tmp_path):
+    own = records(
+        tmp_path / "series",
+        a=[
+            line("q", model="m", cutoff="soon", cost_usd=float("nan"), seconds=None, prompt_tokens=True),
+            {"state": "sent"},
+        ],
+    )
+    with (own / "2025-W44" / "records" / "a.jsonl").open("a") as file:
+        file.write('[1]\n{"question": "cut off')
+    # Another principal's agent of the same name has no records.
+    asked = [Asked("q", truth=1.0, said={"a": 1.0, ("a", "mallory"): 2.0}, clock="real", simulated=False)]
+    report = season_report(season_ledger(tmp_path / "ledger", asked), SERIES, folder=own)
+    assert report.damaged_records == 3
+    found = {row.forecaster.principal: row for row in report.seasons[0].rows}
+    assert (found["operator"].how.models, found["operator"].contamination) == (("m",), None)
+    assert (found["operator"].cost.usd, found["operator"].cost.seconds) == (None, None)
+    assert (found["mallory"].how.models, found["mallory"].cost) == ((), None)
+    assert "3 lines of records could not be read" in report.html()
+    json.loads(report.to_json())
+
+
 def test_proposals_from_evidence_are_compared_with_verdicts(tmp_path):
     # Kept with the verdict in the ledger, or in the queue of the series where another decided.
     kept = [
