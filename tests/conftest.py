@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 # Before NumPy is loaded, here and in the commands that tests start: where processes share cores, threads of one product
 # that wait for one another cost eight times its work.
@@ -209,14 +210,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Look for no garbage while tests are collected, and never in what that loads: next to nothing of it is any."""
     gc.disable()
+    with contextlib.suppress(ImportError, AttributeError):  # where pytest has it elsewhere, each process does all
+        _rewrite_share(session.config)
     try:
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _rewrite_share(config: pytest.Config) -> None:
+    """Of all tests in several processes, rewrite the assertions of a share of the files, as the others do of theirs.
+
+    Otherwise each of them would rewrite all in a fresh checkout, at the same time.
+    """
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+    folder = Path(__file__).parent
+    if worker is None or sys.dont_write_bytecode or [Path(path).resolve() for path in config.args] != [folder]:
+        return
+    from _pytest.assertion import rewrite
+
+    files = sorted(path for path in folder.rglob("*.py") if path.name.startswith(("test_", "conftest.")))
+    for path in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        kept = rewrite.get_cache_dir(path) / f"{path.stem}{rewrite.PYC_TAIL}"
+        if rewrite._read_pyc(path, kept) is None and rewrite.try_makedirs(kept.parent):
+            stat, code = rewrite._rewrite_test(path, config)
+            rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, stat, kept)
 
 
 def _docker_unavailable() -> str | None:

@@ -183,6 +183,9 @@ def test_several_tasks_at_once(
     from openfingym.packages.scaffold import new_task
 
     folders = [str(new_task(f"task-{letter}", tmp_path)) for letter in "abc"]
+    for letter in "ac":  # two fifths of its rows are as sound, and sooner searched
+        data = tmp_path / f"task-{letter}" / "data.csv"
+        data.write_text("".join(data.read_text().splitlines(keepends=True)[:600]))
     (tmp_path / "task-b" / "data.csv").write_text("date,alpha,beta\n2020-01-01,1,2\n")
     status, out, err = invoke(monkeypatch, capsys, "task", "build", *folders, "--jobs", "2", "--json")
     assert status == 6

@@ -126,7 +126,7 @@ def _window(history: History, day: int, horizon: int) -> list[tuple[torch.Tensor
         head, relation, tail = history.head[rows], history.relation[rows], history.tail[rows]
         ways = (head, tail), (relation, relation + len(RELATIONS)), (tail, head)
         graphs.append(tuple(torch.from_numpy(np.concatenate(way)) for way in ways))
-    return graphs  # type: ignore[return-value]
+    return graphs
 
 
 def _network() -> Any:
