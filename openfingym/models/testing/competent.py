@@ -5,6 +5,7 @@ from __future__ import annotations
 from openfingym.models.testing.brief import LOOK, SAVE, SUBMIT, InstructionFacts
 from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
 from openfingym.models.testing.finance import financial_reply
+from openfingym.models.testing.forecasts import forecast_reply
 from openfingym.models.testing.questions import ANSWER_TOOL, answer_in_words, answer_question, asks_in_words
 
 INSTRUCTION = "/task/instruction.md"
@@ -17,8 +18,9 @@ class Competent:
 
     def respond(self, request: CompletionRequest) -> Reply:
         """Continue the conversation."""
-        if (reply := financial_reply(request)) is not None:
-            return reply
+        for answered in (forecast_reply, financial_reply):
+            if (reply := answered(request)) is not None:
+                return reply
         if asks_in_words(request):
             return answer_in_words(request)
         brief = InstructionFacts.read(request.text)

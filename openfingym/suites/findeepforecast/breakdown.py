@@ -77,20 +77,30 @@ def failure_modes(
     reference, answer = _reference(unpack(truth)), unpack(given)
     if decide(reference, answer).outcome == "right":
         return None
-    read, named = read_canonical(answer), {call.tool for call in calls}
-    figure = reference.parts[0].type == "number"
-    right, said = float(reference.parts[0].value), read.value
-    told = {
-        "no answer": not answer.strip(),
-        "missed event": not figure and right == 1.0 and read.said is False,
-        "false alarm": not figure and right == 0.0 and read.said is True,
-        "near miss": figure and said is not None and abs(said - right) < NEAR * abs(right),
-        "wrong sign": figure and said is not None and said * right < 0,
-        "another scale": figure and said is not None and _rescaled(right, said),
-        "history not looked at": figure and "history" not in named,
-        "news not looked at": not figure and not named & {"search_news", "open_document"},
+    part, named = reference.parts[0], {call.tool for call in calls}
+    told = (
+        _of_figure(float(part.value), answer, named) if part.type == "number" else _of_event(part.value, answer, named)
+    )
+    return tuple(name for name, holds in ({"no answer": not answer.strip()} | told).items() if holds)
+
+
+def _of_figure(right: float, answer: str, named: set[str]) -> dict[str, bool]:
+    said = read_canonical(answer).value
+    return {
+        "near miss": said is not None and abs(said - right) < NEAR * abs(right),
+        "wrong sign": said is not None and said * right < 0,
+        "another scale": said is not None and _rescaled(right, said),
+        "history not looked at": "history" not in named,
     }
-    return tuple(name for name, holds in told.items() if holds)
+
+
+def _of_event(right: object, answer: str, named: set[str]) -> dict[str, bool]:
+    said = read_canonical(answer).said
+    return {
+        "missed event": said is False and bool(right),
+        "false alarm": said is True and not right,
+        "news not looked at": not named & {"search_news", "open_document"},
+    }
 
 
 def _rescaled(right: float, said: float) -> bool:

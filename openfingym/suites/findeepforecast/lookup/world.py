@@ -65,6 +65,8 @@ class SearchedWorld:
         Raises:
             BadCallError: there is none; says what is like it.
         """
+        if asked in self.series or asked in self.companies:
+            return asked
         found = self._folded.get(asked.casefold())
         if found is None:
             raise none_such("company or series", asked, self.names)
