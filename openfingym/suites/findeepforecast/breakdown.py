@@ -61,7 +61,7 @@ def forecast_breakdown() -> Breakdown:
 
 
 def failure_modes(
-    question: SuiteQuestion,  # noqa: ARG001 - every suite is given it
+    question: SuiteQuestion,  # noqa: ARG001 - calls and answers say enough
     calls: Sequence[AnsweredCall],
     truth: Numbers,
     given: Numbers,
