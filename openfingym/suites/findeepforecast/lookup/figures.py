@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from openfingym.suites.calls import BadCallError
 from openfingym.suites.findeepforecast.lookup.world import MOST_ROWS, PLACES, SearchedWorld, day_of
+from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.lookups import like, near, none_such, plain
 
 DEFAULT_PERIODS = 12
@@ -82,7 +83,9 @@ def history(searched: SearchedWorld, arguments: Mapping[str, object]) -> object:
         metrics = list(searched.world.metrics(subject))
         if measure is None:
             return {**_company(searched, subject), "measures": metrics}
-        chosen, about = _metric(str(measure), metrics, subject), {"symbol": subject}
+        chosen = _metric(str(measure), metrics, subject)
+        unit = taxonomy().metric(chosen).unit(searched.companies[subject].currency)
+        about = {"symbol": subject, "unit": unit}
     limit = periods if isinstance(periods, int) else DEFAULT_PERIODS
     rows = [
         [one.period.isoformat(), one.value, plain(one.at), one.source]
