@@ -83,7 +83,7 @@ def test_what_is_right(problem, truth, answer, right):
 UNREADABLE = ["", None, "unknown", "1 to 2", [1, 2], float("nan"), "x" * 10**6, {"a": 1}, "YES"]
 
 
-@pytest.mark.parametrize("answer", UNREADABLE, ids=lambda answer: str(answer)[:9])
+@pytest.mark.parametrize("answer", UNREADABLE, ids=lambda one: str(one)[:9])
 def test_what_cannot_be_read_is_told(answer):
     with pytest.raises(UnreadableAnswerError, match=r"The answer is (empty|unreadable|ambiguous)"):
         read(REVENUE, answer)
