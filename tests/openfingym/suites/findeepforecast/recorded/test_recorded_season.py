@@ -45,12 +45,12 @@ def time_of(moment: int) -> datetime:
 
 @pytest.fixture(scope="module", params=SEASONS)
 def problems(request: pytest.FixtureRequest, vault: Vault) -> list[ForecastProblem]:
-    """Those of some weeks, others each day, and of all of them with OPENFINGYM_ALL."""
+    """Those of a week, another one each day, and of all of them with OPENFINGYM_ALL."""
     weeks = weeks_of(request.param)
     season = Season(weeks, 0, None, CalendarGenerator(1.0, 40, "GLOBAL"), RecordedEvents())
     asked: dict[str, Stratum] = {}
     found: list[ForecastProblem] = []
-    for week in in_turn(weeks, 11):
+    for week in in_turn(weeks, len(weeks)):
         made = compose(season, RecordedWorld(vault, time_of(week.generated_ns)), week, asked)
         asked |= {one.key: Stratum(one.quadrant, one.market) for one in made.problems}
         found += made.problems
@@ -98,7 +98,6 @@ def test_truths_are_those_of_the_raw_files(
             assert answer.status == "void", one.key
         compared[one.quadrant] += 1
     assert compared["non-recurrent corporate"] >= 10
-    assert compared["recurrent macro"] + compared["non-recurrent macro"] >= 2
 
 
 def truth(

@@ -24,7 +24,7 @@ from tests.turns import ALL, TURN
 
 AAPL, GOOGL, NVDA = 320193, 1652044, 1045810
 END_OF_2016 = date(2016, 9, 24)
-CALLS = 100 if ALL else 15
+CALLS = 100 if ALL else 10
 TIMES = 12 if ALL else 2
 
 
@@ -67,14 +67,14 @@ def test_a_quarter_is_what_the_company_printed(
 
 
 def test_first_prints_are_those_that_pandas_finds_in_the_raw_facts(later: RecordedWorld, facts: pd.DataFrame) -> None:
-    """Every metric of one concept, of the reports since 2015: a quarter by its days, or two years to date."""
+    """Every metric of one concept, of the reports since 2016: a quarter by its days, or two years to date."""
     compared = differenced = 0
     for symbol, cik in (("AAPL", AAPL), ("GOOGL", GOOGL), ("NVDA", NVDA)):
         own = facts[(facts.cik == cik) & (facts.filed < "2017-03-15") & (facts.taxonomy == "us-gaap")]
         ends = own[own.concept == "Assets"].groupby("accession").period_end.max()
         first = ends.reset_index().merge(own[["accession", "filed"]].drop_duplicates()).sort_values("filed")
         first = first.drop_duplicates("period_end").set_index("period_end").accession.sort_index()
-        first = first[first.index >= "2015-01-01"]
+        first = first[first.index >= "2016-01-01"]
         own = own[own.accession.isin(first)]
         for metric, mapped in mappings().items():
             if len(mapped.alternatives) > 1 or len(mapped.alternatives[0]) > 1:
@@ -102,8 +102,8 @@ def test_first_prints_are_those_that_pandas_finds_in_the_raw_facts(later: Record
                     continue  # computed from others then
                 assert value(later, symbol, metric, end.date()) == pytest.approx(expected), (symbol, metric, end)
                 compared += expected is not None
-    assert compared > 300
-    assert differenced > 20
+    assert compared > 150
+    assert differenced > 10
 
 
 def test_a_first_print_stays_when_a_later_report_restates_it(vault: Vault) -> None:
