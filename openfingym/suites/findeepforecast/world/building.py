@@ -94,18 +94,23 @@ def _add(writer: VaultWriter, size: WorldSize, seed: int, firms: tuple[Listed, .
     quarters = world_quarters(size)
     figures = keep_books(firms, quarters[0][1] - 1, len(quarters), seed)
     writer.add(specs.COMPANIES, companies_frame(size, firms))
-    writer.add(specs.REPORT_CALENDAR, calendar_frame(reports))
+    writer.add(specs.REPORT_CALENDAR, _until(size, calendar_frame(reports)))
     writer.add(specs.REPORTED, reported_frame(reports, figures))
     releases = make_releases(size, seed)
     series, calendar, values = macro_frames(releases, size)
     writer.add(specs.MACRO_SERIES, series)
-    writer.add(specs.RELEASE_CALENDAR, calendar)
+    writer.add(specs.RELEASE_CALENDAR, _until(size, calendar))
     writer.add(specs.MACRO, values)
     begin, end = size.season - timedelta(weeks=6), size.season + timedelta(weeks=size.weeks + 14)
     density = sum(size.companies.values()) / sum(WorldSize().companies.values())
     news, rulings = story_frames([_company(firm) for firm in firms], begin, end, seed, density=max(density, 0.1))
     writer.add(specs.NEWS, [news, notices_frame(size, seed, reports, figures, releases)])
     writer.add(specs.RULINGS, rulings)
+
+
+def _until(size: WorldSize, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are known when the world ends."""
+    return frame[frame["known_at"] < datetime.combine(size.last_day + timedelta(days=1), time(0), UTC)]
 
 
 def companies_frame(size: WorldSize, firms: tuple[Listed, ...]) -> pd.DataFrame:
