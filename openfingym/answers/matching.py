@@ -139,7 +139,7 @@ def _made(part: Part) -> _Rule:
     if part.rule == "within":
         low, high = value - slack, value + slack
     elif part.rule == "relative":
-        slack *= abs(value) or 1
+        slack *= abs(value)
         low, high = value - slack, value + slack
     elif part.rule in {"between", "widened"}:
         wider = slack if part.rule == "widened" else Decimal(0)
@@ -199,7 +199,7 @@ def _compared(rule: _Rule, value: Decimal, place: Decimal) -> bool | None:
     elif rule.kind == "rounding":
         states.append(_near(rule, value, place, rule.values[0]))
     elif rule.kind == "relative":
-        states.append(rule.low < value < rule.high)
+        states.append(rule.low < value < rule.high or value == rule.values[0])
     elif rule.low <= value <= rule.high:
         states.append(True)
     elif rule.kind == "between":

@@ -50,8 +50,8 @@ class Part:
     rule: Rule = "rounding"
     """What a number may differ by. ``rounding``: by rounding alone, to the asked decimals or, where none are asked, to
     those that it is written with; ``between``: from low to high, after rounding; ``within``: by at most the tolerance;
-    ``widened``: from low - tolerance to high + tolerance; ``relative``: by less than the tolerance, a share of it, and
-    where it is 0 of one of the unit; ``exact``: by nothing."""
+    ``widened``: from low - tolerance to high + tolerance; ``relative``: by less than the tolerance, a share of it, so
+    that 0 is met by 0 alone; ``exact``: by nothing."""
     low: float | None = None
     high: float | None = None
     tolerance: float | None = None

@@ -46,6 +46,13 @@ _PREDICTION = re.compile(r"\b(?:final\s+)?(?:prediction|forecast|estimate|answer
 _PROBABILITY = re.compile(r"\b(?:probability|confidence|likelihood)\b|概率|置信", re.IGNORECASE)
 _YES = re.compile(r"(?<![\w'])(?:yes|true)(?![\w'])|(?<!不)(?:是|会)(?!否)", re.IGNORECASE)
 _NO = re.compile(r"(?<![\w'])(?:no|false)(?![\w'])|否|不是|不会", re.IGNORECASE)
+_INTRODUCTION = re.compile(
+    r"[^.!?\n]{0,60}\b(?:is|be|answer|prediction|forecast|verdict|say|says|predict|think|believe|expect)[^\w.!?]*",
+    re.IGNORECASE,
+)
+"""What may stand before YES or NO in a sentence that answers."""
+_GOES_ON = re.compile(r"\s+(?!because|since|as\b|for\b|given|by\b|with\b|it\b|they\b|the\b|this\b|yes\b|no\b)[a-z]")
+"""A word behind YES or NO that makes it part of a phrase, such as idea, task or doubt."""
 _PLACEHOLDER = re.compile(r"\[[^\]]*(?:your prediction|how probable)[^\]]*\]", re.IGNORECASE)
 _FLOAT = re.compile(r"[+-]?(?:\d{1,60}(?:\.\d{0,60})?|\.\d{1,60})(?:e[+-]?\d{1,4})?", re.IGNORECASE)
 _BRACKETS = re.compile(r"\([^()]*\)")
@@ -225,14 +232,25 @@ def _event(text: str, probability: str) -> ForecastReading:
 
 
 def _yes_or_no(text: str) -> bool | None:
-    """Whether a text says yes; None where it says neither, or both."""
+    """Whether a text says yes; None where it says neither, or both, or says one of them within a sentence: "I have no
+    idea" is no answer.
+    """
     yes, no = _YES.search(text), _NO.search(text)
+    if not any(one and _is_set_off(text, one) for one in (yes, no)):
+        return None
     if yes and no:
         first = min(yes, no, key=lambda match: match.start())
         # "NO: yes, there is talk of it": what comes first and is set off is the answer.
         alone = not first.start() and re.match(r"\s*[,.;:(!-]", text[first.end() :])
         return None if not alone else first is yes
     return None if yes is None and no is None else yes is not None
+
+
+def _is_set_off(text: str, said: re.Match[str]) -> bool:
+    """Whether a word is the answer: nothing stands before it but its introduction, or nothing behind it."""
+    before, behind = text[: said.start()], text[said.end() :]
+    introduced = not any(map(str.isalnum, before)) or _INTRODUCTION.fullmatch(before)
+    return bool(introduced and not _GOES_ON.match(behind)) or not any(map(str.isalnum, behind))
 
 
 def _chance(text: str) -> float | None:

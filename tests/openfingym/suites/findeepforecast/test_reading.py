@@ -214,3 +214,30 @@ def test_the_prompt_has_the_layout_of_the_paper():
     figure = AskedForecast("Estimate it.", "recurrent", "macro", "%", deadline="2025-11-02 23:59 (UTC+8)")
     assert "| Prediction (%) | [Your prediction] |" in full_prompt(figure)
     assert "- Deadline: 2025-11-02 23:59 (UTC+8)" in full_prompt(figure)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I was given no task: its instruction says how to load it",
+        "I have no idea",
+        "There is no doubt that it will",
+        "no data were found",
+        "It is true that talks began",
+    ],
+)
+def test_a_word_within_a_sentence_is_no_answer(said: str) -> None:
+    assert read_forecast(said, "non-recurrent", "").state == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("said", "yes"),
+    [
+        ("My forecast is NO because nothing is signed.", False),
+        ("I predict YES, given the news", True),
+        ("Yes, it will happen", True),
+        ("After weighing it all: no.", False),
+    ],
+)
+def test_a_sentence_that_answers_is_read(said: str, yes: bool) -> None:
+    assert read_forecast(said, "non-recurrent", "").said is yes

@@ -59,9 +59,8 @@ def read(problem, answer):
         (REVENUE, -1000.0, "(1,020)", True),
         (replace(REVENUE, measure="rate"), 3.0, 3.003, False),
         (replace(REVENUE, measure="rate"), 3.0, 3.0029, True),
-        (REVENUE, 0.0, 0.049, True),
-        (REVENUE, 0.0, 0.05, False),
-        (REVENUE, 0.0, "-0.01", True),
+        (REVENUE, 0.0, "0.00", True),
+        (REVENUE, 0.0, 0.001, False),  # as in the ledger: nothing is a share of 0
         (EVENT, 1.0, "| Field | Value |\n|---|---|\n| Prediction (YES/NO) | yes |", True),
         (EVENT, 1.0, True, True),
         (EVENT, 0.0, {"prediction": "NO", "probability": 0.3}, True),
