@@ -55,12 +55,19 @@ def replicates(
 def _all_at_once(
     scoring: Scoring, fold: Fold, answer: Mapping[str, Array], design: Resampling
 ) -> dict[str, NDArray[np.float64]]:
-    """Those metrics of a forecast that need not be computed replicate by replicate."""
+    """Those metrics that need not be computed replicate by replicate."""
     metrics = [find_metric(entry.name) for entry in scoring.metrics if entry.on == "path"]
-    if "y_pred" not in answer or not any(metric.redrawn for metric in metrics):
+    if "y_pred" not in answer:
         return {}
+    found = {}
+    for metric in metrics:
+        if metric.by_row is not None:
+            drawn = metric.by_row(np.asarray(fold.truth.arrays["y_true"]), answer["y_pred"])
+            found[metric.name] = np.array([drawn(rows) for rows in design.draws])
+    if not any(metric.redrawn for metric in metrics):
+        return found
     forecasts = Redrawn(ForecastComparison(fold.truth, answer["y_pred"]), design)
-    return {metric.name: metric.redrawn(forecasts) for metric in metrics if metric.redrawn is not None}
+    return found | {metric.name: metric.redrawn(forecasts) for metric in metrics if metric.redrawn is not None}
 
 
 def taken(

@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
+    from openfingym.metrics.arrays import Numbers
     from openfingym.metrics.comparison import ForecastComparison
     from openfingym.metrics.redrawn import Redrawn
 
+RowsDrawn = Callable[[NDArray[np.int64]], float]
+"""Gives a metric of some rows of an answer, by their numbers; a row may be drawn more than once."""
 Problem = Literal[
     "point",
     "forecast",
@@ -133,6 +136,9 @@ class Metric:
     shared: Callable[[ForecastComparison], float] | None = None
     """The same number from a checked forecast beside the truth, which keeps what several metrics of it share; None for
     no such way."""
+    by_row: Callable[[Numbers, Numbers], RowsDrawn] | None = None
+    """Of a metric of ``y_true`` and ``y_pred`` that looks at each row by itself: what it finds, as a function of drawn
+    rows. Answers in words are then decided once, and not once a replicate."""
     redrawn: Callable[[Redrawn], NDArray[np.float64]] | None = None
     """The same number of every resample of a forecast's windows, float64[replicates], from what they share; None for no
     such way."""

@@ -11,13 +11,17 @@ import functools
 import re
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from openfingym.answers import Reference, decide, unpack_rows
 from openfingym.errors import DataError, UsageError
 from openfingym.metrics.arrays import Numbers, answer, known, same_shape
-from openfingym.metrics.record import Metric
+from openfingym.metrics.record import Metric, RowsDrawn
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _CHANCE = re.compile(r"(?:yes|no) (0|1|[01]?\.[0-9]{1,40})", re.IGNORECASE)
 
@@ -28,12 +32,23 @@ def decided_accuracy(y_true: Numbers, y_pred: Numbers) -> float:
     return float(np.mean(right))
 
 
+def _decided_by_row(y_true: Numbers, y_pred: Numbers) -> RowsDrawn:
+    right = np.array(_right(y_true, y_pred)[1], dtype=np.bool_)
+    return lambda rows: float(np.mean(right[rows]))
+
+
 def grouped_accuracy(y_true: Numbers, y_pred: Numbers) -> float:
     """Mean over groups of the accuracy in each, where the references state groups within groups: of subsets with three
     tiers each, the mean of the subsets, each of which is the plain mean of its tiers, however many rows they have.
     """
     references, right = _right(y_true, y_pred)
     return _mean([reference.group for reference in references], right)
+
+
+def _grouped_by_row(y_true: Numbers, y_pred: Numbers) -> RowsDrawn:
+    references, right = _right(y_true, y_pred)
+    groups = [reference.group for reference in references]
+    return lambda rows: _mean([groups[row] for row in rows], [right[row] for row in rows])
 
 
 def forecast_brier(y_true: Numbers, y_pred: Numbers) -> float:
@@ -43,9 +58,18 @@ def forecast_brier(y_true: Numbers, y_pred: Numbers) -> float:
 
     A probability is a number from 0 to 1 behind the first word, as in ``NO 0.2``: that of a yes.
     """
+    return float(np.mean(_distances(y_true, y_pred)))
+
+
+def _brier_by_row(y_true: Numbers, y_pred: Numbers) -> RowsDrawn:
+    distances = _distances(y_true, y_pred)
+    return lambda rows: float(np.mean(distances[rows]))
+
+
+def _distances(y_true: Numbers, y_pred: Numbers) -> NDArray[np.float64]:
     references, right = _right(y_true, y_pred)
     texts = unpack_rows(answer("y_pred", y_pred, 2))
-    return float(np.mean([_distance(*row) for row in zip(references, right, texts, strict=True)]))
+    return np.array([_distance(*row) for row in zip(references, right, texts, strict=True)])
 
 
 def _distance(reference: Reference, right: bool, text: str) -> float:
@@ -100,6 +124,7 @@ METRICS = (
     _words(
         "decided_accuracy",
         decided_accuracy,
+        by_row=_decided_by_row,
         description="share of the answers in words that a rule finds right",
         source=f"{_PAPER}, section 3.3 and appendix D",
         differs="by rule alone, where the paper asks a model; what no rule can tell is not right",
@@ -107,6 +132,7 @@ METRICS = (
     _words(
         "grouped_accuracy",
         grouped_accuracy,
+        by_row=_grouped_by_row,
         description="mean over subsets of the mean over their tiers of decided_accuracy",
         source=f"{_PAPER}, Table 5",
         differs="by rule alone, where the paper asks a model; what no rule can tell is not right",
@@ -114,6 +140,7 @@ METRICS = (
     _words(
         "forecast_brier",
         forecast_brier,
+        by_row=_brier_by_row,
         description="mean squared distance of the probability stated beside yes or no from what happened; of other "
         "answers 0 if right and 1 if not",
         source="Brier 1950, and Li et al. 2026 (FinDeepForecast), equation 1",

@@ -46,3 +46,21 @@ def test_what_no_rule_can_tell_is_not_right_and_broken_rows_are_refused() -> Non
         decided_accuracy(pack("{}", 60)[None], truth)
     with pytest.raises(UsageError, match="no packed text"):
         decided_accuracy(truth, truth + 0.5)
+
+
+@pytest.mark.parametrize("name", ["decided_accuracy", "grouped_accuracy", "forecast_brier"])
+def test_rows_that_are_drawn_give_what_the_metric_of_them_gives(name: str) -> None:
+    generator = np.random.default_rng(0)
+    truths, given = [], []
+    for number in range(60):
+        event = number % 2 == 0
+        part = Part("p", "yes_no", bool(generator.integers(2))) if event else Part("p", "number", number + 1.0, "USD")
+        truths.append(Reference((part,), group=("a", "b" if generator.integers(2) else "c") if event else ("d",)))
+        said = ("yes", "NO 0.3", "") if event else (str(number + 1), "3", "")
+        given.append(said[generator.integers(3)])
+    y_true, y_pred = (np.stack([pack(text, 64) for text in texts]) for texts in ([t.to_json() for t in truths], given))
+    metric = find_metric(name)
+    assert metric.by_row is not None
+    drawn = metric.by_row(y_true, y_pred)
+    for rows in (np.arange(60), *generator.integers(0, 60, (10, 60))):
+        assert drawn(rows) == metric.function(y_true[rows], y_pred[rows])
