@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar, cast
 
 from openfingym.digests import sha256_of_file
 from openfingym.errors import StoreError, UsageError
@@ -15,6 +16,8 @@ from openfingym.vault.manifest import Manifest, read_manifest
 from openfingym.vault.queries import Queries
 from openfingym.vault.tables import OpenTable
 from openfingym.vault.view import View
+
+T = TypeVar("T")
 
 
 class Vault:
@@ -36,6 +39,8 @@ class Vault:
         self._entries = {entry.name: entry for entry in manifest.tables}
         self._tables: dict[str, OpenTable] = {}
         self._opening = threading.Lock()
+        self._kept: dict[Callable[[Vault], object], object] = {}
+        self._keeping = threading.RLock()
         self._ahead = False
 
     @classmethod
@@ -59,6 +64,16 @@ class Vault:
     def name(self) -> str:
         """Name of the vault that this is a snapshot of."""
         return self.manifest.name
+
+    def kept(self, make: Callable[[Vault], T]) -> T:
+        """What is read of this vault once and kept as long as it: made by ``make`` when it is first wanted.
+
+        It is this object's own: copies without what came later have a digest in common, and other rows each.
+        """
+        with self._keeping:
+            if make not in self._kept:
+                self._kept[make] = make(self)
+            return cast("T", self._kept[make])
 
     def as_of(self, time: datetime | str) -> View:
         """The vault as it was at a time.

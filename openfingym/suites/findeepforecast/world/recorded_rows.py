@@ -24,7 +24,6 @@ _LAST = "9999-12-31T00:00:00Z"
 _FACTS = ("cik", "concept", "unit", "period_start", "period_end", "value", "form", "accession", "filed", KNOWN_AT)
 _FILINGS = ("cik", "form", "filed", "accepted_at", "report_date", "items", "accession", KNOWN_AT)
 _STATEMENTS = ("date", "kind", "target_lower", "target_upper", "text", KNOWN_AT)
-_KEPT = 3
 
 
 class Fact(NamedTuple):
@@ -171,16 +170,8 @@ class Rows:
 
 
 _NONE: Known[Any] = Known(())
-_opened: dict[tuple[str, str], Rows] = {}
-_opening = threading.Lock()
 
 
 def rows_of(vault: Vault) -> Rows:
     """The rows of a vault, shared by all that ask for them."""
-    name = (str(vault.folder), vault.digest)
-    with _opening:
-        found = _opened.pop(name, None) or Rows(vault)
-        _opened[name] = found  # the newest at the end
-        while len(_opened) > _KEPT:
-            _opened.pop(next(iter(_opened)))
-        return found
+    return vault.kept(Rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -48,13 +46,13 @@ class SimulatedWorld:
     simulated = True
 
     def __init__(self, vault: Vault, as_of: datetime) -> None:
-        self._start(vault.as_of(as_of), _kept(vault))
+        self._start(vault.as_of(as_of), vault.kept(_Kept))
 
     @classmethod
     def of(cls, view: View) -> SimulatedWorld:
         """The world that a view shows."""
         world = cls.__new__(cls)
-        world._start(view, _kept(view._vault))
+        world._start(view, view._vault.kept(_Kept))
         return world
 
     def _start(self, view: View, kept: _Kept) -> None:
@@ -232,23 +230,6 @@ class _Kept:
             made = {str(row["id"]): MacroSeries(**{name: str(row[name]) for name in names}) for row in rows}
             self._series[known] = made, {str(row["id"]): str(row["authority"]) for row in rows}
         return self._series[known]
-
-
-_MOST_KEPT = 4
-_vaults: OrderedDict[str, _Kept] = OrderedDict()
-_opening = threading.Lock()
-
-
-def _kept(vault: Vault) -> _Kept:
-    """What is kept of a vault in this process."""
-    with _opening:
-        found = _vaults.get(vault.digest)
-        if found is None:
-            found = _vaults[vault.digest] = _Kept(vault)
-        _vaults.move_to_end(vault.digest)
-        while len(_vaults) > _MOST_KEPT:
-            _vaults.popitem(last=False)
-        return found
 
 
 def _scheduled(row: dict[str, object], column: str) -> Scheduled:

