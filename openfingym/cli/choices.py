@@ -32,6 +32,8 @@ AGENTS = (
     "rolling-ridge",
     "recurrency",
     "frequency",
+    "last-value",
+    "last-year",
     "cash",
     "buy-and-hold",
     "equal-weight",

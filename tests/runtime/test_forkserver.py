@@ -65,6 +65,7 @@ names = ("Name Umask State Tgid Pid PPid TracerPid Uid Gid FDSize Groups NStgid 
          "SigPnd ShdPnd SigBlk SigIgn SigCgt CapInh CapPrm CapEff CapBnd CapAmb NoNewPrivs Seccomp Seccomp_filters "
          "Cpus_allowed_count VmLck VmPin CoreDumping THP_enabled")
 found["status"] = {name: status.get(name) for name in names.split()}
+found["status"]["SigQ"] = status["SigQ"].split("/")[1]  # before it, what all processes of the user have queued
 found["environment"] = dict(os.environ)
 found["shown environment"] = sorted(part.decode() for part in open("/proc/self/environ", "rb").read().split(b"\\0") if part)
 found["environment"].pop("OPENFINGYM_DEADLINE")

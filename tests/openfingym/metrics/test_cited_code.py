@@ -394,6 +394,7 @@ ELSEWHERE = {
     "item_hits_at_10": "test_codes.py",
     "decided_accuracy": "answers/test_published_examples.py has what the paper's judge found",
     "grouped_accuracy": "answers/test_published_examples.py",
+    "forecast_brier": "suites/findeepforecast/test_suite.py has it by hand",
     "second_level_f1_voted": "test_codes.py has votes counted by hand",
     "dynamic_tail_error_01": "test_threshold_strategies.py has the strategies written out, step by step",
     "dynamic_tail_error_05": "test_threshold_strategies.py",
