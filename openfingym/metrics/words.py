@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.answers import Reference, decide, unpack_rows
 from openfingym.errors import DataError, UsageError
 from openfingym.metrics.arrays import Numbers, answer, known, same_shape
 from openfingym.metrics.record import Metric, RowsDrawn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from openfingym.answers import Reference
 
 _CHANCE = re.compile(r"(?:yes|no) (0|1|[01]?\.[0-9]{1,40})", re.IGNORECASE)
 
@@ -67,6 +68,8 @@ def _brier_by_row(y_true: Numbers, y_pred: Numbers) -> RowsDrawn:
 
 
 def _distances(y_true: Numbers, y_pred: Numbers) -> NDArray[np.float64]:
+    from openfingym.answers import unpack_rows
+
     references, right = _right(y_true, y_pred)
     texts = unpack_rows(answer("y_pred", y_pred, 2))
     return np.array([_distance(*row) for row in zip(references, right, texts, strict=True)])
@@ -87,6 +90,9 @@ def references_of(y_true: Numbers) -> list[Reference]:
     Raises:
         DataError: a row holds none.
     """
+    # Loaded on first use: every verifier loads this module, and few score words.
+    from openfingym.answers import unpack_rows
+
     truth = known("y_true", y_true, 2)
     try:
         return [_reference(text) for text in unpack_rows(truth)]
@@ -95,6 +101,8 @@ def references_of(y_true: Numbers) -> list[Reference]:
 
 
 def _right(y_true: Numbers, y_pred: Numbers) -> tuple[list[Reference], list[bool]]:
+    from openfingym.answers import decide, unpack_rows
+
     references = references_of(y_true)
     given = answer("y_pred", y_pred, 2)
     same_shape("y_pred", given, y_true.shape)
@@ -104,6 +112,8 @@ def _right(y_true: Numbers, y_pred: Numbers) -> tuple[list[Reference], list[bool
 
 @functools.lru_cache(maxsize=4096)
 def _reference(text: str) -> Reference:
+    from openfingym.answers import Reference
+
     return Reference.from_json(text)
 
 
