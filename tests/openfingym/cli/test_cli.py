@@ -219,8 +219,10 @@ def test_all_tasks_means_every_known_one(
 
 
 def test_check_with_a_smoke_run(
-    own_task: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    own_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    # Another test may build a task of the same name and content anew meanwhile, in the store that all share.
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "store"))
     status, out, _ = invoke(monkeypatch, capsys, "task", "check", str(own_task), "--smoke", "inline")
     assert status == 0, out
     assert re.search(r"ok    smoke +naive scored [\d.]+ in [\d.]+ s \(inline\), nop rejected", out)
