@@ -3,6 +3,8 @@ nothing."""
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import os
 import resource
 import signal
@@ -104,9 +106,21 @@ def status_of(answer: bytes) -> int:
     return int(answer.split(b" ", 2)[1])
 
 
+def answered(connection: socket.socket) -> int:
+    """Read one answer, its body included."""
+    with contextlib.closing(http.client.HTTPResponse(connection)) as answer:
+        answer.begin()
+        answer.read()
+        return answer.status
+
+
 def post(path: str, headers: str, length: int | None) -> bytes:
     size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
     return f"POST {path} HTTP/1.1\r\nHost: v\r\nContent-Type: application/json\r\n{headers}{size}\r\n\r\n".encode()
+
+
+def chunk(length: int) -> bytes:
+    return b"%x\r\n" % length + b"x" * length + b"\r\n"
 
 
 def pour(verifier: Served, head: bytes, *, chunked: bool = False) -> int:
@@ -114,10 +128,10 @@ def pour(verifier: Served, head: bytes, *, chunked: bool = False) -> int:
     read."""
     with verifier.connect() as connection:
         connection.sendall(head)
-        piece = b"x" * MIB
+        piece = chunk(MIB) if chunked else b"x" * MIB
         try:
             for _ in range(UNREAD // MIB):
-                connection.sendall((b"%x\r\n" % len(piece) + piece + b"\r\n") if chunked else piece)
+                connection.sendall(piece)
             return status_of(connection.recv(4096))
         except OSError:
             try:
@@ -160,6 +174,33 @@ def test_heads_end(verifier: Served) -> None:
         with pytest.raises(OSError, match=r"reset|[Bb]roken"):
             connection.sendall(line * (UNREAD // len(line)))
     assert verifier.memory - before < UNREAD // 4
+
+
+@pytest.fixture
+def known(verifier: Served) -> str:
+    """The header of somebody whose submissions are refused where they are too large."""
+    with verifier.client() as operator:
+        return f"Authorization: Bearer {operator.create_rollout('treasury-forecast').token}\r\n"
+
+
+@pytest.mark.parametrize("length", [200_000, MIB])
+def test_who_is_refused_while_still_sending_reads_the_refusal(verifier: Served, known: str, length: int) -> None:
+    """The rest of the body is no head of a request, and the connection is of further use."""
+    ask = b"GET /healthz HTTP/1.1\r\nHost: v\r\n\r\n"
+    with verifier.connect() as connection:
+        for _ in range(2):
+            connection.sendall(post("/v1/submissions", known, length) + b"x")
+            assert answered(connection) == 413
+            connection.sendall(b"x" * (length - 1) + ask)
+            assert answered(connection) == 200
+
+
+def test_the_rest_of_a_refused_body_ends(verifier: Served, known: str) -> None:
+    with verifier.connect() as connection:
+        connection.sendall(post("/v1/submissions", known, None) + chunk(200_000))
+        assert status_of(connection.recv(4096)) == 413
+        with pytest.raises(OSError, match=r"reset|[Bb]roken"):
+            connection.sendall(chunk(MIB) * (UNREAD // MIB))
 
 
 def test_a_slow_body_is_not_waited_for(serve: Callable[..., Served]) -> None:

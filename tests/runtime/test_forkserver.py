@@ -57,11 +57,13 @@ def said(outcome: Outcome) -> object:
     return json.loads(outcome.output)
 
 
+# Without FDSize: the size of the kernel's table of descriptors follows from how many files had been opened by whoever
+# starts a process, here by other tests.
 PROBE = """
 import hashlib, json, os, resource, select, signal, socket, stat, sys
 found = {}
 status = dict(line.rstrip("\\n").split(":\\t", 1) for line in open("/proc/self/status") if ":\\t" in line)
-names = ("Name Umask State Tgid Pid PPid TracerPid Uid Gid FDSize Groups NStgid NSpid NSpgid NSsid Kthread Threads SigQ "
+names = ("Name Umask State Tgid Pid PPid TracerPid Uid Gid Groups NStgid NSpid NSpgid NSsid Kthread Threads SigQ "
          "SigPnd ShdPnd SigBlk SigIgn SigCgt CapInh CapPrm CapEff CapBnd CapAmb NoNewPrivs Seccomp Seccomp_filters "
          "Cpus_allowed_count VmLck VmPin CoreDumping THP_enabled")
 found["status"] = {name: status.get(name) for name in names.split()}

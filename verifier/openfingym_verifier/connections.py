@@ -17,6 +17,9 @@ HEAD_S = 15.0
 """How long they may take to arrive, from the connection's beginning or the end of the last answer."""
 SPARE_FILES = 128
 """Descriptors kept for the ledger, worker processes and the like."""
+DISCARDED_BYTES = 1 << 20
+"""Of a body whose request was refused before it had arrived, this much is read and thrown away: up to here it is
+cheaper than a new connection, and its sender, who is still sending, reads the refusal."""
 MOST = 8192
 
 
@@ -63,6 +66,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._head_bytes = 0
         self._in_head = True
+        self._in_body = False
+        self._discarded_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -85,6 +90,11 @@ class BoundedProtocol(HttpToolsProtocol):
             if self._head_bytes > HEAD_BYTES and self._is_still_in_head(data):
                 self.drop()
                 return
+        elif self._deadline is not None:
+            self._discarded_bytes += len(data)
+            if self._discarded_bytes > DISCARDED_BYTES + HEAD_BYTES:
+                self.drop()
+                return
         super().data_received(data)
 
     def on_message_begin(self) -> None:
@@ -94,10 +104,17 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Stop the clock on the head of the request, which is complete."""
-        self._in_head = False
+        self._in_head, self._in_body = False, True
         self._in_time()
         self.limit.asks(self)
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Expect the head of another request, if this one was answered before its body had arrived whole."""
+        self._in_body = False
+        super().on_message_complete()
+        if self._deadline is not None:
+            self._head_bytes, self._in_head = 0, True
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
@@ -123,7 +140,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _expect_head(self) -> None:
         self._in_time()
-        self._head_bytes, self._in_head = 0, True
+        # What is left of a refused body is discarded, and is no head of a request.
+        self._head_bytes, self._discarded_bytes, self._in_head = 0, 0, not self._in_body
         self._deadline = self.loop.call_later(HEAD_S, self.drop)
 
     def _in_time(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym_verifier.clock import now_ns
+from openfingym_verifier.connections import DISCARDED_BYTES
 from openfingym_verifier.intake import Submission
 from openfingym_verifier.problems import Problem
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import TokenIssuer
-
-DISCARDED_BYTES = 1 << 20
 
 
 class PostRoute:
