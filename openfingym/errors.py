@@ -173,6 +173,12 @@ class ModelUnavailableError(OpenFinGymError):
     exit_code = 4
 
 
+class BudgetSpentError(OpenFinGymError):
+    """A budget of money or tokens allows no other request to a model."""
+
+    exit_code = 4
+
+
 RefusalReason = Literal["context-too-long", "content-filter", "no-tools", "bad-call", "bad-request"]
 
 

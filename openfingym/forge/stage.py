@@ -1,0 +1,135 @@
+"""The stages of the forge, what one of them finds, and what it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from openfingym.forge.blueprint import Blueprint, Quotation
+    from openfingym.forge.paper import Paper
+
+STAGES = ("screen", "read", "extract", "triage", "data", "rewards", "assemble", "prove", "review")
+"""Names of the stages, in order. ``screen``: title and abstract are in scope. ``read``: the full text has a protocol,
+metrics and public data. ``extract``: the blueprint. ``triage``: which kind of task serves it. ``data``: the data are
+there and are what the blueprint says. ``rewards``: each metric is one of the bank. ``assemble``: the package.
+``prove``: checks, smoke run, baselines, attacks. ``review``: a person's word."""
+StageState = Literal["passed", "refused", "failed", "waiting"]
+"""``refused``: the paper or what was made of it will not do. ``failed``: machinery of ours, a service or a model
+failed, so that trying again may help. ``waiting``: for a person."""
+Role = Literal["generator", "reviewer"]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a paper was refused, or what a person should know."""
+
+    code: str
+    """Key of :data:`REASONS`."""
+    text: str
+    """What was found, what was expected and what would mend it."""
+    quotations: tuple[Quotation, ...] = ()
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """What one stage found of one paper."""
+
+    stage: str
+    state: StageState
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    """What does not refuse it, and a reviewer should see."""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """Plain values to be shown and searched: scores of baselines, rows, matched names."""
+    files: tuple[str, ...] = ()
+    """Names of files that the stage kept in the candidate's folder."""
+
+
+class Asking(Protocol):
+    """Models in their roles. Every prompt and answer is kept, and an answer that was kept is not asked for again."""
+
+    def ask(self, role: Role, purpose: str, prompt: str) -> str:
+        """The answer's text.
+
+        Args:
+            role: the generator writes, the reviewer judges.
+            purpose: what is asked for, as ``extract``; stands in the journal.
+            prompt: all that the model sees; its first line is ``Task: forge/NAME@VERSION``.
+
+        Raises:
+            ModelUnavailableError: the model cannot be reached.
+            BudgetSpentError: the budget does not allow another request.
+        """
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One paper on its way, and the folder in which all of it is kept."""
+
+    folder: Path
+    """Of this paper alone: ``papers/KEY`` in the forge's folder."""
+    paper: Paper
+    asking: Asking
+    blueprint: Blueprint | None = None
+    """From stage ``extract`` on."""
+
+
+class Stage(Protocol):
+    """One stage. It reads the candidate's folder and writes into it, each file whole or not at all, and gives the same
+    result when it is run again after it was killed.
+    """
+
+    name: str
+
+    def run(self, candidate: Candidate) -> StageResult:
+        """Do the stage. What a paper, a model, a script or a service did wrong is a result; only a defect of ours, or a
+        full disk, raises.
+        """
+
+
+REASONS: dict[str, str] = {
+    "out-of-scope": "title and abstract are not about a task of quantitative finance",
+    "no-text": "no text could be read: a scan, or an empty file",
+    "language": "the paper is not in English",
+    "no-protocol": "no complete experimental protocol: split, horizon or what is predicted is missing",
+    "no-metric": "no metric is defined well enough to be computed",
+    "no-public-data": "no data set that anybody may obtain",
+    "duplicate-paper": "the same paper is there in another form",
+    "duplicate-task": "another paper's task asks the same of the same data",
+    "malformed-answer": "the model gave no usable answer within its tries",
+    "contradiction": "the paper contradicts itself in a field that decides the task",
+    "instructs-reader": "the text tries to instruct whoever reads it",
+    "no-kind": "no kind of task serves it: a new one is required",
+    "data-unavailable": "the data could not be obtained",
+    "data-changed": "what was obtained is not what the blueprint says: columns, form or range",
+    "wrong-units": "values do not have the unit that the blueprint states",
+    "look-ahead-column": "a column holds what was not known at its row's time",
+    "target-as-feature": "an input is the target, or gives it away",
+    "look-ahead-resampling": "a resampled value holds what came after its time",
+    "duplicated-rows": "rows of the test part stand in the training part",
+    "shuffled-split": "rows of a time series are shuffled before they are split",
+    "scaling-on-test": "scaling is fitted on rows of the test part",
+    "overlapping-windows": "windows of the test part share rows with those of the training part",
+    "survivorship": "the series were chosen by what happened later",
+    "missing-values": "too many values are missing",
+    "licence-forbids": "the licence does not allow the data to be passed on",
+    "script-refused": "the download script did what it may not do, or did not end within its limits",
+    "metric-sign": "the metric's direction is not that of its formula",
+    "metric-wrong": "the metric does not compute the paper's formula",
+    "metric-games": "an answer without skill wins by the metric",
+    "not-admitted": "the metric does not pass the bank's admission",
+    "too-few-rows": "too few rows for the split, the lookback and the horizon",
+    "leak": "the package gives hidden values away",
+    "not-deterministic": "building it twice gives two packages",
+    "no-baseline-better": "fewer than two baselines are better than noise",
+    "oracle-not-best": "the true answer does not score best",
+    "smoke-failed": "a run through gate and verifier does not end in a score",
+    "rejected": "a reviewer rejected it",
+    "budget": "the budget is spent",
+    "model-unavailable": "the model cannot be reached",
+    "machinery": "something of ours failed",
+}
+"""Codes of reasons."""
