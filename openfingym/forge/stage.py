@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from openfingym.forge.blueprint import Quotation
+
 if TYPE_CHECKING:
-    from openfingym.forge.blueprint import Blueprint, Quotation
+    from openfingym.forge.blueprint import Blueprint
     from openfingym.forge.paper import Paper
 
-STAGES = ("screen", "read", "extract", "triage", "data", "rewards", "assemble", "prove", "review")
-"""Names of the stages, in order. ``screen``: title and abstract are in scope. ``read``: the full text has a protocol,
-metrics and public data. ``extract``: the blueprint. ``triage``: which kind of task serves it. ``data``: the data are
-there and are what the blueprint says. ``rewards``: each metric is one of the bank. ``assemble``: the package.
-``prove``: checks, smoke run, baselines, attacks. ``review``: a person's word."""
+STAGES = ("harvest", "screen", "read", "extract", "triage", "data", "rewards", "assemble", "prove", "install", "review")
+"""Names of the stages, in order. ``harvest``: the paper can be read, and is no other in another form. ``screen``: title
+and abstract are in scope. ``read``: the full text has a protocol, metrics and public data. ``extract``: the blueprint.
+``triage``: which kind of task serves it. ``data``: the data are there and are what the blueprint says. ``rewards``:
+each metric is one of the bank. ``assemble``: the package. ``prove``: checks, smoke run, baselines, attacks.
+``install``: no other task is the same. ``review``: a person's word."""
 StageState = Literal["passed", "refused", "failed", "waiting"]
 """``refused``: the paper or what was made of it will not do. ``failed``: machinery of ours, a service or a model
 failed, so that trying again may help. ``waiting``: for a person."""

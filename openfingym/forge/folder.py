@@ -1,0 +1,278 @@
+"""The folder of a forge: papers, what each stage found of them, and the installed tasks.
+
+::
+
+    forge.toml                 what it was begun with
+    papers/KEY/paper.json      the paper as text, with the original file beside it
+    papers/KEY/STAGE.json      what a stage found
+    papers/KEY/blueprint.toml  the blueprint, which a person may edit
+    papers/KEY/journal.jsonl   every prompt and answer
+    papers/KEY/task/           the assembled package
+    tasks/NAME/                an installed task
+
+A stage's file is there whole once the stage is done, so that a forge that was killed goes on with what is missing. It
+names the digest of what it was made from: the paper, the models, and the file of the stage before. Where that is
+another now, or a person edited the blueprint, the stage is done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from openfingym.digests import sha256_of_json
+from openfingym.errors import StoreError, UsageError
+from openfingym.files.locks import take
+from openfingym.files.whole import remove_dead, store_errors, write_json, write_text
+from openfingym.forge.paper import Paper
+from openfingym.forge.stage import STAGES, StageResult, StageState
+from openfingym.packages.toml_tables import toml_of
+
+FORMAT = 1
+EDITED_FROM = "triage"
+"""First stage that is done again after a person edited the blueprint."""
+
+
+@dataclass(frozen=True)
+class ForgeSettings:
+    """What a forge was begun with."""
+
+    model: str
+    """Model that generates, as ``openfingym run --model`` takes it."""
+    reviewer: str
+    """Model that reviews; may be the same."""
+    base_url: str = ""
+    """Address of their endpoint; empty for that of the environment."""
+    budget_usd: float | None = None
+    """US dollars that may be spent over all; None for no limit."""
+    budget_tokens: int | None = None
+    """Tokens that may be used over all, prompts and answers; None for no limit."""
+
+
+@dataclass(frozen=True)
+class KeptResult:
+    """What a stage found, as it is kept."""
+
+    result: StageResult
+    made_from: str
+    """Digest of what it was made from."""
+    blueprint: str
+    """Digest of the blueprint's file after the stage; empty where there was none."""
+    seconds: float
+    """Wall time of the stage."""
+    digest: str
+    """Digest of this record, without its seconds."""
+
+
+class PaperFolder:
+    """The folder of one paper."""
+
+    def __init__(self, path: Path) -> None:
+        """The folder at a path, which need not be there yet."""
+        self.path = path
+
+    @property
+    def key(self) -> str:
+        """Key of the paper."""
+        return self.path.name
+
+    @property
+    def blueprint_path(self) -> Path:
+        """Path of the blueprint, which a person may edit."""
+        return self.path / "blueprint.toml"
+
+    def blueprint_digest(self) -> str:
+        """SHA-256 of the blueprint's file; empty where there is none."""
+        try:
+            return hashlib.sha256(self.blueprint_path.read_bytes()).hexdigest()
+        except FileNotFoundError:
+            return ""
+
+    def keep_paper(self, paper: Paper, name: str, original: bytes) -> None:
+        """Keep a paper and the file it was read from.
+
+        Args:
+            paper: the paper.
+            name: name of the file it was read from.
+            original: its bytes.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        with store_errors(self.path):
+            (self.path / "original").mkdir(parents=True, exist_ok=True)
+            (self.path / "original" / Path(name).name).write_bytes(original)
+            write_json(self.path / "paper.json", asdict(paper))
+
+    def paper(self) -> Paper:
+        """The paper.
+
+        Raises:
+            StoreError: it is not there, or damaged.
+        """
+        return _read(self.path / "paper.json", _PAPER)
+
+    def result(self, stage: str) -> KeptResult | None:
+        """What a stage found; None where it is not done.
+
+        Raises:
+            StoreError: the record is damaged.
+        """
+        path = self.path / f"{stage}.json"
+        if not path.exists():
+            return None
+        return _read(path, _KEPT)
+
+    def results(self) -> list[KeptResult]:
+        """What the stages found so far, in their order."""
+        return [kept for stage in STAGES if (kept := self.result(stage)) is not None]
+
+    def keep_result(self, result: StageResult, made_from: str, seconds: float) -> KeptResult:
+        """Keep what a stage found, and forget what later stages had found before.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        self.forget_from(result.stage)
+        timeless = _RESULT.dump_python(result, mode="json") | {
+            "made_from": made_from,
+            "blueprint": self.blueprint_digest(),
+        }
+        kept = KeptResult(result, made_from, self.blueprint_digest(), round(seconds, 3), sha256_of_json(timeless))
+        with store_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_json(self.path / f"{result.stage}.json", _KEPT.dump_python(kept, mode="json"))
+        return kept
+
+    def forget_from(self, stage: str) -> None:
+        """Remove the records of a stage and of those after it, the last first: a chain never has a gap."""
+        with store_errors(self.path):
+            for later in reversed(STAGES[STAGES.index(stage) :]):
+                (self.path / f"{later}.json").unlink(missing_ok=True)
+
+    def state(self) -> tuple[str, StageState]:
+        """The last stage that is done, and its state; ``("", "waiting")`` before the first."""
+        found = self.results()
+        return (found[-1].result.stage, found[-1].result.state) if found else ("", "waiting")
+
+
+class ForgeFolder:
+    """A forge on disk."""
+
+    def __init__(self, root: Path, settings: ForgeSettings) -> None:
+        """A forge in a folder; use :meth:`begin` or :meth:`open`."""
+        self.root = root
+        self.settings = settings
+
+    @classmethod
+    def begin(cls, root: Path, settings: ForgeSettings) -> ForgeFolder:
+        """Begin a forge in a folder, or go on with the one there; its budget is the one that is given now.
+
+        Raises:
+            UsageError: the forge there was begun with other models, or the folder holds something else.
+            StoreError: it cannot be written.
+        """
+        if (root / "forge.toml").exists():
+            found = cls.open(root)
+            before, now = ({**asdict(one), "budget_usd": 0, "budget_tokens": 0} for one in (found.settings, settings))
+            if before != now:
+                changed = ", ".join(key for key in before if before[key] != now[key])
+                raise UsageError(
+                    f"{root}: this forge was begun with another {changed} ({found.settings.model}, reviewed by "
+                    f"{found.settings.reviewer}); choose another folder with --out, or say the same"
+                )
+        elif root.exists() and any(root.iterdir()):
+            raise UsageError(f"{root}: not empty, and no forge; choose another folder with --out")
+        with store_errors(root):
+            for folder in (root / "papers", root / "tasks"):
+                folder.mkdir(parents=True, exist_ok=True)
+                remove_dead(folder)
+            lines = [f"{key} = {toml_of(value)}" for key, value in asdict(settings).items() if value is not None]
+            write_text(root / "forge.toml", "\n".join([f"format = {FORMAT}", *lines, ""]))
+        return cls(root, settings)
+
+    @classmethod
+    def open(cls, root: Path) -> ForgeFolder:
+        """The forge in a folder.
+
+        Raises:
+            UsageError: there is none, or its settings cannot be read.
+        """
+        path = root / "forge.toml"
+        try:
+            found = tomllib.loads(path.read_text(encoding="utf-8"))
+            if found.pop("format") != FORMAT:
+                raise UsageError(f"{path}: written by another version of the forge; begin a new one with --out")
+            return cls(root, ForgeSettings(**found))
+        except FileNotFoundError:
+            raise UsageError(
+                f"{root}: no forge there; begin one with `openfingym forge run PAPERS --out {root}`"
+            ) from None
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+            raise UsageError(f"{path}: cannot be read as the settings of a forge ({error})") from None
+
+    @property
+    def tasks(self) -> Path:
+        """Folder of the installed tasks."""
+        return self.root / "tasks"
+
+    def paper(self, key: str) -> PaperFolder:
+        """The folder of a paper, which need not be there."""
+        return PaperFolder(self.root / "papers" / key)
+
+    def papers(self) -> list[PaperFolder]:
+        """The folders of all papers, by key."""
+        found = [path for path in (self.root / "papers").iterdir() if path.is_dir() and not path.name.startswith(".")]
+        return [PaperFolder(path) for path in sorted(found)]
+
+    def find(self, name: str) -> PaperFolder:
+        """The paper whose key is, or alone begins with, a name.
+
+        Raises:
+            UsageError: there is none, or more than one.
+        """
+        found = [paper for paper in self.papers() if paper.key.startswith(name)]
+        exact = [paper for paper in found if paper.key == name]
+        if len(exact or found) == 1:
+            return (exact or found)[0]
+        if found:
+            raise UsageError(f"{name!r} may be any of {', '.join(paper.key for paper in found)}; say more of it")
+        raise UsageError(f"no paper {name!r} in {self.root}; `openfingym forge status {self.root}` lists them")
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """Hold the forge, so that no other process works in it.
+
+        Raises:
+            UsageError: another one does.
+            StoreError: it cannot be locked.
+        """
+        with store_errors(self.root):
+            try:
+                lock = take(self.root / ".lock", wait=False)
+            except BlockingIOError:
+                raise UsageError(f"{self.root}: another process works in this forge; wait for it to end") from None
+        with lock:
+            yield
+
+
+_PAPER = TypeAdapter(Paper)
+_RESULT = TypeAdapter(StageResult)
+_KEPT = TypeAdapter(KeptResult)
+T = TypeVar("T")
+
+
+def _read(path: Path, adapter: TypeAdapter[T]) -> T:
+    try:
+        return adapter.validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        # One line: pydantic's messages have several.
+        why = " ".join(str(error).split())[:300]
+        raise StoreError(f"{path}: cannot be read ({why}); remove the file to have it made again") from None

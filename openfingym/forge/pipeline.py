@@ -1,0 +1,220 @@
+"""From papers to installed tasks: each paper through the stages, several at once, and on from wherever it stopped.
+
+Every paper is worked on in a process of its own, so that whatever a paper brings about ends that paper alone. Tasks are
+installed one after another in order of their papers' keys, so that of two tasks that are the same it is always the same
+one that stays.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from openfingym.digests import sha256_of_json
+from openfingym.errors import BudgetSpentError, ModelUnavailableError, OpenFinGymError, StoreError
+from openfingym.forge.folder import EDITED_FROM, ForgeFolder, ForgeSettings, KeptResult, PaperFolder
+from openfingym.forge.stage import STAGES, Asking, Candidate, Reason, Stage, StageResult
+
+AT_ONCE = 2
+"""Papers that are worked on at once, where nothing is said."""
+INSTALL = "install"
+
+StagesOf = Callable[[ForgeFolder, PaperFolder], tuple[Asking, Sequence[Stage]]]
+"""Gives what a paper is asked with, and its stages in order; a function at the top of a module, since it is called in
+the process of the paper."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A stage that has just been done."""
+
+    key: str
+    kept: KeptResult
+
+
+def forge_papers(
+    forge: ForgeFolder,
+    papers: Sequence[PaperFolder],
+    stages_of: StagesOf,
+    install: Callable[[Path, Path], StageResult],
+    *,
+    jobs: int = AT_ONCE,
+) -> Iterator[Progress]:
+    """Put papers through the stages up to ``prove``, and install what is proved; yields the last stage of each paper.
+
+    A paper that is refused or fails ends; the rest goes on. What was done is not done again.
+
+    Args:
+        forge: the forge, which the caller holds (:meth:`ForgeFolder.working`).
+        papers: the papers to work on.
+        stages_of: see :data:`StagesOf`.
+        install: installs the task of a paper's folder into the forge at a root.
+        jobs: papers at once.
+
+    Raises:
+        StoreError: what was found cannot be written, as on a full disk.
+    """
+    work = partial(_paper_in_process, forge.root, forge.settings, stages_of)
+    for key, error in _each([paper.path for paper in papers], work, jobs):
+        paper = forge.paper(key)
+        if error is not None:
+            crashed = StageResult(_next_stage(paper), "failed", (Reason("machinery", error),))
+            paper.keep_result(crashed, "", 0.0)
+        if (last := _last(paper)) is not None:
+            yield Progress(key, last)
+    for paper in sorted(papers, key=lambda one: one.key):
+        proved = paper.result("prove")
+        if proved is not None and proved.result.state == "passed":
+            yield Progress(paper.key, _installed(forge, paper, proved, install))
+
+
+def work_on(paper: PaperFolder, asking: Asking, stages: Sequence[Stage], models: Sequence[str]) -> KeptResult | None:
+    """Put one paper through stages, in this process; gives the last one that was done.
+
+    Args:
+        paper: the folder of a paper that was harvested.
+        asking: the models.
+        stages: in order.
+        models: names of the models; with others, everything is done again.
+
+    Raises:
+        StoreError: something cannot be written.
+    """
+    from openfingym.forge.blueprint_file import read_blueprint
+
+    harvested = paper.result("harvest")
+    if harvested is None or harvested.result.state != "passed":
+        return harvested
+    _heed_edits(paper, stages, harvested, models)
+    candidate = Candidate(paper.path, paper.paper(), asking)
+    before = harvested
+    for stage in stages:
+        made_from = _made_from(before, stage, models)
+        kept = paper.result(stage.name)
+        if kept is None or kept.made_from != made_from or kept.result.state in {"failed", "waiting"}:
+            started = time.monotonic()
+            result = _tried(stage, candidate)
+            kept = paper.keep_result(result, made_from, time.monotonic() - started)
+        if kept.result.state != "passed":
+            return kept
+        if paper.blueprint_path.exists():
+            candidate = replace(candidate, blueprint=read_blueprint(paper.blueprint_path))
+        before = kept
+    return before
+
+
+def _tried(stage: Stage, candidate: Candidate) -> StageResult:
+    """What a stage found; a failure of a model or of ours is a result as well, and a full disk is not."""
+    try:
+        return stage.run(candidate)
+    except StoreError:
+        raise
+    except BudgetSpentError as error:
+        reason = Reason("budget", str(error))
+    except ModelUnavailableError as error:
+        reason = Reason("model-unavailable", str(error))
+    except OpenFinGymError as error:
+        reason = Reason("machinery", str(error))
+    except Exception as error:  # a defect of ours ends one paper, and is shown
+        reason = Reason("machinery", f"a defect of the forge: {error!r}\n{traceback.format_exc(limit=-6)}")
+    return StageResult(stage.name, "failed", (reason,))
+
+
+def _heed_edits(paper: PaperFolder, stages: Sequence[Stage], harvested: KeptResult, models: Sequence[str]) -> None:
+    """Have the stages after the blueprint done again, if its file is not what the last stage left."""
+    last, before = None, harvested
+    for stage in stages:
+        kept = paper.result(stage.name)
+        if kept is None or kept.made_from != _made_from(before, stage, models):
+            break
+        last = before = kept
+    found = paper.blueprint_digest()
+    if last is not None and last.blueprint and found != last.blueprint:
+        paper.forget_from(EDITED_FROM if found else "extract")
+
+
+def _made_from(before: KeptResult, stage: Stage, models: Sequence[str]) -> str:
+    return sha256_of_json([before.digest, stage.name, list(models)])
+
+
+def _next_stage(paper: PaperFolder) -> str:
+    """The first stage that has no result that passed."""
+    for stage in STAGES:
+        kept = paper.result(stage)
+        if kept is None or kept.result.state != "passed":
+            return stage
+    return STAGES[-1]
+
+
+def _last(paper: PaperFolder) -> KeptResult | None:
+    found = paper.results()
+    return found[-1] if found else None
+
+
+def _installed(
+    forge: ForgeFolder, paper: PaperFolder, proved: KeptResult, install: Callable[[Path, Path], StageResult]
+) -> KeptResult:
+    kept = paper.result(INSTALL)
+    made_from = sha256_of_json([proved.digest, INSTALL])
+    if kept is not None and kept.made_from == made_from and kept.result.state in {"passed", "refused"}:
+        return kept
+    started = time.monotonic()
+    try:
+        result = install(paper.path, forge.root)
+    except StoreError:
+        raise
+    except OpenFinGymError as error:
+        result = StageResult(INSTALL, "failed", (Reason("machinery", str(error)),))
+    return paper.keep_result(result, made_from, time.monotonic() - started)
+
+
+def _paper_in_process(root: Path, settings: ForgeSettings, stages_of: StagesOf, folder: Path) -> None:
+    forge, paper = ForgeFolder(root, settings), PaperFolder(folder)
+    asking, stages = stages_of(forge, paper)
+    work_on(paper, asking, stages, (settings.model, settings.reviewer))
+
+
+def _each(folders: Sequence[Path], work: Callable[[Path], None], jobs: int) -> Iterator[tuple[str, str | None]]:
+    """Do something with each folder, each in a process; yields its name, and how its process died if it did.
+
+    Where a process dies, it is not known of which folder it was, since others were in hand as well: those are then
+    tried one after another, and the one whose process dies again is the one.
+    """
+    unsure: list[Path] = []
+    waiting = list(folders)
+    context = multiprocessing.get_context("spawn")
+    while waiting:
+        batch, waiting = waiting, []
+        executor = ProcessPoolExecutor(jobs, mp_context=context)
+        running: dict[Future[None], Path] = {}
+        try:
+            while batch or running:
+                while batch and len(running) < jobs:
+                    running[executor.submit(work, batch[0])] = batch[0]
+                    batch.pop(0)
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    folder = running[future]
+                    future.result()
+                    del running[future]
+                    yield folder.name, None
+        except BrokenProcessPool:
+            unsure.extend(running.values())
+            waiting = batch
+        finally:
+            executor.shutdown(cancel_futures=True)
+    for folder in unsure:
+        try:
+            with ProcessPoolExecutor(1, mp_context=context) as alone:
+                alone.submit(work, folder).result()
+        except BrokenProcessPool:
+            yield folder.name, "the process that worked on this paper was killed, as for want of memory; run it again"
+        else:
+            yield folder.name, None
