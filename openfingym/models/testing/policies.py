@@ -14,6 +14,7 @@ from openfingym.models.testing.careless import Careless
 from openfingym.models.testing.competent import Competent
 from openfingym.models.testing.conversation import CompletionRequest, Reply
 from openfingym.models.testing.faults import Fault
+from openfingym.models.testing.forging import Forge
 from openfingym.models.testing.hostile import Hostile
 
 PREFIX = "stand-in/"
@@ -31,6 +32,7 @@ _POLICIES: dict[str, Callable[[], StandInPolicy]] = {
     "careless": Careless,
     "broken": Broken,
     "hostile": Hostile,
+    "forge": Forge,
 }
 POLICIES: Mapping[str, Callable[[], StandInPolicy]] = MappingProxyType(
     _POLICIES | {f"broken-{sort}": partial(Broken, sort) for sort in SORTS}
