@@ -1,0 +1,81 @@
+"""The budget of a forge, in money and tokens, over all its papers and over all processes that work in it.
+
+The journals of the papers say what was spent, so that nothing is counted twice and nothing is lost with a process. It
+is looked at before a request is made: of each process, at most one answer goes beyond it.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from openfingym.errors import BudgetSpentError
+from openfingym.forge.asking.journal import NAME, lines_from
+from openfingym.models.messages import CHARACTERS_A_TOKEN
+
+
+@dataclass(frozen=True)
+class ForgeSpent:
+    """What a forge has spent."""
+
+    tokens: int = 0
+    """Prompts and answers together."""
+    cost_usd: float = 0.0
+    """Of the answers whose price is known."""
+    answers: int = 0
+    unpriced: int = 0
+    """Answers whose price is not known."""
+
+
+class ForgeBudget:
+    """Limits on what a forge may spend; None for no limit."""
+
+    def __init__(self, papers: Path, usd: float | None, tokens: int | None) -> None:
+        """Limits on what is spent by the journals in the folders of a folder."""
+        self.usd, self.tokens = usd, tokens
+        self._papers = papers
+        self._read: dict[Path, int] = {}
+        self._spent = ForgeSpent()
+        self._lock = threading.Lock()
+
+    def spent(self) -> ForgeSpent:
+        """What all papers have taken until now."""
+        with self._lock:
+            for path in sorted(self._papers.glob(f"*/{NAME}")):
+                entries, self._read[path] = lines_from(path, self._read.get(path, 0))
+                for entry in entries:
+                    if entry.get("kind") == "asked":
+                        self._spent = _with(self._spent, entry)
+            return self._spent
+
+    def require(self, prompt: str) -> None:
+        """Make sure that another request may be made.
+
+        Raises:
+            BudgetSpentError: it may not: something is spent, or the prompt alone takes more tokens than are left.
+        """
+        if self.usd is None and self.tokens is None:
+            return
+        spent = self.spent()
+        if self.usd is not None and spent.cost_usd >= self.usd:
+            raise BudgetSpentError(
+                f"the budget of {self.usd:g} US dollars is spent ({spent.cost_usd:.4f} by {spent.answers} answers); "
+                "give more with --budget-usd, and what is done is not asked for again"
+            )
+        needed = len(prompt) // CHARACTERS_A_TOKEN
+        if self.tokens is not None and spent.tokens + needed >= self.tokens:
+            raise BudgetSpentError(
+                f"the budget of {self.tokens} tokens is spent ({spent.tokens} by {spent.answers} answers, and the next "
+                f"prompt takes about {needed}); give more with --budget-tokens, and what is done is not asked again"
+            )
+
+
+def _with(spent: ForgeSpent, entry: dict[str, object]) -> ForgeSpent:
+    tokens, cost = entry.get("tokens"), entry.get("cost_usd")
+    return ForgeSpent(
+        spent.tokens + (tokens if isinstance(tokens, int) else 0),
+        spent.cost_usd + (float(cost) if isinstance(cost, int | float) else 0.0),
+        spent.answers + 1,
+        spent.unpriced + (cost is None),
+    )
