@@ -29,7 +29,7 @@ from openfingym.errors import UsageError
 if TYPE_CHECKING:
     from openfingym.models.spec import ModelSpec
     from openfingym.rounds.book import Book
-    from openfingym.rounds.running import Played
+    from openfingym.rounds.running import SeriesOutcome
 
 DEFAULT = "naive"
 
@@ -182,7 +182,7 @@ def _tell(what: Any) -> None:
         click.echo(printable(f"{week:9} {what.what:10} {what.detail}"))
 
 
-def _document(book: Book, played: Played) -> dict[str, Any]:
+def _document(book: Book, played: SeriesOutcome) -> dict[str, Any]:
     from openfingym.questions import utc_text
 
     return about(book) | {
@@ -197,7 +197,7 @@ def _document(book: Book, played: Played) -> dict[str, Any]:
     }
 
 
-def _print_end(book: Book, played: Played) -> None:
+def _print_end(book: Book, played: SeriesOutcome) -> None:
     from openfingym.questions import utc_text
 
     name = book.series.name

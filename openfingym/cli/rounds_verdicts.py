@@ -17,7 +17,7 @@ from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
-    from openfingym.suites.findeepforecast.truth.verdicts import Case
+    from openfingym.suites.findeepforecast.truth.verdicts import VerdictCase
 
 LONGEST = 70
 """Characters of a question's text in a table."""
@@ -108,7 +108,7 @@ def verdicts(
         )
 
 
-def _proposed(case: Case) -> str:
+def _proposed(case: VerdictCase) -> str:
     return str(case.proposal.get("outcome", "-"))
 
 
@@ -116,7 +116,7 @@ def _line(text: str) -> str:
     return one_line(text, LONGEST)
 
 
-def _print_case(case: Case) -> None:
+def _print_case(case: VerdictCase) -> None:
     """One question for people, with its evidence."""
     click.echo(printable(f"{case.question}\n{case.text}"))
     state = f"{case.state}{f': {case.outcome}' if case.outcome else ''}{', in the ledger' if case.entered else ''}"

@@ -12,7 +12,7 @@ from openfingym.cli.render import print_table
 if TYPE_CHECKING:
     from openfingym.reports.seasons import SeasonReport
     from openfingym.reports.seasons.grid import Grid
-    from openfingym.reports.seasons.report import Season
+    from openfingym.reports.seasons.report import DataKindReport
 
 LONGEST = 100
 """Characters of a name."""
@@ -26,7 +26,7 @@ def print_season_report(found: SeasonReport) -> None:
         click.echo(f"{found.damaged_records:,} lines of records could not be read; costs may be incomplete.")
 
 
-def _print_season(season: Season) -> None:
+def _print_season(season: DataKindReport) -> None:
     from openfingym.reports.seasons.accuracy_grids import market_grid, overall_grid, quadrant_grid, week_grid
     from openfingym.reports.seasons.grid import names_of
     from openfingym.reports.seasons.grids import (

@@ -102,9 +102,9 @@ def simulate_command(name: str, seed: int, days: int | None, out: Path | None, a
 
 def _simulated_mirai(seed: int, days: int | None, out: Path | None) -> Vault:
     from openfingym.suites.mirai.simulated import simulated_vault, write_simulated
-    from openfingym.suites.mirai.world import WorldSize
+    from openfingym.suites.mirai.world import SimulationSize
 
-    size = WorldSize() if days is None else WorldSize(days=days)
+    size = SimulationSize() if days is None else SimulationSize(days=days)
     return simulated_vault(size, seed=seed) if out is None else write_simulated(out, size, seed=seed)
 
 

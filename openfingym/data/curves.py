@@ -65,7 +65,7 @@ COMMON = (0.75, 0.65, 0.55, 0.5)
 
 
 @dataclass(frozen=True)
-class Country:
+class CurrencyArea:
     """A currency area. All numbers but those of the US are chosen by hand."""
 
     code: str
@@ -82,30 +82,30 @@ class Country:
 
 
 COUNTRIES = (
-    Country("EA", 20, 3.3, 3.1, -1.7, -2.0, 0.75),
-    Country("AU", 30, 3.8, 4.6, -1.4, -1.2, 0.9),
-    Country("BG", 10, 3.3, 4.0, -2.3, -1.5, 0.8),
-    Country("CA", 30, 3.3, 3.6, -1.5, -1.5, 0.8),
-    Country("CH", 15, 2.3, 1.9, -1.1, -1.4, 0.5),
-    Country("CL", 10, 4.3, 5.4, -1.5, -0.9, 1.0),
-    Country("CN", 10, 4.3, 3.7, -1.3, -0.5, 0.5),
-    Country("CZ", 15, 3.3, 4.1, -1.4, -1.3, 0.9),
-    Country("DK", 20, 3.3, 3.0, -1.8, -1.9, 0.75),
-    Country("GB", 50, 3.3, 3.9, -1.5, -1.6, 0.9),
-    Country("HK", 15, 3.3, 3.5, -2.1, -1.9, 0.9),
-    Country("HU", 15, 4.3, 6.0, -0.7, -0.5, 1.3),
-    Country("IS", 10, 3.8, 6.4, -0.4, -0.3, 1.3),
-    Country("JP", 30, 3.3, 2.0, -1.6, -1.9, 0.4),
-    Country("KR", 20, 3.3, 3.7, -1.2, -0.9, 0.7),
-    Country("MX", 20, 4.3, 7.6, -0.9, -0.6, 1.2),
-    Country("NO", 10, 3.3, 3.8, -1.2, -1.0, 0.8),
-    Country("NZ", 20, 3.3, 4.8, -1.3, -1.0, 0.9),
-    Country("PL", 10, 3.8, 5.1, -1.0, -0.7, 1.0),
-    Country("RO", 10, 4.3, 6.3, -1.2, -0.8, 1.2),
-    Country("SE", 10, 3.3, 3.2, -1.5, -1.5, 0.8),
-    Country("SG", 20, 3.3, 3.1, -1.4, -1.3, 0.6),
-    Country("TH", 15, 3.3, 3.6, -1.6, -1.1, 0.7),
-    Country("US", 30, 3.3, 3.9, -2.8, -2.3, 1.0),
+    CurrencyArea("EA", 20, 3.3, 3.1, -1.7, -2.0, 0.75),
+    CurrencyArea("AU", 30, 3.8, 4.6, -1.4, -1.2, 0.9),
+    CurrencyArea("BG", 10, 3.3, 4.0, -2.3, -1.5, 0.8),
+    CurrencyArea("CA", 30, 3.3, 3.6, -1.5, -1.5, 0.8),
+    CurrencyArea("CH", 15, 2.3, 1.9, -1.1, -1.4, 0.5),
+    CurrencyArea("CL", 10, 4.3, 5.4, -1.5, -0.9, 1.0),
+    CurrencyArea("CN", 10, 4.3, 3.7, -1.3, -0.5, 0.5),
+    CurrencyArea("CZ", 15, 3.3, 4.1, -1.4, -1.3, 0.9),
+    CurrencyArea("DK", 20, 3.3, 3.0, -1.8, -1.9, 0.75),
+    CurrencyArea("GB", 50, 3.3, 3.9, -1.5, -1.6, 0.9),
+    CurrencyArea("HK", 15, 3.3, 3.5, -2.1, -1.9, 0.9),
+    CurrencyArea("HU", 15, 4.3, 6.0, -0.7, -0.5, 1.3),
+    CurrencyArea("IS", 10, 3.8, 6.4, -0.4, -0.3, 1.3),
+    CurrencyArea("JP", 30, 3.3, 2.0, -1.6, -1.9, 0.4),
+    CurrencyArea("KR", 20, 3.3, 3.7, -1.2, -0.9, 0.7),
+    CurrencyArea("MX", 20, 4.3, 7.6, -0.9, -0.6, 1.2),
+    CurrencyArea("NO", 10, 3.3, 3.8, -1.2, -1.0, 0.8),
+    CurrencyArea("NZ", 20, 3.3, 4.8, -1.3, -1.0, 0.9),
+    CurrencyArea("PL", 10, 3.8, 5.1, -1.0, -0.7, 1.0),
+    CurrencyArea("RO", 10, 4.3, 6.3, -1.2, -0.8, 1.2),
+    CurrencyArea("SE", 10, 3.3, 3.2, -1.5, -1.5, 0.8),
+    CurrencyArea("SG", 20, 3.3, 3.1, -1.4, -1.3, 0.6),
+    CurrencyArea("TH", 15, 3.3, 3.6, -1.6, -1.1, 0.7),
+    CurrencyArea("US", 30, 3.3, 3.9, -2.8, -2.3, 1.0),
 )
 
 

@@ -63,7 +63,7 @@ class QuestionsOrder:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class RolloutQuestions:
     """The questions of a rollout, in the order of its private rows."""
 
     questions: tuple[Question, ...]
@@ -82,7 +82,9 @@ def clock_of(order: QuestionsOrder, rollout: str) -> str:
     return REAL_CLOCK if order.clock == REAL_CLOCK else f"rollout/{rollout}"
 
 
-def ask_simulated(contract: Contract, read: Reader, targets: Array, first: int, rollout: str, now_ns: int) -> Asked:
+def ask_simulated(
+    contract: Contract, read: Reader, targets: Array, first: int, rollout: str, now_ns: int
+) -> RolloutQuestions:
     """Questions that are drawn for a rollout.
 
     Args:
@@ -110,7 +112,7 @@ def ask_simulated(contract: Contract, read: Reader, targets: Array, first: int, 
     references = tuple(
         {name: float(price), "at_ns": now_ns, "source": "SIMULATED"} if priced else None for price in inputs[:, 0]
     )
-    return Asked(questions, data_of(inputs, questions), shown, truths, references)
+    return RolloutQuestions(questions, data_of(inputs, questions), shown, truths, references)
 
 
 def document_of(question: Question, numbers: NDArray[np.float64], shown: float) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from openfingym.errors import DataError, UsageError
-from openfingym.kinds.asking import SECOND, Asked, data_of, question_for
+from openfingym.kinds.asking import SECOND, RolloutQuestions, data_of, question_for
 from openfingym.kinds.questions_contract import QuestionsContract, questions_contract
 from openfingym.questions.question import REAL_CLOCK, utc_text
 from openfingym.questions.trading_days import days_to_come, last_to_close
@@ -41,7 +41,7 @@ def takes_questions(contract: Contract) -> bool:
 
 def ask_real(
     contract: Contract, provider: Provider, names: Sequence[str], count: int, rollout: str, now_ns: int
-) -> Asked:
+) -> RolloutQuestions:
     """Questions about a real market as it is now.
 
     Args:
@@ -65,7 +65,7 @@ def ask_real(
     raise UsageError("this task is about no market; ask the questions that the ledger has")
 
 
-def ask_given(questions: Sequence[Question], names: Sequence[str], count: int, now_ns: int) -> Asked:
+def ask_given(questions: Sequence[Question], names: Sequence[str], count: int, now_ns: int) -> RolloutQuestions:
     """Questions that somebody asks, without anything known of them but their words and times.
 
     What is named and not known is shown as 0, the mean of what training shows; ``days`` is known. A submission has as
@@ -84,7 +84,7 @@ def ask_given(questions: Sequence[Question], names: Sequence[str], count: int, n
     data = data_of(inputs[: len(questions)], questions)
     unused = count - len(questions)
     times, texts = data["test_times"], [*map(str, data["test_texts"]), *[UNUSED] * unused]
-    return Asked(
+    return RolloutQuestions(
         tuple(questions),
         {
             "test_inputs": inputs,
@@ -95,7 +95,9 @@ def ask_given(questions: Sequence[Question], names: Sequence[str], count: int, n
     )
 
 
-def _ask_markets(contract: QuestionsContract, names: Sequence[str], count: int, rollout: str, now_ns: int) -> Asked:
+def _ask_markets(
+    contract: QuestionsContract, names: Sequence[str], count: int, rollout: str, now_ns: int
+) -> RolloutQuestions:
     """Questions about the prediction markets with the most trade."""
     from openfingym.questions.open_markets import open_markets
 
@@ -115,10 +117,12 @@ def _ask_markets(contract: QuestionsContract, names: Sequence[str], count: int, 
         for row, one in enumerate(found)
     )
     inputs = np.array([[one.known[name] for name in names] for one in found])
-    return Asked(questions, data_of(inputs, questions), np.ones(count))
+    return RolloutQuestions(questions, data_of(inputs, questions), np.ones(count))
 
 
-def _ask_prices(contract: QuestionsContract, provider: PriceProvider, count: int, rollout: str, now_ns: int) -> Asked:
+def _ask_prices(
+    contract: QuestionsContract, provider: PriceProvider, count: int, rollout: str, now_ns: int
+) -> RolloutQuestions:
     """Questions about the prices of the contract's symbols, so many bars ahead, with the returns of the bars before."""
     from openfingym.data.questions import SHOWN
 
@@ -158,7 +162,7 @@ def _ask_prices(contract: QuestionsContract, provider: PriceProvider, count: int
         )
         rows.append([price, float(ahead), *returns])
     inputs = np.array(rows)
-    return Asked(tuple(questions), data_of(inputs, questions), inputs[:, 0])
+    return RolloutQuestions(tuple(questions), data_of(inputs, questions), inputs[:, 0])
 
 
 def _end(

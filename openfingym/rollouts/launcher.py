@@ -33,7 +33,7 @@ from openfingym.results import RolloutResult, SplitName, write_run
 from openfingym.rollouts.acting import ActingParts, act
 from openfingym.rollouts.bounds import lifetime_s, limits_of
 from openfingym.rollouts.resuming import RolloutNote
-from openfingym.rollouts.run_files import Evidence, evidence_of, files_of
+from openfingym.rollouts.run_files import VerifierRecords, evidence_of, files_of
 from openfingym.rollouts.verdict import OURS, Acted, Contact, failed, judged
 from openfingym.task import Task
 from openfingym.verifiers import VerifierAddress, find_verifiers
@@ -348,7 +348,7 @@ class Launcher:
             started_at=started.isoformat(timespec="milliseconds"),
         )
         contact = Contact()
-        acted, evidence = Acted(contact=contact), Evidence()
+        acted, evidence = Acted(contact=contact), VerifierRecords()
         try:
             own = {} if ticket.tape == "given" and questions is None else client.data(ticket.rollout_id)
             with seen_with(package, own) as seen, contact.acting.running():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class VerifierRecords:
     """The verifier's records of a rollout; empty where it cannot be asked."""
 
     log: list[dict[str, object]] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Evidence:
     """What proves the result; None where the verifier has none."""
 
 
-def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> Evidence:
+def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> VerifierRecords:
     """Ask the verifier for what it has on record of a rollout.
 
     Raises:
@@ -58,7 +58,7 @@ def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) 
     numbers = [past.submission for past in client.rollout_status(rollout_id).submissions]
     tape = client.tape(rollout_id) if is_live(package.task.spec.contract) else None
     submissions = {number: _npy(client.submission(rollout_id, number)) for number in numbers}
-    return Evidence(log, submissions, actions, tape, proof_of(client, rollout_id))
+    return VerifierRecords(log, submissions, actions, tape, proof_of(client, rollout_id))
 
 
 def proof_of(client: VerifierClient, rollout_id: str) -> Proof | None:
@@ -84,7 +84,7 @@ def files_of(
     backend: Backend | None,
     result: RolloutResult,
     acted: Acted,
-    evidence: Evidence,
+    evidence: VerifierRecords,
 ) -> RunFiles:
     """Collect the files to keep of a rollout.
 
@@ -118,7 +118,7 @@ def files_of(
 
 
 def question_rows(
-    package: BuiltPackage, result: RolloutResult, evidence: Evidence
+    package: BuiltPackage, result: RolloutResult, evidence: VerifierRecords
 ) -> list[Mapping[str, object]] | None:
     """A row for each question that the rollout was to be asked; None where it was asked none, or nothing was scored.
 

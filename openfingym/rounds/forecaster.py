@@ -60,7 +60,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionInContext:
     """A question, with what it is about."""
 
     question: Question
@@ -76,7 +76,7 @@ class Asked:
 class Batch:
     """The questions of a week that a forecaster has not spoken of yet."""
 
-    asked: Sequence[Asked]
+    asked: Sequence[QuestionInContext]
     as_of: datetime
     """Time of answering, by the clock of the series; UTC."""
     keep: Callable[[Said], None]
@@ -171,7 +171,7 @@ class ProgramForecaster:
                 continue
             batch.keep(self._said(asked))
 
-    def _said(self, asked: Asked) -> Said:
+    def _said(self, asked: QuestionInContext) -> Said:
         question = asked.question
         if asked.problem is None or asked.world is None or question.form not in SINGLE:
             return Said(question.id, "declined", reason="it says nothing of such questions", record=PROGRAM)

@@ -24,7 +24,7 @@ from openfingym.models import Allowance, ModelSpec
 from openfingym.rounds.kept_model import kept_model
 from openfingym.suites.findeepforecast.generation.events import EventGenerator
 from openfingym.suites.findeepforecast.generation.models import ModelQuestions, ModelRelevance, ModelSignals
-from openfingym.suites.findeepforecast.generation.protocols import Drawn, Stratum, Week
+from openfingym.suites.findeepforecast.generation.protocols import DrawnProblems, Stratum, Week
 from openfingym.suites.findeepforecast.world.known import KnownWorld
 
 MODEL_VARIABLE, TURNS_VARIABLE = "OPENFINGYM_EVENTS_MODEL", "OPENFINGYM_EVENTS_TURNS"
@@ -49,7 +49,7 @@ class ModelEvents:
 
     def generate(
         self, world: KnownWorld, week: Week, wanted: Mapping[Stratum, int], asked: Collection[str], seed: int
-    ) -> Drawn:
+    ) -> DrawnProblems:
         """As :class:`~openfingym.suites.findeepforecast.generation.protocols.NonRecurrentGenerator` has it."""
         folder = store.home() / "asked" / re.sub(r"[^A-Za-z0-9._-]+", "_", self._spec.name).strip(".")
         with kept_model(self._spec, folder, allowance=self._allowance) as model:

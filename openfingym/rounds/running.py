@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import OpenFinGymError, UsageError, VerifierError
 from openfingym.questions.question import LATEST_NS
-from openfingym.rounds.forecaster import Asked, Batch, Forecaster, KnowsWorld, Said
+from openfingym.rounds.forecaster import Batch, Forecaster, KnowsWorld, QuestionInContext, Said
 from openfingym.rounds.generator import round_name
 from openfingym.rounds.records import Records
 from openfingym.rounds.references import MARKET, NAIVE
@@ -57,7 +57,7 @@ Listener = Callable[[Deed | Forecasted | TickFailure], None]
 
 
 @dataclass
-class Played:
+class SeriesOutcome:
     """What came of a run."""
 
     now_ns: int
@@ -85,7 +85,7 @@ def run(
     weeks: int | None = None,
     week_limit_s: float | None = None,
     listener: Listener = lambda _: None,
-) -> Played:
+) -> SeriesOutcome:
     """Play a series, or go on with one; who calls this holds ``book.running()``.
 
     Args:
@@ -127,9 +127,9 @@ class _Run:
     listener: Listener
 
     def __post_init__(self) -> None:
-        self.found = Played(0)
+        self.found = SeriesOutcome(0)
 
-    def play(self, weeks: int | None) -> Played:
+    def play(self, weeks: int | None) -> SeriesOutcome:
         """Play so many rounds, or all."""
         if not self.book.series.moved:
             self._play_now()
@@ -270,7 +270,7 @@ class _Run:
             else:
                 self.book.write_receipt(times.week, records.agent, question.id, entered.receipt)
 
-    def _about(self, questions: Sequence[Question], forecaster: Forecaster) -> Iterator[Asked]:
+    def _about(self, questions: Sequence[Question], forecaster: Forecaster) -> Iterator[QuestionInContext]:
         """Questions with what they are about, as far as their generators say."""
         series, worlds = self.book.series, dict[str, Any]()
         as_of = datetime.fromtimestamp(self.found.now_ns / 1e9, UTC)
@@ -284,7 +284,7 @@ class _Run:
                     worlds[name] = source.generator.world(source.options, as_of, vault)
                 problem, world = source.generator.problem(question), worlds[name]
             others = self._others(question, forecaster) if forecaster.uses_others else {}
-            yield Asked(question, problem, world, others)
+            yield QuestionInContext(question, problem, world, others)
 
     def _others(self, question: Question, forecaster: Forecaster) -> dict[str, Any]:
         """The latest answers of the others; a participant's own name may be anybody's."""
@@ -292,7 +292,7 @@ class _Run:
         found = self.ledger.answers(question.id)
         return {f"{principal}/{agent}": answer for (principal, agent), answer in found.items() if agent not in ours}
 
-    def _ended(self) -> Played:
+    def _ended(self) -> SeriesOutcome:
         """What came of it, with one of the receipts."""
         names = [one.name for one in self.forecasters] or [NAIVE]
         series = self.book.series

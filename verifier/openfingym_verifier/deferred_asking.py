@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import UsageError
-from openfingym.kinds.asking import SECOND, Asked, QuestionsOrder, ask_simulated
+from openfingym.kinds.asking import SECOND, QuestionsOrder, RolloutQuestions, ask_simulated
 from openfingym.kinds.asking_real import FEWEST_GIVEN, ask_given, ask_real, can_ask, takes_questions
 from openfingym.kinds.questions_contract import QuestionsContract, questions_contract
 from openfingym.questions.question import REAL_CLOCK
@@ -64,7 +64,7 @@ class Asker:
         async with self._turns.setdefault(row.task_digest, asyncio.Lock()):
             yield
 
-    def ask(self, order: QuestionsOrder, row: RolloutRow, task: HiddenTask, now_ns: int) -> Asked:
+    def ask(self, order: QuestionsOrder, row: RolloutRow, task: HiddenTask, now_ns: int) -> RolloutQuestions:
         """The questions of a rollout, and what it is shown of them; blocks while a market is asked.
 
         Args:
@@ -89,7 +89,9 @@ class Asker:
 
         return ask_simulated(contract, read, task.hidden["targets"], first, row.id, now_ns)
 
-    def _ask_market(self, row: RolloutRow, task: HiddenTask, names: list[str], count: int, now_ns: int) -> Asked:
+    def _ask_market(
+        self, row: RolloutRow, task: HiddenTask, names: list[str], count: int, now_ns: int
+    ) -> RolloutQuestions:
         contract = task.spec.contract
         provider = self._providers.get(questions_contract(contract).provider)
         asked = ask_real(contract, provider, names, count, row.id, now_ns)
@@ -97,7 +99,7 @@ class Asker:
             provider.check(one)
         return asked
 
-    def _asked_before(self, row: RolloutRow, task: HiddenTask, now_ns: int) -> Asked | None:
+    def _asked_before(self, row: RolloutRow, task: HiddenTask, now_ns: int) -> RolloutQuestions | None:
         """The questions that a rollout of the same task was asked a moment ago, so that agents can be compared; None
         where there are none, or half of the time to answer them is over.
         """
@@ -107,7 +109,7 @@ class Asker:
             if other is None:
                 return None
             kept, data = rows.kept_of(connection, other), rows.shown_to(connection, other)
-        return Asked(tuple(one.question for one in kept.questions), data, data.pop("shown"))
+        return RolloutQuestions(tuple(one.question for one in kept.questions), data, data.pop("shown"))
 
     def _given(self, order: QuestionsOrder, contract: QuestionsContract, count: int, now_ns: int) -> list[Question]:
         """The questions that a task without a market of its own is asked.

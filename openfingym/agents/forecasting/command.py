@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from openfingym.agents.llm.command import OURS
 from openfingym.errors import UsageError
-from openfingym.rounds.forecaster import Asked, Batch, Said, said_of
+from openfingym.rounds.forecaster import Batch, QuestionInContext, Said, said_of
 
 NAME = "command"
 KEPT = 20_000
@@ -54,13 +54,13 @@ class CommandForecaster:
                     one.cancel()
                 raise
 
-    def _keep(self, batch: Batch, asked: Asked) -> None:
+    def _keep(self, batch: Batch, asked: QuestionInContext) -> None:
         if batch.over():
             batch.keep(Said(asked.question.id, "late", reason="its time was over"))
             return
         batch.keep(self._said(asked, {"question": asked.question.to_dict(), "as_of": batch.as_of.isoformat()}))
 
-    def _said(self, asked: Asked, document: Mapping[str, Any]) -> Said:
+    def _said(self, asked: QuestionInContext, document: Mapping[str, Any]) -> Said:
         started, question = time.monotonic(), asked.question
         try:
             process = subprocess.Popen(

@@ -24,7 +24,7 @@ from openfingym.kinds.qa_episodes import AnswerState, QuestionEpisode
 from openfingym.models.messages import Tool
 from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
-from openfingym.rounds.forecaster import Asked, Batch, Said, said_of
+from openfingym.rounds.forecaster import Batch, QuestionInContext, Said, said_of
 from openfingym.rounds.references import answer_document
 from openfingym.suites.findeepforecast.asking import MARK
 from openfingym.suites.findeepforecast.suite import SUITE, number_of, suite_question
@@ -50,7 +50,7 @@ LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
-class PlayedQuestion:
+class QuestionToPlay:
     """A question as an agent plays it."""
 
     suite: Suite
@@ -99,7 +99,7 @@ class ModelForecaster:
                     one.cancel()
                 raise
 
-    def _keep(self, batch: Batch, asked: Asked, cancel: threading.Event) -> None:
+    def _keep(self, batch: Batch, asked: QuestionInContext, cancel: threading.Event) -> None:
         if cancel.is_set():
             return
         if batch.over():
@@ -132,7 +132,7 @@ class ModelForecaster:
     def _play(
         self,
         local: LocalQuestion,
-        one: PlayedQuestion,
+        one: QuestionToPlay,
         asking: Asking,
         tools: tuple[Tool, ...],
         cancel: threading.Event,
@@ -172,7 +172,9 @@ class ModelForecaster:
         }
 
 
-def _said(asked: Asked, outcome: NDArray[np.float64], played: PlayedConversation, record: dict[str, Any]) -> Said:
+def _said(
+    asked: QuestionInContext, outcome: NDArray[np.float64], played: PlayedConversation, record: dict[str, Any]
+) -> Said:
     """What a played question came to."""
     state = AnswerState(int(outcome[0]))
     if state is not AnswerState.ANSWERED:
@@ -187,16 +189,16 @@ def _said(asked: Asked, outcome: NDArray[np.float64], played: PlayedConversation
     return said_of(asked.question, answer_document(asked.question, numbers), record)
 
 
-def _played(asked: Asked, batch: Batch) -> PlayedQuestion:
+def _played(asked: QuestionInContext, batch: Batch) -> QuestionToPlay:
     """A question with the suite that asks it, and its tools."""
     if asked.problem is not None and asked.world is not None:
         question = suite_question(asked.problem, batch.as_of)
         if not asked.world.simulated:
             question = replace(question, text=question.text.removeprefix(MARK))
-        return PlayedQuestion(SUITE, question, lookup_in(asked.world), asked.world.simulated)
+        return QuestionToPlay(SUITE, question, lookup_in(asked.world), asked.world.simulated)
     plain = PlainQuestion(asked.question)
     nothing = Observation("There are no tools.", valid=False)
-    return PlayedQuestion(plain, plain.suite_question(_text(batch)), lambda *_: nothing, plain.simulated(""))
+    return QuestionToPlay(plain, plain.suite_question(_text(batch)), lambda *_: nothing, plain.simulated(""))
 
 
 def _text(batch: Batch) -> str:

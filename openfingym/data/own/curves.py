@@ -87,7 +87,7 @@ def own_curves(panel: Panel) -> Curves:
 
 
 @dataclass(frozen=True)
-class Grid:
+class CurveChannels:
     """What the channels of a table of curves are."""
 
     curves: tuple[str, ...]
@@ -95,7 +95,7 @@ class Grid:
     """Years, increasing."""
 
 
-def grid_of(channels: Sequence[str], where: str) -> Grid:
+def grid_of(channels: Sequence[str], where: str) -> CurveChannels:
     """The curves and maturities of channels, which must be every maturity of each curve in turn.
 
     Raises:
@@ -121,7 +121,7 @@ def grid_of(channels: Sequence[str], where: str) -> Grid:
         raise DataError(f"{where}: one maturity, {label_of(maturities[0])}; a curve has two at least")
     if pairs != [(curve, years) for curve in curves for years in maturities]:
         raise DataError(f"{where}: channels are not in order; expected curve after curve, each by rising maturity")
-    return Grid(curves, maturities)
+    return CurveChannels(curves, maturities)
 
 
 def years_of(text: str) -> float | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Places = NDArray[np.integer[Any]]
 
 
-class Forecaster(NamedTuple):
+class ForecasterId(NamedTuple):
     """Who forecasts: two principals that use the same names are two."""
 
     agent: str
@@ -23,7 +23,7 @@ class Forecaster(NamedTuple):
     principal: str
 
 
-def short_names(people: Sequence[Forecaster]) -> dict[Forecaster, str]:
+def short_names(people: Sequence[ForecasterId]) -> dict[ForecasterId, str]:
     """Names of forecasters, no longer than it takes to tell them apart."""
     versions: dict[str, set[str]] = {}
     principals: dict[tuple[str, str], set[str]] = {}
@@ -77,7 +77,7 @@ class ScoredQuestions:
 class Forecasts:
     """Forecasts that count and are scored; arrays have a value for each, and NaN where there is none."""
 
-    forecasters: tuple[Forecaster, ...]
+    forecasters: tuple[ForecasterId, ...]
     questions: ScoredQuestions
     forecaster: Places
     """Place of who made it."""

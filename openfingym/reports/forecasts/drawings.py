@@ -12,7 +12,7 @@ import numpy as np
 from openfingym.kinds.plots.plot import LinePlot, PlotCurve
 from openfingym.reports.charts import Scale, axes
 from openfingym.reports.forecasts.calibration import Calibration
-from openfingym.reports.forecasts.columns import Forecaster
+from openfingym.reports.forecasts.columns import ForecasterId
 from openfingym.reports.forecasts.report import ForecasterRow, Track
 from openfingym.reports.page import macro
 from openfingym.reports.plots import drawing
@@ -38,7 +38,7 @@ class Dot(NamedTuple):
     said: str
 
 
-def diagrams(rows: Sequence[ForecasterRow], names: Mapping[Forecaster, str]) -> list[Markup]:
+def diagrams(rows: Sequence[ForecasterRow], names: Mapping[ForecasterId, str]) -> list[Markup]:
     """Reliability diagrams of the best forecasters, in their order."""
     return [
         reliability_diagram(names[row.forecaster], row.calibration, number)
@@ -78,7 +78,7 @@ def reliability_diagram(name: str, found: Calibration, number: int) -> Markup:
     )
 
 
-def skill_by_week(track: Track, order: Sequence[Forecaster], names: Mapping[Forecaster, str]) -> Markup | None:
+def skill_by_week(track: Track, order: Sequence[ForecasterId], names: Mapping[ForecasterId, str]) -> Markup | None:
     """A plot of the skill of the best forecasters by week; None of a single week."""
     found = {
         (one.forecaster, one.value): one.figures.skill

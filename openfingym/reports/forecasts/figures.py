@@ -13,7 +13,7 @@ from openfingym.reports.forecasts.sums import DIMENSIONS, Sums
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.reports.forecasts.columns import Forecaster, Forecasts
+    from openfingym.reports.forecasts.columns import ForecasterId, Forecasts
 
     Floats = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Slice:
     dimension: str
     """One of ``category``, ``market``, ``horizon`` and ``week``."""
     value: str
-    forecaster: Forecaster
+    forecaster: ForecasterId
     figures: Figures
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from openfingym.reports.charts import Scale, shown
-from openfingym.reports.forecasts.columns import Forecaster, short_names
+from openfingym.reports.forecasts.columns import ForecasterId, short_names
 from openfingym.reports.forecasts.drawings import diagrams, skill_by_week
 from openfingym.reports.forecasts.estimates import BlockEstimate
 from openfingym.reports.forecasts.report import ForecasterRow, ForecastReport, Track
@@ -55,7 +55,7 @@ def render(report: ForecastReport) -> str:
     )
 
 
-def labels(track: Track) -> dict[Forecaster, str]:
+def labels(track: Track) -> dict[ForecasterId, str]:
     """Names of a track's forecasters, no longer than it takes to tell them apart."""
     return short_names([row.forecaster for row in track.rows])
 
@@ -102,7 +102,7 @@ def blocks_text(track: Track) -> str:
     return f"{count} round{'s' * (count != 1)} or week{'s' * (count != 1)}"
 
 
-def _board(group: Sequence[ForecasterStanding], names: Mapping[Forecaster, str]) -> dict[str, object]:
+def _board(group: Sequence[ForecasterStanding], names: Mapping[ForecasterId, str]) -> dict[str, object]:
     ends = [
         end for one in group for end in (one.adjusted.value, one.adjusted.low, one.adjusted.high) if end is not None
     ]
@@ -132,7 +132,7 @@ def _board(group: Sequence[ForecasterStanding], names: Mapping[Forecaster, str])
     return {"branches": branches, "ruler": [(across(tick), shown(tick, "", step)) for tick in ticks]}
 
 
-def _figures(track: Track, rows: Sequence[ForecasterRow], names: Mapping[Forecaster, str]) -> dict[str, object]:
+def _figures(track: Track, rows: Sequence[ForecasterRow], names: Mapping[ForecasterId, str]) -> dict[str, object]:
     """The figures of each forecaster, without the columns that have none."""
     asked = {one.forecaster: one.asked for group in track.groups for one in group}
     columns: list[tuple[str, Callable[[ForecasterRow], tuple[str, str]]]] = [
@@ -178,7 +178,7 @@ def _coverage(row: ForecasterRow) -> tuple[str, str]:
 
 
 def _slices(
-    track: Track, dimension: str, order: Sequence[Forecaster], names: Mapping[Forecaster, str]
+    track: Track, dimension: str, order: Sequence[ForecasterId], names: Mapping[ForecasterId, str]
 ) -> dict[str, object] | None:
     """Skill (or the loss where none is known) of every forecaster on each part; None where there is one part."""
     found = {(one.forecaster, one.value): one.figures for one in track.slices if one.dimension == dimension}
@@ -209,7 +209,7 @@ def _slices(
     }
 
 
-def _pair(pair: ForecasterPair, names: Mapping[Forecaster, str]) -> tuple[str, ...]:
+def _pair(pair: ForecasterPair, names: Mapping[ForecasterId, str]) -> tuple[str, ...]:
     swapped = pair.difference > 0.0
     better, worse = (pair.b, pair.a) if swapped else (pair.a, pair.b)
     ends = ""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.errors import StoreError, UsageError
-from openfingym.reports.forecasts.columns import Coded, Forecaster, Forecasts, ScoredQuestions
+from openfingym.reports.forecasts.columns import Coded, ForecasterId, Forecasts, ScoredQuestions
 
 if TYPE_CHECKING:
     import sqlite3
@@ -222,7 +222,7 @@ def _forecasts(
     intervals = intervals[intervals[:, 1] >= 0.0]
     intervals[:, 0] = people[intervals[:, 0].astype(np.int64)]
     forecaster = people[(keys >> 2) & (MOST_FORECASTERS - 1)]
-    names = tuple(Forecaster(*one[:3]) for one in forecasters)
+    names = tuple(ForecasterId(*one[:3]) for one in forecasters)
     weight = attempt_weights(forecaster, question, len(questions.deadline_ns))
     correct = np.array([0.0, 1.0, np.nan])[keys & 3]
     return Forecasts(names, questions, forecaster, question, weight, p, loss, naive, market, correct, intervals)

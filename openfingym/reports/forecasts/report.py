@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from openfingym.reports.forecasts.calibration import Calibration, calibrations
-from openfingym.reports.forecasts.columns import Forecaster, Forecasts
+from openfingym.reports.forecasts.columns import ForecasterId, Forecasts
 from openfingym.reports.forecasts.difficulty import components, normal_equations
 from openfingym.reports.forecasts.estimates import NOTHING, BlockEstimate, ratio
 from openfingym.reports.forecasts.figures import Figures, Slice, figures_of, slices_of
@@ -49,7 +49,7 @@ class IntervalFigures:
 class ForecasterRow:
     """One forecaster in a track."""
 
-    forecaster: Forecaster
+    forecaster: ForecasterId
     entries: int
     """Names in this track under its principal; the best of many is good by chance."""
     figures: Figures
@@ -157,7 +157,7 @@ def forecast_report(ledger: Path, *, where: Where | None = None, seed: int = 0) 
     )
 
 
-def _first_of_each(forecasters: Sequence[Forecaster], places: NDArray[np.intp]) -> NDArray[np.intp]:
+def _first_of_each(forecasters: Sequence[ForecasterId], places: NDArray[np.intp]) -> NDArray[np.intp]:
     """Those that are ranked, of all in order: the first of every principal before the second of any, so that whoever
     forecasts under many names keeps nobody else out.
     """
@@ -268,7 +268,7 @@ def _intervals(found: Forecasts) -> dict[int, IntervalFigures]:
 
 def plain(value: Any) -> Any:
     """Data classes and named tuples as objects, tuples as lists."""
-    if isinstance(value, Forecaster):
+    if isinstance(value, ForecasterId):
         return value._asdict()
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: plain(getattr(value, one.name)) for one in fields(value)}

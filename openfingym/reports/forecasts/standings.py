@@ -19,7 +19,7 @@ from openfingym.reports.statistics import FEWEST_UNITS, holm
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.reports.forecasts.columns import Forecaster
+    from openfingym.reports.forecasts.columns import ForecasterId
 
     Floats = NDArray[np.float64]
 
@@ -34,8 +34,8 @@ Verdict = Literal["better", "worse", "no difference", "too few"]
 class ForecasterPair:
     """Forecaster ``a`` against ``b``, on the questions that both were asked."""
 
-    a: Forecaster
-    b: Forecaster
+    a: ForecasterId
+    b: ForecasterId
     questions: int
     blocks: int
     difference: float
@@ -57,7 +57,7 @@ class ForecasterPair:
 class ForecasterStanding:
     """A forecaster's place among those that it is connected with by common questions."""
 
-    forecaster: Forecaster
+    forecaster: ForecasterId
     rank: int | None
     """Place of the first of those it is tied with; None of too few blocks."""
     tied: bool
@@ -69,7 +69,7 @@ class ForecasterStanding:
 
 
 def pairs_of(
-    names: Sequence[Forecaster], equations: Normal, overlap: int, seed: int, level: float = SIGNIFICANT
+    names: Sequence[ForecasterId], equations: Normal, overlap: int, seed: int, level: float = SIGNIFICANT
 ) -> list[ForecasterPair]:
     """Compare every two forecasters that were asked a common question.
 
@@ -137,7 +137,7 @@ def _test(part: Floats, whole: Floats, overlap: int) -> tuple[float, float] | No
 
 
 def standings_of(
-    names: Sequence[Forecaster], equations: Normal, pairs: Sequence[ForecasterPair], overlap: int, seed: int
+    names: Sequence[ForecasterId], equations: Normal, pairs: Sequence[ForecasterPair], overlap: int, seed: int
 ) -> list[ForecasterStanding]:
     """The order of forecasters of one component, by their adjusted losses.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from openfingym.reports.forecasts.columns import Forecaster
+from openfingym.reports.forecasts.columns import ForecasterId
 from openfingym.reports.seasons.clusters import ClusteredEstimate
 from openfingym.reports.seasons.figures import NOT_ANSWERED
 from openfingym.reports.seasons.grid import DASH, Grid, GridCell, GridRow, Names, accuracy_cell, parts_of, share
-from openfingym.reports.seasons.report import Season
+from openfingym.reports.seasons.report import DataKindReport
 
 TRACKS = (("non-recurrent", "Non-rec."), ("recurrent", "Rec."))
 LEVELS = (("corporate", "Corp."), ("macro", "Mac."))
@@ -19,12 +19,12 @@ MOST_SUBTYPES = 40
 """Subtypes that are told apart: those of most questions."""
 
 
-def overall_grid(season: Season, names: Names) -> Grid:
+def overall_grid(season: DataKindReport, names: Names) -> Grid:
     """Accuracy over the whole season (Figure 3), with ranks and what is missing."""
     ranks = {one.forecaster: one for one in season.ranks}
     rows = {row.forecaster: row for row in season.rows}
 
-    def cells(who: Forecaster) -> list[GridCell]:
+    def cells(who: ForecasterId) -> list[GridCell]:
         row, rank = rows[who], ranks[who]
         missing = row.asked - row.answered
         why = [f"{count:,} {WHY.get(state, state)}" for state, count in row.missing.items()]
@@ -47,7 +47,7 @@ def overall_grid(season: Season, names: Names) -> Grid:
     return Grid("overall", "Overall accuracy", columns, parts_of(names, cells, marked=(1,)), note)
 
 
-def quadrant_grid(season: Season, names: Names) -> Grid:
+def quadrant_grid(season: DataKindReport, names: Names) -> Grid:
     """Accuracy by track and level (Table 2)."""
     columns: list[tuple[str, str]] = []
     headings: list[str] = ["Method"]
@@ -69,13 +69,13 @@ def quadrant_grid(season: Season, names: Names) -> Grid:
     )
 
 
-def market_grid(season: Season, names: Names) -> Grid:
+def market_grid(season: DataKindReport, names: Names) -> Grid:
     """Accuracy by market (Table 3)."""
     grid = _sliced("markets", "Accuracy by market", _slices(season, "market"), season.markets, names)
     return replace(grid, note="In percent.", legend="The interval of each is shown where it is pointed at.")
 
 
-def week_grid(season: Season, names: Names) -> Grid:
+def week_grid(season: DataKindReport, names: Names) -> Grid:
     """Accuracy by week (Figure 4)."""
     found = _slices(season, "week")
     weeks = [one.week for one in season.states if one.scored]
@@ -86,7 +86,7 @@ def week_grid(season: Season, names: Names) -> Grid:
     return replace(grid, columns=("Method", *(week[5:] for week in weeks)), parts=parts, note="In percent.")
 
 
-def horizon_grid(season: Season, names: Names) -> Grid:
+def horizon_grid(season: DataKindReport, names: Names) -> Grid:
     """Accuracy by horizon."""
     found = _slices(season, "horizon")
     values = [one for one in ("week", "month", "quarter") if any(value == one for _, value in found)]
@@ -94,7 +94,7 @@ def horizon_grid(season: Season, names: Names) -> Grid:
     return replace(grid, note="From generation to the expected truth: up to 10 days, up to 45, and more.")
 
 
-def subtype_grid(season: Season, names: Names) -> Grid:
+def subtype_grid(season: DataKindReport, names: Names) -> Grid:
     """Accuracy by indicator, metric and type of event: a row a subtype, a column a forecaster."""
     people = [who for _, part in names.parts for who in part]
     found = _slices(season, "subtype")
@@ -112,29 +112,29 @@ def subtype_grid(season: Season, names: Names) -> Grid:
     return Grid("subtypes", "Accuracy by subtype", columns, (("", rows),) if rows else (), note)
 
 
-def _slices(season: Season, dimension: str) -> dict[tuple[Forecaster, str], ClusteredEstimate]:
+def _slices(season: DataKindReport, dimension: str) -> dict[tuple[ForecasterId, str], ClusteredEstimate]:
     return {(one.forecaster, one.value): one.accuracy for one in season.slices if one.dimension == dimension}
 
 
 def _sliced(
     key: str,
     title: str,
-    found: Mapping[tuple[Forecaster, str], ClusteredEstimate],
+    found: Mapping[tuple[ForecasterId, str], ClusteredEstimate],
     values: Sequence[str],
     names: Names,
 ) -> Grid:
-    def cells(who: Forecaster) -> list[GridCell]:
+    def cells(who: ForecasterId) -> list[GridCell]:
         return [accuracy_cell(found.get((who, value))) for value in values]
 
     marked = range(len(values))
     return Grid(key, title, ("Method", *values), parts_of(names, cells, marked=marked) if values else ())
 
 
-def _rounds(season: Season) -> int:
+def _rounds(season: DataKindReport) -> int:
     return sum(one.scored > 0 for one in season.states)
 
 
-def _contamination(season: Season, who: Forecaster) -> str:
+def _contamination(season: DataKindReport, who: ForecasterId) -> str:
     row = next(one for one in season.rows if one.forecaster == who)
     if season.data_kind == "simulated" or not row.how.models:
         return DASH

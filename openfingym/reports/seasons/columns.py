@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.reports.forecasts.columns import Forecaster
+    from openfingym.reports.forecasts.columns import ForecasterId
 
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -82,7 +82,7 @@ class SeasonColumns:
     data_kind: str
     """``real``, ``replayed`` or ``simulated``."""
     questions: tuple[SeasonQuestion, ...]
-    forecasters: tuple[Forecaster, ...]
+    forecasters: tuple[ForecasterId, ...]
     said: Floats
     """The probability or the number."""
     correct: Floats

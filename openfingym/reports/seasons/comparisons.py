@@ -13,7 +13,7 @@ from openfingym.reports.seasons.clusters import RatioTest, estimate, ratio
 from openfingym.reports.statistics import holm
 
 if TYPE_CHECKING:
-    from openfingym.reports.forecasts.columns import Forecaster
+    from openfingym.reports.forecasts.columns import ForecasterId
     from openfingym.reports.seasons.columns import SeasonColumns
     from openfingym.reports.seasons.figures import SeasonRow
 
@@ -25,8 +25,8 @@ Verdict = Literal["better", "worse", "cannot be told apart", "too few weeks"]
 class SeasonPair:
     """The accuracy of forecaster ``a`` less that of ``b``, on the questions that both were asked."""
 
-    a: Forecaster
-    b: Forecaster
+    a: ForecasterId
+    b: ForecasterId
     questions: int
     weeks: int
     difference: float
@@ -45,7 +45,7 @@ class SeasonPair:
 class SeasonRank:
     """A forecaster's place among those who took part in every round."""
 
-    forecaster: Forecaster
+    forecaster: ForecasterId
     rank: int | None
     """Place of the first of those that it cannot be told from; None of who left out whole rounds, and of too few."""
     tied: bool
@@ -108,8 +108,8 @@ def ranks_of(season: SeasonColumns, rows: Sequence[SeasonRow], pairs: Sequence[S
     whole = [row for row in rows if row.weeks == every]
     ordered = sorted(whole, key=lambda row: -(row.accuracy.value or 0.0))
     verdicts = {frozenset((pair.a, pair.b)): pair.verdict for pair in pairs}
-    ranks: dict[Forecaster, int] = {}
-    leader: Forecaster | None = None
+    ranks: dict[ForecasterId, int] = {}
+    leader: ForecasterId | None = None
     for row in ordered:
         who = row.forecaster
         verdict = "" if leader is None else verdicts.get(frozenset((leader, who)), "")

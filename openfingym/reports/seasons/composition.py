@@ -17,7 +17,7 @@ WAITING = ("pending", "resolvable", "resolved")
 
 
 @dataclass(frozen=True)
-class Stratum:
+class CompositionColumn:
     """The questions of one track and level, as the columns of the paper's Table 16."""
 
     quadrant: str
@@ -49,16 +49,16 @@ class WeekStates:
     """Whose provider says what is no truth, or whose truth decides nothing."""
 
 
-def strata_of(season: SeasonColumns) -> list[Stratum]:
+def strata_of(season: SeasonColumns) -> list[CompositionColumn]:
     """The strata of a season, those of the paper first."""
     return [_stratum(season, quadrant) for quadrant in season.values("quadrant")]
 
 
-def _stratum(season: SeasonColumns, quadrant: str) -> Stratum:
+def _stratum(season: SeasonColumns, quadrant: str) -> CompositionColumn:
     mine = [one for one in season.questions if one.quadrant == quadrant]
     macro = mine[0].level == "macro"
     events = [one.truth for one in mine if one.is_event and one.is_scored]
-    return Stratum(
+    return CompositionColumn(
         quadrant,
         len({one.market if macro else one.subject for one in mine}),
         len({one.subtype for one in mine}),
@@ -95,12 +95,14 @@ def void_reasons(season: SeasonColumns) -> dict[str, int]:
 
 def agreement_of(season: SeasonColumns) -> Agreement | None:
     """How far proposals from evidence agree with what was decided; None where there are no proposals."""
-    from openfingym.suites.findeepforecast.truth.verdicts import Case, agreement
+    from openfingym.suites.findeepforecast.truth.verdicts import VerdictCase, agreement
 
     judged = [one for one in season.questions if one.is_event and one.is_scored and one.proposal]
     if not judged:
         return None
     return agreement(
-        Case(one.name, one.text, {"outcome": one.proposal}, {}, state="decided", outcome="YES" if one.truth else "NO")
+        VerdictCase(
+            one.name, one.text, {"outcome": one.proposal}, {}, state="decided", outcome="YES" if one.truth else "NO"
+        )
         for one in judged
     )

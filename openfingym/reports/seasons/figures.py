@@ -18,7 +18,7 @@ from openfingym.reports.seasons.records import OPERATORS, MethodOf, SeasonRecord
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.reports.forecasts.columns import Forecaster
+    from openfingym.reports.forecasts.columns import ForecasterId
     from openfingym.reports.seasons.columns import SeasonColumns
 
     Flags = NDArray[np.bool_]
@@ -34,7 +34,7 @@ SHARE = (0.0, 1.0)
 class SeasonSkill:
     """A forecaster beside a reference forecaster, on the questions that the reference answered and both were asked."""
 
-    reference: Forecaster
+    reference: ForecasterId
     accuracy: ClusteredEstimate
     """Accuracy less that of the reference."""
     events: ClusteredEstimate
@@ -72,7 +72,7 @@ class Contamination:
 class SeasonRow:
     """A forecaster in a season. What it left out of a round that it took part in is wrong, and lost all."""
 
-    forecaster: Forecaster
+    forecaster: ForecasterId
     how: MethodOf
     weeks: int
     """Rounds with scored questions that it took part in."""
@@ -104,7 +104,7 @@ class SeasonSlice:
     dimension: str
     """One of :data:`DIMENSIONS`."""
     value: str
-    forecaster: Forecaster
+    forecaster: ForecasterId
     accuracy: ClusteredEstimate
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from openfingym.reports.forecasts.columns import Forecaster
+from openfingym.reports.forecasts.columns import ForecasterId
 from openfingym.reports.seasons.clusters import ClusteredEstimate
 from openfingym.reports.seasons.records import METHODS
-from openfingym.reports.seasons.report import Season
+from openfingym.reports.seasons.report import DataKindReport
 
 DASH = "-"
 
@@ -54,12 +54,12 @@ class Grid:
 class Names(NamedTuple):
     """How forecasters are called, and in which order."""
 
-    short: Mapping[Forecaster, str]
-    parts: tuple[tuple[str, tuple[Forecaster, ...]], ...]
+    short: Mapping[ForecasterId, str]
+    parts: tuple[tuple[str, tuple[ForecasterId, ...]], ...]
     """Forecasters of each class of methods, in order of their ranks."""
 
 
-def names_of(season: Season, short: Mapping[Forecaster, str]) -> Names:
+def names_of(season: DataKindReport, short: Mapping[ForecasterId, str]) -> Names:
     """The forecasters of a season by their methods."""
     by_method = [
         (title, tuple(row.forecaster for row in season.rows if row.how.method == method))
@@ -99,7 +99,7 @@ def estimated_cell(found: ClusteredEstimate | None, shown: Callable[[float], str
 
 
 def parts_of(
-    names: Names, cells: Callable[[Forecaster], Iterable[GridCell]], marked: Iterable[int] = ()
+    names: Names, cells: Callable[[ForecasterId], Iterable[GridCell]], marked: Iterable[int] = ()
 ) -> tuple[tuple[str, tuple[GridRow, ...]], ...]:
     """Rows of every forecaster by its method, with the two highest of some columns marked."""
     rows = {who: list(cells(who)) for _, people in names.parts for who in people}

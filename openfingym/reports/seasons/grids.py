@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openfingym.reports.forecasts.columns import Forecaster
+from openfingym.reports.forecasts.columns import ForecasterId
 from openfingym.reports.seasons.figures import REFERENCES
 from openfingym.reports.seasons.grid import (
     DASH,
@@ -15,20 +15,20 @@ from openfingym.reports.seasons.grid import (
     parts_of,
     share,
 )
-from openfingym.reports.seasons.report import Season
+from openfingym.reports.seasons.report import DataKindReport
 
 
-def references_of(season: Season) -> list[Forecaster]:
+def references_of(season: DataKindReport) -> list[ForecasterId]:
     """The reference forecasters that took part."""
     found = {skill.reference for row in season.rows for skill in row.skills}
     return sorted(found, key=lambda one: REFERENCES.index(one.agent))
 
 
-def skill_grid(season: Season, names: Names, reference: Forecaster) -> Grid:
+def skill_grid(season: DataKindReport, names: Names, reference: ForecasterId) -> Grid:
     """Every forecaster beside a reference forecaster."""
     rows = {row.forecaster: {skill.reference: skill for skill in row.skills} for row in season.rows}
 
-    def cells(who: Forecaster) -> list[GridCell]:
+    def cells(who: ForecasterId) -> list[GridCell]:
         skill = rows[who].get(reference)
         return [
             estimated_cell(None if skill is None else skill.accuracy, lambda value: f"{100.0 * value:+.1f}"),
@@ -45,11 +45,11 @@ def skill_grid(season: Season, names: Names, reference: Forecaster) -> Grid:
     return Grid("skill", f"Skill against {names.short[reference]}", columns, parts_of(names, cells), note)
 
 
-def quality_grid(season: Season, names: Names) -> Grid:
+def quality_grid(season: DataKindReport, names: Names) -> Grid:
     """How far forecasts are from what came."""
     rows = {row.forecaster: row for row in season.rows}
 
-    def cells(who: Forecaster) -> list[GridCell]:
+    def cells(who: ForecasterId) -> list[GridCell]:
         row = rows[who]
         calibration = row.calibration
         return [
@@ -70,13 +70,13 @@ def quality_grid(season: Season, names: Names) -> Grid:
     return Grid("quality", "Errors", columns, parts_of(names, cells), note)
 
 
-def cost_grid(season: Season, names: Names) -> Grid:
+def cost_grid(season: DataKindReport, names: Names) -> Grid:
     """What a question cost."""
     rows = {row.forecaster: row for row in season.rows}
     if all(row.cost is None or (row.cost.tokens, row.cost.usd, row.cost.seconds) == (None,) * 3 for row in season.rows):
         return Grid("cost", "Cost", (), ())
 
-    def cells(who: Forecaster) -> list[GridCell]:
+    def cells(who: ForecasterId) -> list[GridCell]:
         row = rows[who]
         cost = row.cost
         said = GridCell(", ".join(row.how.models) or DASH)
@@ -100,7 +100,7 @@ def cost_grid(season: Season, names: Names) -> Grid:
     )
 
 
-def pair_grid(season: Season, names: Names) -> Grid:
+def pair_grid(season: DataKindReport, names: Names) -> Grid:
     """Every two forecasters compared."""
     rows = []
     for pair in season.pairs:
@@ -128,7 +128,7 @@ def pair_grid(season: Season, names: Names) -> Grid:
     return Grid("pairs", "Who is better", columns, (("", tuple(rows)),) if rows else (), note)
 
 
-def composition_grid(season: Season) -> Grid:
+def composition_grid(season: DataKindReport) -> Grid:
     """What is asked about (Table 16)."""
     parts = [one.quadrant for one in season.composition]
     rows = [
@@ -145,7 +145,7 @@ def composition_grid(season: Season) -> Grid:
     )
 
 
-def distribution_grid(season: Season) -> Grid:
+def distribution_grid(season: DataKindReport) -> Grid:
     """Questions by market (Table 17)."""
     counts = {(one.quadrant, one.market): one.questions for one in season.distribution}
     quadrants = [one.quadrant for one in season.composition]
@@ -155,7 +155,7 @@ def distribution_grid(season: Season) -> Grid:
     return Grid("distribution", "Questions by market", ("category", *season.markets, "total"), (("", rows),))
 
 
-def states_grid(season: Season) -> Grid:
+def states_grid(season: DataKindReport) -> Grid:
     """What has become of the questions."""
     rows = [
         GridRow(one.week, tuple(GridCell(f"{n:,}") for n in (one.asked, one.scored, one.pending, one.void, one.error)))
@@ -177,7 +177,7 @@ def states_grid(season: Season) -> Grid:
     return Grid("states", "States", columns, (("", tuple(rows)),), note.strip())
 
 
-def mistake_grid(season: Season, who: Forecaster, name: str) -> Grid:
+def mistake_grid(season: DataKindReport, who: ForecasterId, name: str) -> Grid:
     """Where a forecaster is wrong (Table 19)."""
     rows = []
     for one in season.mistakes:

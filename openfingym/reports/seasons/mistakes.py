@@ -11,7 +11,7 @@ import numpy as np
 from openfingym.reports.seasons.reading import loss_of
 
 if TYPE_CHECKING:
-    from openfingym.reports.forecasts.columns import Forecaster
+    from openfingym.reports.forecasts.columns import ForecasterId
     from openfingym.reports.seasons.columns import SeasonColumns
 
 ORDER = ("non-recurrent corporate", "non-recurrent macro", "recurrent corporate", "recurrent macro")
@@ -37,7 +37,7 @@ class MistakeExample:
 class MistakeGroup:
     """The errors of a forecaster in one track and level."""
 
-    forecaster: Forecaster
+    forecaster: ForecasterId
     quadrant: str
     tasks: int
     errors: int

@@ -10,7 +10,7 @@ import numpy as np
 
 from openfingym.kinds.plots.plot import LinePlot, PlotCurve
 from openfingym.reports.charts import Scale, shown
-from openfingym.reports.forecasts.columns import Forecaster, short_names
+from openfingym.reports.forecasts.columns import ForecasterId, short_names
 from openfingym.reports.forecasts.drawings import MOST_DRAWN, reliability_diagram
 from openfingym.reports.page import document, kind_notice
 from openfingym.reports.plots import drawing
@@ -34,7 +34,7 @@ from openfingym.reports.seasons.grids import (
     skill_grid,
     states_grid,
 )
-from openfingym.reports.seasons.report import Season, SeasonReport
+from openfingym.reports.seasons.report import DataKindReport, SeasonReport
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ LONG = 12
 """Pairs from which their table is folded."""
 
 
-class Bar(NamedTuple):
+class AccuracyBar(NamedTuple):
     """A forecaster's bar in the figure of accuracies; positions are percents from the left."""
 
     name: str
@@ -74,7 +74,7 @@ def render(report: SeasonReport) -> str:
     )
 
 
-def labels(season: Season) -> dict[Forecaster, str]:
+def labels(season: DataKindReport) -> dict[ForecasterId, str]:
     """Names of a season's forecasters, no longer than it takes to tell them apart."""
     return short_names([row.forecaster for row in season.rows])
 
@@ -83,7 +83,7 @@ def _facts(report: SeasonReport) -> dict[str, str]:
     return {"Series": report.series, "OpenFinGym": __version__}
 
 
-def season_facts(season: Season) -> dict[str, str]:
+def season_facts(season: DataKindReport) -> dict[str, str]:
     """What a season is of, by names."""
     rounds = len(season.weeks)
     models = {
@@ -101,7 +101,7 @@ def season_facts(season: Season) -> dict[str, str]:
     }
 
 
-def _season(season: Season) -> dict[str, object]:
+def _season(season: DataKindReport) -> dict[str, object]:
     short = labels(season)
     names = names_of(season, short)
     order = [who for _, people in names.parts for who in people]
@@ -141,7 +141,9 @@ def _there(grid: Grid) -> Grid | None:
     return grid if grid.parts else None
 
 
-def _bars(season: Season, names: Names, tones: Mapping[Forecaster, str]) -> list[tuple[str, list[Bar]]]:
+def _bars(
+    season: DataKindReport, names: Names, tones: Mapping[ForecasterId, str]
+) -> list[tuple[str, list[AccuracyBar]]]:
     """The accuracy of every forecaster, by its method."""
     rows = {row.forecaster: row for row in season.rows}
     scale = Scale(0.0, 1.0)
@@ -156,7 +158,7 @@ def _bars(season: Season, names: Names, tones: Mapping[Forecaster, str]) -> list
             found = rows[who].accuracy
             ends = "" if found.low is None or found.high is None else f"{share(found.low)} to {share(found.high)}"
             bars.append(
-                Bar(
+                AccuracyBar(
                     names.short[who],
                     tones[who],
                     across(found.value or 0.0),
@@ -170,7 +172,7 @@ def _bars(season: Season, names: Names, tones: Mapping[Forecaster, str]) -> list
     return made
 
 
-def _weeks(season: Season, names: Names, order: list[Forecaster]) -> Markup | None:
+def _weeks(season: DataKindReport, names: Names, order: list[ForecasterId]) -> Markup | None:
     """Accuracy by week (Figure 4); None of a single week."""
     found = {(one.forecaster, one.value): one.accuracy.value for one in season.slices if one.dimension == "week"}
     weeks = [one.week for one in season.states if one.scored]
@@ -178,7 +180,7 @@ def _weeks(season: Season, names: Names, order: list[Forecaster]) -> Markup | No
         return None
     days = np.array([date.fromisocalendar(int(week[:4]), int(week[6:]), 4) for week in weeks], dtype="datetime64[ns]")
 
-    def percents(who: Forecaster) -> list[float]:
+    def percents(who: ForecasterId) -> list[float]:
         values = [found.get((who, week)) for week in weeks]
         return [np.nan if value is None else 100.0 * value for value in values]
 
@@ -193,7 +195,7 @@ def _weeks(season: Season, names: Names, order: list[Forecaster]) -> Markup | No
     return drawing(LinePlot("Accuracy by week", days, curves, note=note))
 
 
-def _reliability(season: Season, short: Mapping[Forecaster, str], order: list[Forecaster]) -> list[Markup]:
+def _reliability(season: DataKindReport, short: Mapping[ForecasterId, str], order: list[ForecasterId]) -> list[Markup]:
     rows = {row.forecaster: row.calibration for row in season.rows}
     found = []
     for number, who in enumerate(order):

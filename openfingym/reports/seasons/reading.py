@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.reports.forecasts.columns import Forecaster
+from openfingym.reports.forecasts.columns import ForecasterId
 from openfingym.reports.forecasts.reading import opened
 from openfingym.reports.seasons.columns import SeasonColumns, SeasonQuestion
 
@@ -140,7 +140,7 @@ def _columns(
 ) -> SeasonColumns:
     asked = tuple(questions.values())
     column = {number: place for place, number in enumerate(questions)}
-    rows = [(column[row[0]], Forecaster(row[2], row[3], row[1]), *row[4:]) for row in answered if row[0] in column]
+    rows = [(column[row[0]], ForecasterId(row[2], row[3], row[1]), *row[4:]) for row in answered if row[0] in column]
     people = tuple(sorted({row[1] for row in rows}))
     line = {who: place for place, who in enumerate(people)}
     shape = (len(people), len(asked))

@@ -17,7 +17,7 @@ from openfingym.errors import UsageError
 from openfingym.models.cutoffs import require_cutoff
 
 if TYPE_CHECKING:
-    from openfingym.reports.forecasts.columns import Forecaster
+    from openfingym.reports.forecasts.columns import ForecasterId
 
 FOLDER = "records"
 METHODS: Mapping[str, str] = {
@@ -87,18 +87,18 @@ class SeasonRecords:
                 if line is None or not self._add(path.parent.parent.name, line):
                     self.damaged += 1
 
-    def of(self, who: Forecaster) -> AgentRecords | None:
+    def of(self, who: ForecasterId) -> AgentRecords | None:
         """What is on record of a forecaster of the operator's; None where there is nothing."""
         if who.principal not in OPERATORS:
             return None
         return self._agents.get((who.agent, who.version))
 
-    def weeks_tried(self, who: Forecaster) -> frozenset[str]:
+    def weeks_tried(self, who: ForecasterId) -> frozenset[str]:
         """Weeks in which it answered something, readable or not."""
         found = self.of(who)
         return frozenset() if found is None else frozenset(found.weeks)
 
-    def method(self, who: Forecaster) -> MethodOf:
+    def method(self, who: ForecasterId) -> MethodOf:
         """How a forecaster forecasts."""
         found = self.of(who)
         if found is None:

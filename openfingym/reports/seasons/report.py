@@ -11,7 +11,7 @@ from openfingym.questions.question import utc_text
 from openfingym.reports.forecasts.report import plain
 from openfingym.reports.seasons.comparisons import SeasonPair, SeasonRank, pairs_of, ranks_of
 from openfingym.reports.seasons.composition import (
-    Stratum,
+    CompositionColumn,
     WeekStates,
     agreement_of,
     markets_of,
@@ -43,7 +43,7 @@ class QuadrantCount:
 
 
 @dataclass(frozen=True)
-class Season:
+class DataKindReport:
     """The questions of one kind of data and the forecasts of them."""
 
     data_kind: str
@@ -58,7 +58,7 @@ class Season:
     markets: tuple[str, ...]
     questions: int
     scored: int
-    composition: tuple[Stratum, ...]
+    composition: tuple[CompositionColumn, ...]
     distribution: tuple[QuadrantCount, ...]
     states: tuple[WeekStates, ...]
     void_reasons: dict[str, int]
@@ -79,7 +79,7 @@ class SeasonReport:
 
     series: str
     title: str
-    seasons: tuple[Season, ...]
+    seasons: tuple[DataKindReport, ...]
     """One for each kind of data: real, replayed and simulated questions share no figure."""
     forecasts: int
     """Of scored questions; attempts of a forecaster at one question count once."""
@@ -121,13 +121,13 @@ def season_report(ledger: Path, series: str, *, title: str = "", folder: Path | 
     return SeasonReport(series, title or series, seasons, forecasts, records.damaged)
 
 
-def _season(columns: SeasonColumns, records: SeasonRecords) -> Season:
+def _season(columns: SeasonColumns, records: SeasonRecords) -> DataKindReport:
     rows, pairs = rows_of(columns, records), pairs_of(columns)
     ranks = ranks_of(columns, rows, pairs)
     by_forecaster = {row.forecaster: row for row in rows}
     markets = columns.values("market")
     counts = markets_of(columns)
-    return Season(
+    return DataKindReport(
         data_kind=columns.data_kind,
         first=utc_text(min(one.generated_ns for one in columns.questions)),
         last=utc_text(max(one.evaluation_ns for one in columns.questions)),

@@ -25,7 +25,7 @@ from openfingym.suites.findeepforecast.generation.protocols import RecurrentGene
 from openfingym.suites.findeepforecast.generation.proving import WeekProof, prove_week
 from openfingym.suites.findeepforecast.generation.quotas import QUADRANTS, TABLE_17
 from openfingym.suites.findeepforecast.generation.recurrent import CalendarGenerator
-from openfingym.suites.findeepforecast.generation.season import Generated, Season, compose
+from openfingym.suites.findeepforecast.generation.season import Generated, SeasonPlan, compose
 from openfingym.suites.findeepforecast.problem import ECONOMIES, Figure, ForecastProblem
 from openfingym.suites.findeepforecast.truth.provider import RECORDED_WORLD, SIMULATED_WORLD
 from openfingym.suites.findeepforecast.world.known import KnownWorld
@@ -176,7 +176,7 @@ def generated(one: Round, options: FinDeepForecastOptions, world: KnownWorld, ea
     """
     weeks = weeks_of(one, options)
     week = next(week for week in weeks if week.name == one.times.week)
-    season = Season(
+    season = SeasonPlan(
         weeks,
         options.seed,
         options.plan,

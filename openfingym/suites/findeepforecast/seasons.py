@@ -23,7 +23,7 @@ from openfingym.questions.question import DAY_NS, moment_ns
 from openfingym.suites.findeepforecast.generation.events import EventGenerator
 from openfingym.suites.findeepforecast.generation.protocols import Stratum, Week
 from openfingym.suites.findeepforecast.generation.quotas import TABLE_17
-from openfingym.suites.findeepforecast.generation.season import Season, compose
+from openfingym.suites.findeepforecast.generation.season import SeasonPlan, compose
 from openfingym.suites.findeepforecast.problem import Event, Figure, ForecastProblem
 from openfingym.suites.findeepforecast.truth.first_print import RecordedTruth
 from openfingym.suites.findeepforecast.world.opening import open_world
@@ -141,7 +141,7 @@ def _problems(
     vault: Vault, weeks: Sequence[Week], quotas: Mapping[Stratum, int], seed: int
 ) -> Iterator[tuple[ForecastProblem, str]]:
     """Problems with the names of their weeks."""
-    season = Season(weeks=tuple(weeks), seed=seed, quotas=quotas, non_recurrent=EventGenerator())
+    season = SeasonPlan(weeks=tuple(weeks), seed=seed, quotas=quotas, non_recurrent=EventGenerator())
     asked: dict[str, Stratum] = {}
     for week in weeks:
         found = compose(season, open_world(vault, _moment(week.generated_ns)), week, asked)

@@ -10,7 +10,7 @@ from openfingym import store
 from openfingym.digests import sha256_of, sha256_of_json
 from openfingym.files.locks import take
 from openfingym.suites.mirai.tables import write_vault
-from openfingym.suites.mirai.world.simulate import WorldSize, simulate
+from openfingym.suites.mirai.world.simulate import SimulationSize, simulate
 from openfingym.vault import Source, Vault
 from openfingym.vault.engine import engine_errors
 
@@ -22,14 +22,14 @@ SOURCE = Source(
 )
 
 
-def simulated_vault(size: WorldSize | None = None, *, seed: int = 0) -> Vault:
+def simulated_vault(size: SimulationSize | None = None, *, seed: int = 0) -> Vault:
     """The vault of a simulated world, from the store, or made there in less than a minute.
 
     Args:
         size: how large the world is; 14 months, some 75,000 events and 20,000 articles if None.
         seed: the world; the same seed, size and version give the same digest.
     """
-    size = size or WorldSize()
+    size = size or SimulationSize()
     recipe = recipe_of(size, seed)
     kept = store.home() / "vaults" / NAME
     if found := _made(kept, recipe):
@@ -40,13 +40,13 @@ def simulated_vault(size: WorldSize | None = None, *, seed: int = 0) -> Vault:
         return Vault.open(found) if (found := _made(kept, recipe)) else write_simulated(None, size, seed=seed)
 
 
-def write_simulated(folder: str | Path | None, size: WorldSize | None = None, *, seed: int = 0) -> Vault:
+def write_simulated(folder: str | Path | None, size: SimulationSize | None = None, *, seed: int = 0) -> Vault:
     """Write the vault of a simulated world to a folder, or to the store if it is None.
 
     Raises:
         StoreError: it cannot be written there, or the disk is full.
     """
-    size = size or WorldSize()
+    size = size or SimulationSize()
     world = simulate(size, seed=seed)
     with engine_errors(NAME):
         return write_vault(
@@ -62,7 +62,7 @@ def write_simulated(folder: str | Path | None, size: WorldSize | None = None, *,
         )
 
 
-def recipe_of(size: WorldSize, seed: int) -> str:
+def recipe_of(size: SimulationSize, seed: int) -> str:
     """What decides the bytes of a world: its seed, its size, and the program."""
     package = resources.files("openfingym.suites.mirai")
     parts = [*(package / "world").iterdir(), package / "tables.py", *(package / "data").iterdir()]

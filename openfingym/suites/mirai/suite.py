@@ -19,7 +19,7 @@ from openfingym.suites.mirai.client import MODULE, client_source
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
 from openfingym.suites.mirai.simulated import NAME, recipe_of, simulated_vault
 from openfingym.suites.mirai.tools import Tools
-from openfingym.suites.mirai.world import WorldSize
+from openfingym.suites.mirai.world import SimulationSize
 from openfingym.suites.suite import (
     AnswerForm,
     Lookup,
@@ -94,7 +94,7 @@ class MiraiSuite(Suite):
 
     def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:  # noqa: ARG002 - one world for all
         """What decides the vault: of the simulated world its recipe, so that it need not be made."""
-        return recipe_of(WorldSize(), 0) if dataset == NAME else _vault(dataset).digest
+        return recipe_of(SimulationSize(), 0) if dataset == NAME else _vault(dataset).digest
 
     def simulated(self, dataset: str) -> bool:
         """Whether it is the simulated world."""

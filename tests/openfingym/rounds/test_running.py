@@ -24,7 +24,7 @@ from openfingym.rounds.book import Book
 from openfingym.rounds.forecaster import Batch, Said, said_of
 from openfingym.rounds.ledger import LedgerClient
 from openfingym.rounds.records import Records
-from openfingym.rounds.running import Played, run
+from openfingym.rounds.running import SeriesOutcome, run
 from openfingym.rounds.tick import tick
 
 DEFINITION = """
@@ -88,7 +88,7 @@ def forecasts_of(ledger: LedgerClient, name: str) -> Counter[tuple[str, str]]:
     return Counter((one["question"], one["agent"]) for one in found)
 
 
-def entries(played: Played, state: str = "sent") -> int:
+def entries(played: SeriesOutcome, state: str = "sent") -> int:
     return sum(one.counts.get(state, 0) for one in played.forecasts)
 
 

@@ -27,7 +27,7 @@ class BudgetSpentError(OpenFinGymError):
     """What may be spent on a model is spent; the stage goes on with what it has."""
 
 
-class UnreadableAnswerError(OpenFinGymError):
+class UnreadableReplyError(OpenFinGymError):
     """A model's answer is none of the form that was asked for."""
 
 
@@ -86,28 +86,28 @@ def typed(model: AsksModel, stage: str, prompt: str, form: type[A]) -> A:
     """Ask until an answer is of a form.
 
     Raises:
-        UnreadableAnswerError: none of :data:`TRIES` answers was.
+        UnreadableReplyError: none of :data:`TRIES` answers was.
         BudgetSpentError: nothing more may be spent.
     """
     problem = ""
     for attempt in range(TRIES):
         try:
             return read_typed(model.ask(stage, prompt, attempt), form)
-        except UnreadableAnswerError as error:
+        except UnreadableReplyError as error:
             problem = str(error)
-    raise UnreadableAnswerError(f"{stage}: {problem}")
+    raise UnreadableReplyError(f"{stage}: {problem}")
 
 
 def read_typed(text: str, form: type[A]) -> A:
     """Read an answer: one JSON object of a form and nothing else, bare or in one fence.
 
     Raises:
-        UnreadableAnswerError: it is none; says why.
+        UnreadableReplyError: it is none; says why.
     """
     if len(text) > LONGEST_ANSWER:
-        raise UnreadableAnswerError(f"an answer of {len(text):,} characters, expected at most {LONGEST_ANSWER:,}")
+        raise UnreadableReplyError(f"an answer of {len(text):,} characters, expected at most {LONGEST_ANSWER:,}")
     fenced = _FENCE.match(text)
     try:
         return msgspec.json.decode((fenced[1] if fenced else text).strip().encode(errors="replace"), type=form)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise UnreadableAnswerError(f"no JSON object of the form that was asked for ({error})") from None
+        raise UnreadableReplyError(f"no JSON object of the form that was asked for ({error})") from None

@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 
 from openfingym.suites.findeepforecast.generation.asking import BudgetSpentError
 from openfingym.suites.findeepforecast.generation.base_rates import base_rate
-from openfingym.suites.findeepforecast.generation.protocols import Drawn, Stratum, Week
+from openfingym.suites.findeepforecast.generation.protocols import DrawnProblems, Stratum, Week
 from openfingym.suites.findeepforecast.generation.relevance import RelevanceAssessor, RuleRelevance
 from openfingym.suites.findeepforecast.generation.review import horizon_of, review, select, settled_ns
 from openfingym.suites.findeepforecast.generation.signals import RuleSignals, SignalDetector, stories
 from openfingym.suites.findeepforecast.generation.writing import (
-    Draft,
+    ProposedQuestion,
     QuestionWriter,
     RuleQuestions,
     event_details,
@@ -37,7 +37,7 @@ class EventGenerator:
 
     def generate(
         self, world: KnownWorld, week: Week, wanted: Mapping[Stratum, int], asked: Collection[str], seed: int
-    ) -> Drawn:
+    ) -> DrawnProblems:
         """As :class:`~openfingym.suites.findeepforecast.generation.protocols.NonRecurrentGenerator` has it.
 
         ``refused`` counts stories that are no signal by why, drafts by the rule that they broke, and ``not selected``.
@@ -59,9 +59,11 @@ class EventGenerator:
             taken = select(its, week, wanted[stratum])
             refused["not selected"] += len(its) - len(taken)
             problems += [problem_of(one, week, companies, rate) for one in taken]
-        return Drawn(tuple(sorted(problems, key=lambda one: one.key)), {k: v for k, v in sorted(refused.items()) if v})
+        return DrawnProblems(
+            tuple(sorted(problems, key=lambda one: one.key)), {k: v for k, v in sorted(refused.items()) if v}
+        )
 
-    def drafts(self, world: KnownWorld, week: Week) -> tuple[list[Draft], Counter[str]]:
+    def drafts(self, world: KnownWorld, week: Week) -> tuple[list[ProposedQuestion], Counter[str]]:
         """Every question that the news of a week gives rise to, unreviewed, and why other stories gave none."""
         now = datetime.fromtimestamp(week.generated_ns / 10**9, UTC)
         detected = self.detector.detect(world, now - LOOK_BACK, now)
@@ -83,7 +85,7 @@ class EventGenerator:
 
 
 def problem_of(
-    draft: Draft, week: Week, companies: Mapping[str, Company], rate: float | None = None
+    draft: ProposedQuestion, week: Week, companies: Mapping[str, Company], rate: float | None = None
 ) -> ForecastProblem:
     """A reviewed draft as a problem.
 

@@ -12,7 +12,7 @@ import msgspec
 from openfingym.suites.findeepforecast.generation.asking import (
     AsksModel,
     BudgetSpentError,
-    UnreadableAnswerError,
+    UnreadableReplyError,
     filled,
     prompt_text,
     shown,
@@ -20,7 +20,7 @@ from openfingym.suites.findeepforecast.generation.asking import (
 )
 from openfingym.suites.findeepforecast.generation.relevance import Assessment
 from openfingym.suites.findeepforecast.generation.signals import Detected, Signal, stories
-from openfingym.suites.findeepforecast.generation.writing import Draft
+from openfingym.suites.findeepforecast.generation.writing import ProposedQuestion
 from openfingym.suites.findeepforecast.problem import ECONOMIES, Level
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.world.known import Company, Document, KnownWorld
@@ -100,7 +100,7 @@ class ModelSignals:
             except BudgetSpentError:
                 refused["budget"] += len(recent) - start
                 break
-            except UnreadableAnswerError:
+            except UnreadableReplyError:
                 refused["unreadable answer"] += 1
                 continue
             for candidate in answer.candidates:
@@ -162,7 +162,7 @@ class ModelRelevance:
         )
         try:
             answer = typed(self._model, "relevance", prompt, AssessmentAnswer)
-        except UnreadableAnswerError:
+        except UnreadableReplyError:
             return None
         return Assessment(
             due=answer.due,
@@ -183,7 +183,9 @@ class ModelQuestions:
     def __init__(self, model: AsksModel) -> None:
         self._model = model
 
-    def write(self, signal: Signal, assessment: Assessment, companies: Mapping[str, Company]) -> Draft | None:
+    def write(
+        self, signal: Signal, assessment: Assessment, companies: Mapping[str, Company]
+    ) -> ProposedQuestion | None:
         """As :class:`~openfingym.suites.findeepforecast.generation.writing.QuestionWriter` has it."""
         company = companies.get(signal.subject)
         prompt = filled(
@@ -198,11 +200,11 @@ class ModelQuestions:
         )
         try:
             answer = typed(self._model, "question", prompt, QuestionAnswer)
-        except UnreadableAnswerError:
+        except UnreadableReplyError:
             return None
         if not answer.question.strip():
             return None
-        return Draft(
+        return ProposedQuestion(
             text=" ".join(answer.question.split()),
             signal=signal,
             kind=signal.kind,

@@ -41,7 +41,7 @@ class Stratum:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnProblems:
     """Problems of a week, and what was refused on the way."""
 
     problems: tuple[ForecastProblem, ...]
@@ -64,7 +64,7 @@ class RecurrentGenerator(Protocol):
 
     def generate(
         self, world: KnownWorld, week: Week, wanted: Mapping[Stratum, int], asked: Collection[str], seed: int
-    ) -> Drawn:
+    ) -> DrawnProblems:
         """As many problems as are wanted of each stratum, or fewer where there are no more.
 
         Args:
@@ -81,5 +81,5 @@ class NonRecurrentGenerator(Protocol):
 
     def generate(
         self, world: KnownWorld, week: Week, wanted: Mapping[Stratum, int], asked: Collection[str], seed: int
-    ) -> Drawn:
+    ) -> DrawnProblems:
         """As :meth:`RecurrentGenerator.generate`. The key of a problem about the same event is the same in any week."""

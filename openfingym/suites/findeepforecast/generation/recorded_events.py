@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from openfingym.errors import UsageError
 from openfingym.questions.question import DAY_NS, moment_ns
 from openfingym.suites.findeepforecast.generation.keys import plain
-from openfingym.suites.findeepforecast.generation.protocols import Drawn, Stratum, Week
+from openfingym.suites.findeepforecast.generation.protocols import DrawnProblems, Stratum, Week
 from openfingym.suites.findeepforecast.generation.sampling import by_turns, lot
 from openfingym.suites.findeepforecast.problem import Event, ForecastProblem, Horizon
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
@@ -106,7 +106,7 @@ class RecordedEvents:
 
     def generate(
         self, world: KnownWorld, week: Week, wanted: Mapping[Stratum, int], asked: Collection[str], seed: int
-    ) -> Drawn:
+    ) -> DrawnProblems:
         """See :class:`~openfingym.suites.findeepforecast.generation.protocols.NonRecurrentGenerator`.
 
         Raises:
@@ -120,7 +120,7 @@ class RecordedEvents:
             open_ones = list(_undecided(candidates, asked, refused))
             order = by_turns(open_ones, lambda one: one.group, lambda one: lot(seed, week.name, one.key))
             found += _within(order, week, wanted, most)
-        return Drawn(tuple(found), refused)
+        return DrawnProblems(tuple(found), refused)
 
 
 def _undecided(candidates: Iterator[_Candidate], asked: Collection[str], refused: Counter[str]) -> Iterator[_Candidate]:

@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from openfingym.questions.question import DAY_NS, Measure, moment_at, moment_ns
 from openfingym.suites.findeepforecast.generation import templates
 from openfingym.suites.findeepforecast.generation.keys import figure_key
-from openfingym.suites.findeepforecast.generation.protocols import Drawn, Stratum, Week
+from openfingym.suites.findeepforecast.generation.protocols import DrawnProblems, Stratum, Week
 from openfingym.suites.findeepforecast.generation.sampling import by_turns, companies_drawn, evenly, lot
 from openfingym.suites.findeepforecast.problem import Figure, ForecastProblem, Horizon
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
@@ -33,7 +33,7 @@ UNKNOWN, CONSTANT = "no earlier figure", "unchanging figure"
 
 
 @dataclass(frozen=True)
-class Release:
+class ScheduledRelease:
     """A scheduled figure of a macro series that could be asked for."""
 
     series: MacroSeries
@@ -74,7 +74,7 @@ class CalendarGenerator:
 
     def generate(
         self, world: KnownWorld, week: Week, wanted: Mapping[Stratum, int], asked: Collection[str], seed: int
-    ) -> Drawn:
+    ) -> DrawnProblems:
         """See :class:`~openfingym.suites.findeepforecast.generation.protocols.RecurrentGenerator`."""
         refused = Counter[str]()
         releases = defaultdict(list)
@@ -91,13 +91,13 @@ class CalendarGenerator:
             elif stratum.quadrant == "recurrent corporate":
                 companies = reporting.get(stratum.market, ())
                 problems += self._drawn_corporate(world, week, companies, count, seed, refused)
-        return Drawn(tuple(problems), refused)
+        return DrawnProblems(tuple(problems), refused)
 
     def _macro(self, economy: str) -> Stratum:
         return Stratum("recurrent macro", self.home if economy == "GLOBAL" else economy)
 
     def _drawn_macro(
-        self, world: KnownWorld, week: Week, order: Sequence[Release], count: int, refused: Counter[str]
+        self, world: KnownWorld, week: Week, order: Sequence[ScheduledRelease], count: int, refused: Counter[str]
     ) -> Iterator[ForecastProblem]:
         drawn = 0
         for one in order:
@@ -209,11 +209,13 @@ def _askable(world: KnownWorld, figure: Figure, refused: Counter[str]) -> bool:
     return False
 
 
-def _in_order(releases: Sequence[Release], asked: Collection[str], seed: int, week: Week) -> list[Release]:
+def _in_order(
+    releases: Sequence[ScheduledRelease], asked: Collection[str], seed: int, week: Week
+) -> list[ScheduledRelease]:
     """What is due in the week first; then horizons in turns, and of each the indicators that were asked for least."""
     counts = Counter((key.partition(".")[0], key.rpartition(".")[2]) for key in asked)
 
-    def draw(one: Release) -> int:
+    def draw(one: ScheduledRelease) -> int:
         return (counts[one.series.id, one.horizon] << 64) + lot(seed, week.name, one.key)
 
     due = by_turns((one for one in releases if one.due), lambda one: one.series.indicator, draw)
@@ -242,7 +244,7 @@ def _drawn(reports: Sequence[tuple[Company, Scheduled]], week: Week, seed: int) 
     return by_turns(reports, sector, draw)
 
 
-def _releases(world: KnownWorld, week: Week) -> list[Release]:
+def _releases(world: KnownWorld, week: Week) -> list[ScheduledRelease]:
     """Everything of macro series that could be asked for in a week."""
     series = {one.id: one for one in world.series()}
     begin = moment_at(week.deadline_ns)
@@ -252,18 +254,18 @@ def _releases(world: KnownWorld, week: Week) -> list[Release]:
         if one.subject in series and moment_ns(one.at) > week.deadline_ns
     ]
     daily: dict[str, list[Scheduled]] = defaultdict(list)
-    found: dict[str, Release] = {}
+    found: dict[str, ScheduledRelease] = {}
     for one in scheduled:
         if series[one.subject].frequency == "day":
             daily[one.subject].append(one)
             continue
         horizon = horizon_of(week, one)
         due = moment_ns(one.at) <= week.ends_ns
-        release = Release(series[one.subject], one, "week" if due else horizon, due)
+        release = ScheduledRelease(series[one.subject], one, "week" if due else horizon, due)
         found.setdefault(release.key, release)
     for subject, days in daily.items():
         for one in _days_asked(week, sorted(days, key=lambda day: day.period)):
-            release = Release(series[subject], one, horizon_of(week, one), due=False)
+            release = ScheduledRelease(series[subject], one, horizon_of(week, one), due=False)
             found.setdefault(release.key, release)
     return list(found.values())
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Protocol, TypeVar
 
-from openfingym.suites.findeepforecast.generation.reports import Report, read_report
+from openfingym.suites.findeepforecast.generation.reports import DocumentClaims, read_report
 from openfingym.suites.findeepforecast.generation.signals import Signal
 
 T = TypeVar("T")
@@ -77,7 +77,9 @@ class RuleRelevance:
         )
 
 
-def _conflicts(days: Counter[date], bounds: Counter[tuple[str, float]], reports: list[Report]) -> tuple[str, ...]:
+def _conflicts(
+    days: Counter[date], bounds: Counter[tuple[str, float]], reports: list[DocumentClaims]
+) -> tuple[str, ...]:
     found = []
     if len(days) > 1:
         found.append("days: " + ", ".join(sorted(one.isoformat() for one in days)))

@@ -52,7 +52,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"])")
 
 
 @dataclass(frozen=True)
-class Report:
+class DocumentClaims:
     """What one document says."""
 
     document: Document
@@ -89,7 +89,7 @@ class Report:
 
 
 @functools.lru_cache(maxsize=65536)
-def read_report(document: Document) -> Report:
+def read_report(document: Document) -> DocumentClaims:
     """Read a document by rule."""
     text = document.body
     low = text.lower()
@@ -98,7 +98,7 @@ def read_report(document: Document) -> Report:
     figure = _FIGURE.search(text) if "figure is" in low else None
     quoted = _QUOTED.search(text) if '"' in text else None
     for_it, against = _count(low, _FOR), _count(low, _AGAINST)
-    return Report(
+    return DocumentClaims(
         document=document,
         matters=_matters(f"{document.title}. {text}"),
         day=_day(day) if day else None,

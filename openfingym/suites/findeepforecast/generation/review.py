@@ -16,7 +16,7 @@ from types import MappingProxyType
 from openfingym.suites.findeepforecast.generation.protocols import Week
 from openfingym.suites.findeepforecast.generation.reports import read_report
 from openfingym.suites.findeepforecast.generation.signals import settled
-from openfingym.suites.findeepforecast.generation.writing import Draft
+from openfingym.suites.findeepforecast.generation.writing import ProposedQuestion
 from openfingym.suites.findeepforecast.problem import ECONOMIES, Horizon
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
 
@@ -62,13 +62,13 @@ _PLACEHOLDER = re.compile(r"[{}<>\[\]]|\b(?:TBD|N/A|lorem|XX+)\b|\ufffd")
 class Reviewed:
     """What is left of the drafts of a week, and what was refused."""
 
-    drafts: tuple[Draft, ...]
+    drafts: tuple[ProposedQuestion, ...]
     refused: Mapping[str, int]
     examples: Mapping[str, str]
     """One refused text for each rule, for those who look after the writer."""
 
 
-def review(drafts: Sequence[Draft], week: Week, asked: Collection[str] = ()) -> Reviewed:
+def review(drafts: Sequence[ProposedQuestion], week: Week, asked: Collection[str] = ()) -> Reviewed:
     """Refuse what breaks a rule.
 
     Args:
@@ -78,8 +78,8 @@ def review(drafts: Sequence[Draft], week: Week, asked: Collection[str] = ()) -> 
     """
     refused: Counter[str] = Counter()
     examples: dict[str, str] = {}
-    kept: list[Draft] = []
-    of_subject: dict[str, list[Draft]] = {}
+    kept: list[ProposedQuestion] = []
+    of_subject: dict[str, list[ProposedQuestion]] = {}
     asked_of: dict[str, list[str]] = {}
     for key in asked:
         asked_of.setdefault(key.rsplit(".", 4)[0], []).append(key)
@@ -96,7 +96,9 @@ def review(drafts: Sequence[Draft], week: Week, asked: Collection[str] = ()) -> 
     return Reviewed(tuple(kept), dict(sorted(refused.items())), examples)
 
 
-def broken_rule(draft: Draft, week: Week, others: Sequence[Draft] = (), asked: Collection[str] = ()) -> str | None:
+def broken_rule(
+    draft: ProposedQuestion, week: Week, others: Sequence[ProposedQuestion] = (), asked: Collection[str] = ()
+) -> str | None:
     """The first of :data:`RULES` that a draft breaks; None where it breaks none.
 
     Args:
@@ -120,7 +122,7 @@ def broken_rule(draft: Draft, week: Week, others: Sequence[Draft] = (), asked: C
     return rule
 
 
-def _is_nonsense(draft: Draft) -> bool:
+def _is_nonsense(draft: ProposedQuestion) -> bool:
     text = draft.text.strip()
     letters = sum(one.isalpha() or one.isspace() for one in text)
     return (
@@ -135,7 +137,7 @@ def _is_nonsense(draft: Draft) -> bool:
     )
 
 
-def _is_answerable(draft: Draft) -> bool:
+def _is_answerable(draft: ProposedQuestion) -> bool:
     """Whether somebody's word decides it, by a day that its text names, on a sharp edge."""
     if not draft.authority or draft.by is None or draft.by.isoformat() not in draft.text:
         return False
@@ -148,7 +150,7 @@ def _is_answerable(draft: Draft) -> bool:
     return draft.condition == "happens"
 
 
-def _in_taxonomy(draft: Draft) -> bool:
+def _in_taxonomy(draft: ProposedQuestion) -> bool:
     found = taxonomy()
     if draft.signal.market not in ECONOMIES:
         return False
@@ -164,7 +166,7 @@ def _in_horizon(by: date | None, week: Week) -> bool:
     return _moment(week.deadline_ns) + LEAST_AFTER <= last <= _moment(week.generated_ns) + LONGEST
 
 
-def _is_duplicate(draft: Draft, others: Sequence[Draft], asked: Collection[str]) -> bool:
+def _is_duplicate(draft: ProposedQuestion, others: Sequence[ProposedQuestion], asked: Collection[str]) -> bool:
     """Whether it is asked, or nearly: of its story, or of its subject and type within two weeks, or in its words."""
     if any(_is_near(draft, key) for key in (*asked, *(one.key for one in others))):
         return True
@@ -173,7 +175,7 @@ def _is_duplicate(draft: Draft, others: Sequence[Draft], asked: Collection[str])
     return any(len(words & one) > _NEAR_WORDS * len(words | one) for one in same)
 
 
-def _is_near(draft: Draft, key: str) -> bool:
+def _is_near(draft: ProposedQuestion, key: str) -> bool:
     """Whether a key is of the draft's story, or of its subject and type and a day within two weeks."""
     subject, kind, _, _, story = draft.key.rsplit(".", 4)
     parts = key.rsplit(".", 4)
@@ -194,7 +196,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[\w-]+", text.lower()))
 
 
-def select(drafts: Sequence[Draft], week: Week, wanted: int) -> list[Draft]:
+def select(drafts: Sequence[ProposedQuestion], week: Week, wanted: int) -> list[ProposedQuestion]:
     """Choose questions of one stratum, so that horizons, types and leanings of the news are even.
 
     One after another, the draft is taken whose horizon is rarest among those taken, then whose type is, then which
@@ -206,7 +208,7 @@ def select(drafts: Sequence[Draft], week: Week, wanted: int) -> list[Draft]:
         wanted: how many.
     """
     left = sorted(drafts, key=lambda one: one.key)
-    taken: list[Draft] = []
+    taken: list[ProposedQuestion] = []
     horizons: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     tilt = 0.0

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from openfingym.errors import UsageError
 from openfingym.questions.question import moment_ns
 from openfingym.suites.findeepforecast.generation.protocols import (
-    Drawn,
+    DrawnProblems,
     NonRecurrentGenerator,
     RecurrentGenerator,
     Stratum,
@@ -42,7 +42,7 @@ ANY = 1000
 
 
 @dataclass(frozen=True)
-class Season:
+class SeasonPlan:
     """The plan of a season."""
 
     weeks: tuple[Week, ...]
@@ -92,7 +92,7 @@ class Generated:
         }
 
 
-def compose(season: Season, world: KnownWorld, week: Week, asked: Mapping[str, Stratum]) -> Generated:
+def compose(season: SeasonPlan, world: KnownWorld, week: Week, asked: Mapping[str, Stratum]) -> Generated:
     """The problems of a week.
 
     Args:
@@ -136,7 +136,7 @@ def compose(season: Season, world: KnownWorld, week: Week, asked: Mapping[str, S
     return Generated(tuple(problems[key] for key in sorted(problems)), wanted, refused, short)
 
 
-def wanted_of(season: Season, world: KnownWorld, week: Week, asked: Mapping[str, Stratum]) -> dict[Stratum, int]:
+def wanted_of(season: SeasonPlan, world: KnownWorld, week: Week, asked: Mapping[str, Stratum]) -> dict[Stratum, int]:
     """How many problems of each stratum a week is to have; arguments as of :func:`compose`."""
     before = Counter(asked.values())
     place = season.weeks.index(week)
@@ -154,7 +154,7 @@ def wanted_of(season: Season, world: KnownWorld, week: Week, asked: Mapping[str,
     return found
 
 
-def _quotas(season: Season, there: Mapping[Stratum, int]) -> dict[Stratum, int]:
+def _quotas(season: SeasonPlan, there: Mapping[Stratum, int]) -> dict[Stratum, int]:
     """What is wanted of the season's tracks; without a plan all that calendars have, and any number of events."""
     tracks = [one for one in season.tracks if one == "recurrent" or season.non_recurrent is not None]
     if season.quotas is None:
@@ -166,13 +166,13 @@ def _quotas(season: Season, there: Mapping[Stratum, int]) -> dict[Stratum, int]:
 
 def _of_generator(
     generator: RecurrentGenerator | NonRecurrentGenerator,
-    season: Season,
+    season: SeasonPlan,
     world: KnownWorld,
     week: Week,
     wanted: Mapping[Stratum, int],
     asked: Mapping[str, Stratum],
     track: str,
-) -> Drawn:
+) -> DrawnProblems:
     own = {stratum: count for stratum, count in wanted.items() if stratum.quadrant.startswith(track) and count}
     return generator.generate(world, week, own, asked, season.seed)
 

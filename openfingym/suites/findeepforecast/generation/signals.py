@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from openfingym.suites.findeepforecast.generation.reports import Report, read_report
+from openfingym.suites.findeepforecast.generation.reports import DocumentClaims, read_report
 from openfingym.suites.findeepforecast.problem import ECONOMIES, Level
 from openfingym.suites.findeepforecast.world.known import Company, Document, KnownWorld
 
@@ -104,6 +104,6 @@ def _signal(story: str, documents: Sequence[Document], companies: Mapping[str, C
     return "", Signal(story, subject, market, level, matter.kind, phrase, tuple(documents))
 
 
-def settled(reports: Sequence[Report]) -> bool:
+def settled(reports: Sequence[DocumentClaims]) -> bool:
     """Whether reports tell of an end: a statement of the authority, or an outlet that says it is in effect."""
     return any(one.says for one in reports)

@@ -28,7 +28,7 @@ OFFICIAL_SOURCE = "the company's own announcements and filings"
 
 
 @dataclass(frozen=True)
-class Draft:
+class ProposedQuestion:
     """A question as it is proposed, before its review."""
 
     text: str
@@ -60,7 +60,9 @@ class Draft:
 class QuestionWriter(Protocol):
     """The third stage: from a signal and its assessment to a question."""
 
-    def write(self, signal: Signal, assessment: Assessment, companies: Mapping[str, Company]) -> Draft | None:
+    def write(
+        self, signal: Signal, assessment: Assessment, companies: Mapping[str, Company]
+    ) -> ProposedQuestion | None:
         """Write a question; None where nothing can be asked.
 
         Args:
@@ -76,7 +78,9 @@ class RuleQuestions:
     The wording is drawn by the key, that is by what is asked, and by nothing that the news says of its chance.
     """
 
-    def write(self, signal: Signal, assessment: Assessment, companies: Mapping[str, Company]) -> Draft | None:
+    def write(
+        self, signal: Signal, assessment: Assessment, companies: Mapping[str, Company]
+    ) -> ProposedQuestion | None:
         """As :class:`QuestionWriter` has it."""
         matter = matter_named(signal.phrase)
         company = companies.get(signal.subject)
@@ -85,7 +89,7 @@ class RuleQuestions:
         else:
             actor, authority = company.name, OFFICIAL_SOURCE
         clause = matter.asked(assessment.condition, assessment.threshold, assessment.detail)
-        draft = Draft(
+        draft = ProposedQuestion(
             text="",
             signal=signal,
             kind=signal.kind,
@@ -101,7 +105,7 @@ class RuleQuestions:
         return replace(draft, text=wording.format(actor=actor, clause=clause, day=assessment.due))
 
 
-def event_details(draft: Draft, company: Company | None) -> dict[str, str]:
+def event_details(draft: ProposedQuestion, company: Company | None) -> dict[str, str]:
     """What is told beside a question, as the paper's figure 5 has it of a company, and alike of an economy."""
     found = taxonomy()
     if company is not None:

@@ -7,11 +7,11 @@ last day, and another economy or event is added without touching level 1 (:meth:
 
 from openfingym.suites.findeepforecast.taxonomy.entries import (
     Clause,
+    CompanyMetric,
     CorporateEventType,
     Grounding,
-    Indicator,
     MacroEventType,
-    Metric,
+    MacroIndicator,
     SeriesEntry,
 )
 from openfingym.suites.findeepforecast.taxonomy.formulas import Formula, Reported
@@ -19,12 +19,12 @@ from openfingym.suites.findeepforecast.taxonomy.loading import Taxonomy, read_gr
 
 __all__ = [
     "Clause",
+    "CompanyMetric",
     "CorporateEventType",
     "Formula",
     "Grounding",
-    "Indicator",
     "MacroEventType",
-    "Metric",
+    "MacroIndicator",
     "Reported",
     "SeriesEntry",
     "Taxonomy",

@@ -23,7 +23,7 @@ _UNITS = {"percent": "percent", "ratio": "ratio", "days": "days", "million": "mi
 
 
 @dataclass(frozen=True)
-class Metric:
+class CompanyMetric:
     """A metric of a company, or an item of its reports that metrics are computed from.
 
     Attributes:
@@ -73,7 +73,7 @@ REPORTED_ITEMS = 62
 
 
 @dataclass(frozen=True)
-class Indicator:
+class MacroIndicator:
     """A macro indicator, of which economies have series."""
 
     number: int
@@ -95,7 +95,7 @@ class SeriesEntry:
     """A series: an indicator of an economy."""
 
     id: str
-    indicator: Indicator
+    indicator: MacroIndicator
     economy: str
     """One of the eight, or ``GLOBAL``."""
 

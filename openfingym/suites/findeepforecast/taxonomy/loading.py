@@ -15,11 +15,11 @@ import msgspec
 
 from openfingym.errors import DataError, UsageError
 from openfingym.suites.findeepforecast.taxonomy.entries import (
+    CompanyMetric,
     CorporateEventType,
     Grounding,
-    Indicator,
     MacroEventType,
-    Metric,
+    MacroIndicator,
     SeriesEntry,
     UnitClass,
 )
@@ -57,15 +57,15 @@ class Taxonomy:
     """
 
     about: Provenance
-    indicators: Mapping[str, Indicator]
+    indicators: Mapping[str, MacroIndicator]
     series: Mapping[str, SeriesEntry]
-    metrics: Mapping[str, Metric]
-    inputs: Mapping[str, Metric]
+    metrics: Mapping[str, CompanyMetric]
+    inputs: Mapping[str, CompanyMetric]
     macro_events: Mapping[str, MacroEventType]
     groundings: Sequence[Grounding]
     corporate_events: Mapping[int, CorporateEventType]
 
-    def metric(self, name: str) -> Metric:
+    def metric(self, name: str) -> CompanyMetric:
         """A metric, or an input of metrics.
 
         Raises:
@@ -157,7 +157,9 @@ def taxonomy() -> Taxonomy:
     indicators = {row["indicator"]: _indicator(row) for row in _rows("macro_indicators")}
     metrics = {row["metric"]: _metric(row, formulas) for row in _rows("corporate_metrics")}
     inputs = [
-        Metric(row["item"], "Input", row["description"], _unit_class(row["unit_class"]), 0.05, "none is asked about it")
+        CompanyMetric(
+            row["item"], "Input", row["description"], _unit_class(row["unit_class"]), 0.05, "none is asked about it"
+        )
         for row in _rows("corporate_inputs")
     ]
     made = Taxonomy(
@@ -223,8 +225,8 @@ def _unit_class(text: str) -> UnitClass:
     return text  # type: ignore[return-value]  # it is one of them
 
 
-def _metric(row: Mapping[str, str], formulas: Mapping[str, Formula]) -> Metric:
-    return Metric(
+def _metric(row: Mapping[str, str], formulas: Mapping[str, Formula]) -> CompanyMetric:
+    return CompanyMetric(
         row["metric"],
         row["category"],
         row["description"],
@@ -236,8 +238,8 @@ def _metric(row: Mapping[str, str], formulas: Mapping[str, Formula]) -> Metric:
     )
 
 
-def _indicator(row: Mapping[str, str]) -> Indicator:
-    return Indicator(
+def _indicator(row: Mapping[str, str]) -> MacroIndicator:
+    return MacroIndicator(
         int(row["no"]),
         row["indicator"],
         row["description"],

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, Protocol
 
-from openfingym.suites.findeepforecast.generation.reports import Report, read_report, sentence_with
+from openfingym.suites.findeepforecast.generation.reports import DocumentClaims, read_report, sentence_with
 from openfingym.suites.findeepforecast.problem import Event, ForecastProblem
 from openfingym.suites.findeepforecast.world.known import KnownWorld
 from openfingym.suites.findeepforecast.world.outcomes import CONDITIONS, decided
@@ -29,7 +29,7 @@ _TURNS = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class EvidenceItem:
     """One piece of evidence."""
 
     phase: Literal[1, 2, 3]
@@ -53,7 +53,7 @@ class Evidence:
     key: str
     """Of the problem."""
     as_of: str
-    findings: tuple[Finding, ...]
+    findings: tuple[EvidenceItem, ...]
     over: bool
     """Whether the last day on which it counts has passed."""
 
@@ -77,14 +77,14 @@ class RuleEvidence:
         if not problems:
             return []
         begin = datetime.fromtimestamp(min(one.generated_ns for one in problems) / 10**9, UTC)
-        told: dict[str, list[Report]] = {}
+        told: dict[str, list[DocumentClaims]] = {}
         for document in world.news(begin, world.as_of):
             report = read_report(document)
             if report.says:
                 told.setdefault(document.story or document.subject, []).append(report)
         return [self._of(one, world.as_of, told) for one in problems]
 
-    def _of(self, problem: ForecastProblem, now: datetime, told: dict[str, list[Report]]) -> Evidence:
+    def _of(self, problem: ForecastProblem, now: datetime, told: dict[str, list[DocumentClaims]]) -> Evidence:
         event = problem.about
         assert isinstance(event, Event)  # callers ask about events only
         begin = datetime.fromtimestamp(problem.generated_ns / 10**9, UTC)
@@ -96,11 +96,13 @@ class RuleEvidence:
         found = list(_findings(event, its))[-MOST_FINDINGS:]
         over = now >= _end(event.by)
         if over and not found:
-            found.append(Finding(1, "", "", "", official=False, says="silent", quotation="", note="no document speaks"))
+            found.append(
+                EvidenceItem(1, "", "", "", official=False, says="silent", quotation="", note="no document speaks")
+            )
         return Evidence(problem.key, now.isoformat(), tuple(found), over)
 
 
-def _findings(event: Event, reports: Iterable[Report]) -> Iterable[Finding]:
+def _findings(event: Event, reports: Iterable[DocumentClaims]) -> Iterable[EvidenceItem]:
     for report in reports:
         document = report.document
         says, note = what_it_says(event, report)
@@ -109,10 +111,10 @@ def _findings(event: Event, reports: Iterable[Report]) -> Iterable[Finding]:
         if note and quotation != document.body:
             quotation = document.body[:300]
         at = document.at.isoformat()
-        yield Finding(phase, document.id, at, document.source, document.official, says, quotation, note)
+        yield EvidenceItem(phase, document.id, at, document.source, document.official, says, quotation, note)
 
 
-def what_it_says(event: Event, report: Report) -> tuple[Says, str]:
+def what_it_says(event: Event, report: DocumentClaims) -> tuple[Says, str]:
     """What a report means for the event as it was asked, and what was checked for that."""
     if report.says == "voids":
         return "voids", ""

@@ -9,7 +9,7 @@ import msgspec
 
 from openfingym.suites.findeepforecast.generation.asking import (
     AsksModel,
-    UnreadableAnswerError,
+    UnreadableReplyError,
     filled,
     prompt_text,
     typed,
@@ -51,7 +51,7 @@ class ModelAdjudicator:
 
         try:
             answer = typed(self._model, "adjudicate", prompt, AdjudicatorAnswer)
-        except UnreadableAnswerError as error:
+        except UnreadableReplyError as error:
             return made("indeterminate", f"no answer could be read: {error}", ())
         documents = tuple(dict.fromkeys(answer.documents))
         if unknown := [one for one in documents if one not in known]:

@@ -48,7 +48,7 @@ class Opinion:
 
 
 @dataclass(frozen=True)
-class Case:
+class VerdictCase:
     """A question that waits for its verdict, or has it."""
 
     question: str
@@ -120,7 +120,7 @@ class VerdictQueue:
         """The queue in the folder of a series."""
         return cls(folder / FOLDER, opinions)
 
-    def cases(self, *states: State) -> list[Case]:
+    def cases(self, *states: State) -> list[VerdictCase]:
         """Cases by their question's id; of some states alone if any are given.
 
         Raises:
@@ -129,7 +129,7 @@ class VerdictQueue:
         found = [self._read(path) for path in sorted(self.folder.glob("*.json"))] if self.folder.is_dir() else []
         return sorted((one for one in found if not states or one.state in states), key=lambda one: one.question)
 
-    def case(self, question: str) -> Case:
+    def case(self, question: str) -> VerdictCase:
         """The case of a question.
 
         Raises:
@@ -140,11 +140,11 @@ class VerdictQueue:
             raise UsageError(f"no verdict is asked for of {question!r}; `openfingym rounds verdicts` lists what waits")
         return self._read(path)
 
-    def propose(self, question: str, text: str, proposal: Proposal, evidence: Evidence) -> Case:
+    def propose(self, question: str, text: str, proposal: Proposal, evidence: Evidence) -> VerdictCase:
         """Put a proposal before a person; an earlier one is kept beside it. A case with a verdict stays as it is."""
         with self._locked():
             path = self._path(question)
-            new = Case(question, text, proposal.to_dict(), evidence.to_dict())
+            new = VerdictCase(question, text, proposal.to_dict(), evidence.to_dict())
             if path.is_file():
                 old = self._read(path)
                 if old.state == "decided" or old.proposal == new.proposal:
@@ -155,7 +155,7 @@ class VerdictQueue:
     def give(
         self, question: str, outcome: Verdict, *, by: str, at: str, reason: str, final: bool = False,
         ledger: DecidesQuestions | None = None,
-    ) -> Case:  # fmt: skip
+    ) -> VerdictCase:  # fmt: skip
         """Give an opinion; where that decides the case, enter it in the ledger.
 
         Args:
@@ -190,12 +190,12 @@ class VerdictQueue:
             case = self._write(case)
             return self._entered(case, ledger) if ledger is not None and case.state == "decided" else case
 
-    def enter(self, ledger: DecidesQuestions) -> list[Case]:
+    def enter(self, ledger: DecidesQuestions) -> list[VerdictCase]:
         """Enter decisions that the ledger does not have yet, as after a crash; returns them."""
         with self._locked():
             return [self._entered(one, ledger) for one in self.cases("decided") if not one.entered]
 
-    def _entered(self, case: Case, ledger: DecidesQuestions) -> Case:
+    def _entered(self, case: VerdictCase, ledger: DecidesQuestions) -> VerdictCase:
         """Enter a decision, unless the ledger has a truth: what was decided there is not decided again."""
         if ledger.state(case.question) not in {"resolved", "void", "scored"}:
             truth = {"YES": 1.0, "NO": 0.0, "VOID": None}[case.outcome or "VOID"]
@@ -207,16 +207,16 @@ class VerdictQueue:
         plain = re.sub(r"[^A-Za-z0-9._+-]+", "_", question)[:80].strip("._")
         return self.folder / f"{plain}-{sha256_of_text(question)[:12]}.json"
 
-    def _read(self, path: Path) -> Case:
+    def _read(self, path: Path) -> VerdictCase:
         try:
             document = parse_json(path.read_bytes())
             if not isinstance(document, dict):
                 raise TypeError("it is no object")
-            return Case.from_dict(document)
+            return VerdictCase.from_dict(document)
         except (OSError, TypeError, ValueError) as error:
             raise StoreError(f"{path} is no case of a verdict: {error}; move it away and propose it again") from error
 
-    def _write(self, case: Case) -> Case:
+    def _write(self, case: VerdictCase) -> VerdictCase:
         path = self._path(case.question)
         with store_errors(path, "make the series' folder writable"):
             write_json(path, asdict(case))
@@ -228,7 +228,7 @@ class VerdictQueue:
         return take(self.folder / ".lock")
 
 
-def evidence_of(case: Case) -> dict[str, Any]:
+def evidence_of(case: VerdictCase) -> dict[str, Any]:
     """What goes to the ledger with a verdict: the latest opinions, the proposal, and findings as far as there is
     room; the file of the case has all of them.
     """
@@ -240,7 +240,7 @@ def evidence_of(case: Case) -> dict[str, Any]:
     return found
 
 
-def agreement(cases: Iterable[Case]) -> Agreement:
+def agreement(cases: Iterable[VerdictCase]) -> Agreement:
     """How far the proposals agree with the verdicts; what was indeterminate or void is not compared."""
     return agreement_of((str(one.proposal.get("outcome")), str(one.outcome)) for one in cases if one.state == "decided")
 

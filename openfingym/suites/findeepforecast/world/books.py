@@ -27,7 +27,7 @@ PERSISTENCE = 0.6
 
 
 @dataclass(eq=False)
-class Draws:
+class BookDraws:
     """Random numbers of the books: for every figure a stream of its own."""
 
     seed: int
@@ -68,7 +68,7 @@ class Ground:
     """
 
     firms: Sequence[Listed]
-    draws: Draws
+    draws: BookDraws
     cents: Floats
     trend: Floats
     revenue: Floats
@@ -98,7 +98,7 @@ def make_ground(firms: Sequence[Listed], first_number: int, quarters: int, seed:
         seed: the world.
         kind: names their random numbers.
     """
-    draws = Draws(seed, kind, (len(firms), quarters))
+    draws = BookDraws(seed, kind, (len(firms), quarters))
     ground = Ground(firms, draws, np.array([[1.0 if firm.economy.code == "JP" else 10.0] for firm in firms]),
                     np.zeros(draws.shape), np.zeros(draws.shape))  # fmt: skip
     sizes = np.array([[MARKET_SIZE[firm.economy.code] * firm.economy.per_dollar] for firm in firms])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
-from openfingym.suites.findeepforecast.world.reports import Report
+from openfingym.suites.findeepforecast.world.reports import QuarterlyReport
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ TAKEN_BACK = 0.03
 """Of a quarter's revenue, the part that a restatement takes back."""
 
 
-def reported_frame(reports: Sequence[Report], figures: Mapping[str, Floats]) -> pd.DataFrame:
+def reported_frame(reports: Sequence[QuarterlyReport], figures: Mapping[str, Floats]) -> pd.DataFrame:
     """Rows of the table ``reported``, in the order in which they became known.
 
     Args:
@@ -38,7 +38,9 @@ def reported_frame(reports: Sequence[Report], figures: Mapping[str, Floats]) -> 
     return whole.sort_values(["known_at", "symbol", "item"], kind="stable", ignore_index=True)
 
 
-def _rows(reports: Sequence[Report], figures: Mapping[str, Floats], known: Sequence[datetime | None]) -> pd.DataFrame:
+def _rows(
+    reports: Sequence[QuarterlyReport], figures: Mapping[str, Floats], known: Sequence[datetime | None]
+) -> pd.DataFrame:
     import pandas as pd
 
     firms = np.array([report.firm.number for report in reports])
@@ -61,7 +63,7 @@ def _rows(reports: Sequence[Report], figures: Mapping[str, Floats], known: Seque
     return pd.concat(parts, ignore_index=True)
 
 
-def _restated(reports: Sequence[Report], figures: Mapping[str, Floats]) -> dict[str, Floats]:
+def _restated(reports: Sequence[QuarterlyReport], figures: Mapping[str, Floats]) -> dict[str, Floats]:
     """Figures after a part of revenue was taken back, with the tax on it and what was never owed by customers."""
     changed: dict[str, Floats] = {}
     firms = np.array([report.firm.number for report in reports])

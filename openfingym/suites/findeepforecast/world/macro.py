@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.suites.findeepforecast.world.periods import label, month_ends
-from openfingym.suites.findeepforecast.world.reports import Days, at
+from openfingym.suites.findeepforecast.world.reports import TradingDays, at
 from openfingym.suites.findeepforecast.world.size import BY_CODE, WorldSize
-from openfingym.suites.findeepforecast.world.statistics import Statistic, statistics
+from openfingym.suites.findeepforecast.world.statistics import SimulatedStatistic, statistics
 from openfingym.suites.finsearch.world.calendars import sessions
 from openfingym.suites.finsearch.world.draws import stream
 
@@ -38,7 +38,7 @@ class Release:
         prints: what was published and when: the first print, then revisions. Empty where it never came.
     """
 
-    statistic: Statistic
+    statistic: SimulatedStatistic
     period_end: date
     dates: tuple[tuple[datetime, datetime], ...]
     prints: tuple[tuple[float, datetime], ...]
@@ -46,7 +46,7 @@ class Release:
 
 def closed_day(size: WorldSize, seed: int) -> date:
     """A day of the season on which a storm closes Hong Kong's markets, as nobody knew on the day before."""
-    days = Days(BY_CODE["HK"].hours, size.first_day, size.last_day)
+    days = TradingDays(BY_CODE["HK"].hours, size.first_day, size.last_day)
     place = int(stream(seed, "storm").integers(12, 30))
     return days.from_on(size.season, place)
 
@@ -59,7 +59,7 @@ def make_releases(size: WorldSize, seed: int) -> list[Release]:
     return found
 
 
-def _daily(one: Statistic, size: WorldSize, seed: int) -> list[Release]:
+def _daily(one: SimulatedStatistic, size: WorldSize, seed: int) -> list[Release]:
     hours = BY_CODE[one.home].hours
     table = sessions(hours, size.first_day, size.last_day)
     values = daily_values(one, len(table.days), seed)
@@ -76,7 +76,7 @@ def _daily(one: Statistic, size: WorldSize, seed: int) -> list[Release]:
     return found
 
 
-def daily_values(one: Statistic, count: int, seed: int) -> Floats:
+def daily_values(one: SimulatedStatistic, count: int, seed: int) -> Floats:
     """Values of a daily series, of as many sessions; those of series that are alike are the same."""
     rng = stream(seed, "macro", one.like or one.id)
     steps = rng.standard_normal(count)
@@ -99,7 +99,7 @@ def daily_values(one: Statistic, count: int, seed: int) -> Floats:
     return np.round(one.start * np.exp(course), one.decimals)
 
 
-def periodic_values(one: Statistic, count: int, first_month: int, seed: int) -> tuple[Floats, Floats]:
+def periodic_values(one: SimulatedStatistic, count: int, first_month: int, seed: int) -> tuple[Floats, Floats]:
     """First prints and final values of a series by month or quarter.
 
     Args:
@@ -141,9 +141,9 @@ def periodic_values(one: Statistic, count: int, first_month: int, seed: int) -> 
     return np.round(first[a_year:], one.decimals) + 0.0, np.round(final[a_year:], one.decimals) + 0.0
 
 
-def _periodic(one: Statistic, size: WorldSize, seed: int) -> list[Release]:
+def _periodic(one: SimulatedStatistic, size: WorldSize, seed: int) -> list[Release]:
     place = BY_CODE[one.home]
-    days = Days(place.hours, size.first_day, date(2026, 6, 26))
+    days = TradingDays(place.hours, size.first_day, date(2026, 6, 26))
     ends = [day for day in month_ends(size.first_day, size.last_day) if one.frequency == "month" or day.month % 3 == 0]
     first, final = periodic_values(one, len(ends), ends[0].month - 1, seed)
     rng = stream(seed, "releases", one.id)

@@ -18,9 +18,9 @@ import numpy as np
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.world.macro import Release, closed_day
 from openfingym.suites.findeepforecast.world.periods import MONTHS, label
-from openfingym.suites.findeepforecast.world.reports import Report, at
+from openfingym.suites.findeepforecast.world.reports import QuarterlyReport, at
 from openfingym.suites.findeepforecast.world.size import BY_CODE, WorldSize
-from openfingym.suites.findeepforecast.world.statistics import Statistic
+from openfingym.suites.findeepforecast.world.statistics import SimulatedStatistic
 from openfingym.suites.finsearch.world.draws import stream
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Notice:
 def notices_frame(
     size: WorldSize,
     seed: int,
-    reports: Sequence[Report],
+    reports: Sequence[QuarterlyReport],
     figures: Mapping[str, Floats],
     releases: Sequence[Release],
 ) -> pd.DataFrame:
@@ -78,7 +78,7 @@ def notices_frame(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _of_reports(seed: int, reports: Sequence[Report], figures: Mapping[str, Floats]) -> Iterator[Notice]:
+def _of_reports(seed: int, reports: Sequence[QuarterlyReport], figures: Mapping[str, Floats]) -> Iterator[Notice]:
     rng = stream(seed, "guidance")
     guides = rng.uniform(size=max(report.firm.number for report in reports) + 1) < GUIDES
     off = rng.standard_normal((len(guides), figures["Revenue"].shape[1] + 1))
@@ -112,7 +112,7 @@ def _of_reports(seed: int, reports: Sequence[Report], figures: Mapping[str, Floa
                          f"{revenue}, was taken back. Profit, receivables and equity are lower too.")  # fmt: skip
 
 
-def _said(report: Report, figures: Mapping[str, Floats]) -> str:
+def _said(report: QuarterlyReport, figures: Mapping[str, Floats]) -> str:
     firm, place = report.firm, (report.firm.number, report.quarter)
     year = report.quarter - 4
     end = report.period_end
@@ -201,7 +201,7 @@ def _poll(seed: int, release: Release, earlier: Release | None) -> Iterator[Noti
 
 def _of_weeks(releases: Sequence[Release]) -> Iterator[Notice]:
     """What the markets of an economy closed at in a week, after its last session."""
-    weeks: dict[tuple[str, tuple[int, int]], dict[str, tuple[Statistic, float, date, datetime]]] = {}
+    weeks: dict[tuple[str, tuple[int, int]], dict[str, tuple[SimulatedStatistic, float, date, datetime]]] = {}
     for release in releases:
         one = release.statistic
         if one.frequency == "day" and release.prints:
@@ -231,11 +231,11 @@ def _name(release: Release) -> str:
     return f"{release.statistic.id.replace(':', '-')}-{release.period_end}"
 
 
-def _subject(one: Statistic) -> str:
+def _subject(one: SimulatedStatistic) -> str:
     return one.economy if one.economy in BY_CODE else ""
 
 
-def _with_unit(one: Statistic, value: float) -> str:
+def _with_unit(one: SimulatedStatistic, value: float) -> str:
     return f"{_number(value, one.decimals)} {one.unit}"
 
 

@@ -40,7 +40,7 @@ class Printed:
     came_out: dict[date, int]
 
 
-class Prints:
+class VaultPrints:
     """Figures of a vault by subject. Safe to use from several threads: what two of them read is the same.
 
     Args:
@@ -108,7 +108,7 @@ class KnownPrints:
         time: in microseconds since the epoch.
     """
 
-    def __init__(self, prints: Prints, time: int) -> None:
+    def __init__(self, prints: VaultPrints, time: int) -> None:
         self._prints = prints
         self._time = time
 

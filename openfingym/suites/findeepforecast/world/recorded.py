@@ -25,7 +25,7 @@ from openfingym.suites.findeepforecast.world.known import (
     Scheduled,
 )
 from openfingym.suites.findeepforecast.world.recorded_documents import RecordedDocuments
-from openfingym.suites.findeepforecast.world.recorded_reports import Expected, Report, Reports
+from openfingym.suites.findeepforecast.world.recorded_reports import ExpectedReport, FirstReport, Reports
 from openfingym.suites.findeepforecast.world.recorded_rows import rows_of
 from openfingym.suites.findeepforecast.world.recorded_rules import RecordedRules
 from openfingym.suites.findeepforecast.world.recorded_series import Due, SeriesPrints, label
@@ -188,7 +188,7 @@ class RecordedWorld:
             self._series[series] = SeriesPrints(series_lines()[series], vintages, panels, self.as_of)
         return self._series[series]
 
-    def _expected(self, symbol: str) -> Sequence[Expected]:
+    def _expected(self, symbol: str) -> Sequence[ExpectedReport]:
         reports = self.reports_of(symbol)
         return reports.expected if reports is not None else ()
 
@@ -208,7 +208,7 @@ class RecordedWorld:
             return None
         return self._published(reports, report, figure.measure, newest=newest)
 
-    def _published(self, reports: Reports, report: Report, metric: str, *, newest: bool) -> Published | None:
+    def _published(self, reports: Reports, report: FirstReport, metric: str, *, newest: bool) -> Published | None:
         value = reports.value(metric, report, newest=newest)
         if value is None:
             return None
@@ -220,7 +220,7 @@ class RecordedWorld:
         return Scheduled(series, due.period, due.at, label(frequency, due.period))
 
 
-def _report(symbol: str, expected: Expected) -> Scheduled:
+def _report(symbol: str, expected: ExpectedReport) -> Scheduled:
     return Scheduled(symbol, expected.end, expected.at, _quarter(expected.end, exact=expected.exact))
 
 

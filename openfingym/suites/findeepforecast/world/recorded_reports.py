@@ -17,7 +17,7 @@ from functools import cached_property
 
 from openfingym.suites.findeepforecast.taxonomy import Formula, taxonomy
 from openfingym.suites.findeepforecast.taxonomy.formulas import read_formula
-from openfingym.suites.findeepforecast.world.recorded_rows import Fact, Filing
+from openfingym.suites.findeepforecast.world.recorded_rows import Filing, ReportedFact
 from openfingym.suites.findeepforecast.world.recorded_tables import MetricConcepts, mappings
 
 SHORTEST, LONGEST = 76, 104
@@ -34,12 +34,12 @@ LATEST_DAYS = {"10-Q": 45, "10-K": 90}
 AHEAD = 2
 """Reports ahead that are expected."""
 _OWN_FORMULAS = {"EBIT": read_formula("[Pre-Tax Income] + [Interest Expense]")}
-Leg = tuple[float, Fact]
+Leg = tuple[float, ReportedFact]
 """A fact with the factor by which it counts."""
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class FirstReport:
     """The first report about a period."""
 
     form: str
@@ -50,12 +50,12 @@ class Report:
     known_at: datetime
     public_at: datetime
     """The earliest time at which its figures may have been public."""
-    facts: Mapping[tuple[str, str], Sequence[Fact]]
+    facts: Mapping[tuple[str, str], Sequence[ReportedFact]]
     """Its own, by concept and unit."""
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedReport:
     """A report that is expected, from what was known."""
 
     end: date
@@ -76,19 +76,19 @@ class Reports:
         filings: its list of filings as it was known; empty where there is none.
     """
 
-    def __init__(self, facts: Sequence[Fact], filings: Sequence[Filing]) -> None:
+    def __init__(self, facts: Sequence[ReportedFact], filings: Sequence[Filing]) -> None:
         self._announced = sorted(
             (one.accepted_at or one.known_at)
             for one in filings
             if one.form.startswith("8-K") and ANNOUNCEMENT in one.items
         )
         self._listed_from = min((one.filed for one in filings), default=date.max)
-        self._newest: dict[tuple[str, str, date | None, date], Fact] = {}
-        by_filing: dict[str, list[Fact]] = defaultdict(list)
+        self._newest: dict[tuple[str, str, date | None, date], ReportedFact] = {}
+        by_filing: dict[str, list[ReportedFact]] = defaultdict(list)
         for fact in facts:
             self._newest[fact[1:5]] = fact
             by_filing[fact.accession].append(fact)
-        found: dict[date, Report] = {}
+        found: dict[date, FirstReport] = {}
         for own in by_filing.values():
             end = max((fact.end for fact in own if fact.concept == "Assets"), default=None)
             if end is not None and end not in found:
@@ -97,11 +97,11 @@ class Reports:
         """By the end of their periods, oldest first."""
         self._values: dict[tuple[str, date, bool], float | None] = {}
 
-    def of(self, end: date) -> Report | None:
+    def of(self, end: date) -> FirstReport | None:
         """The report about the period that ends on a day, or some days before or after it."""
         return self._near(end, NEAR_DAYS)
 
-    def value(self, metric: str, report: Report, *, newest: bool = False) -> float | None:
+    def value(self, metric: str, report: FirstReport, *, newest: bool = False) -> float | None:
         """The value of a metric in the quarter of a report, in millions where it is money or shares.
 
         Args:
@@ -117,32 +117,32 @@ class Reports:
             self._values[place] = self._value(metric, report, newest)
         return self._values[place]
 
-    def differs(self, metric: str, report: Report) -> bool:
+    def differs(self, metric: str, report: FirstReport) -> bool:
         """Whether a quarter's value is the year to date less that of the report before."""
         wanted = mappings().get(metric)
         legs = self._legs(wanted, report) if wanted else None
         return legs is not None and any(factor < 0 for factor, _ in legs)
 
     @cached_property
-    def expected(self) -> tuple[Expected, ...]:
+    def expected(self) -> tuple[ExpectedReport, ...]:
         """The next reports that are not filed and whose results are not announced, soonest first."""
         found = (self._expected(number) for number in range(1, AHEAD + 1)) if self.all else ()
         return tuple(one for one in found if one is not None)
 
-    def model(self, end: date) -> Report | None:
+    def model(self, end: date) -> FirstReport | None:
         """The report of the same quarter a year before a period, where there is one."""
         return self._near(end - timedelta(days=364), NEAR_DAYS + 2)
 
-    def _near(self, end: date, days: int) -> Report | None:
+    def _near(self, end: date, days: int) -> FirstReport | None:
         near = [one for one in self.all if abs((one.end - end).days) <= days]
         return min(near, key=lambda one: abs((one.end - end).days), default=None)
 
-    def _report(self, end: date, own: Sequence[Fact]) -> Report:
+    def _report(self, end: date, own: Sequence[ReportedFact]) -> FirstReport:
         first = own[0]
-        facts: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+        facts: dict[tuple[str, str], list[ReportedFact]] = defaultdict(list)
         for fact in own:
             facts[fact.concept, fact.unit].append(fact)
-        return Report(
+        return FirstReport(
             first.form, first.accession, first.filed, end, first.known_at, self._public(end, first.filed), facts
         )
 
@@ -153,7 +153,7 @@ class Reports:
             return min([*after, _midnight(filed)])
         return _midnight(filed - timedelta(days=ANNOUNCED_DAYS))
 
-    def _value(self, metric: str, report: Report, newest: bool) -> float | None:
+    def _value(self, metric: str, report: FirstReport, newest: bool) -> float | None:
         wanted = mappings().get(metric)
         legs = self._legs(wanted, report) if wanted else None
         if wanted and legs:
@@ -168,10 +168,10 @@ class Reports:
 
         return formula.value(reported)
 
-    def _as(self, fact: Fact, newest: bool) -> Fact:
+    def _as(self, fact: ReportedFact, newest: bool) -> ReportedFact:
         return self._newest[fact[1:5]] if newest else fact
 
-    def _legs(self, wanted: MetricConcepts, report: Report) -> tuple[Leg, ...] | None:
+    def _legs(self, wanted: MetricConcepts, report: FirstReport) -> tuple[Leg, ...] | None:
         """What a metric is made up from in a report, by the first of its alternatives that the report has."""
         for concepts in wanted.alternatives:
             parts = [self._part(concept, wanted, report) for concept in concepts]
@@ -179,7 +179,7 @@ class Reports:
                 return tuple(leg for part in parts if part for leg in part)
         return None
 
-    def _part(self, concept: str, wanted: MetricConcepts, report: Report) -> tuple[Leg, ...] | None:
+    def _part(self, concept: str, wanted: MetricConcepts, report: FirstReport) -> tuple[Leg, ...] | None:
         own = [fact for fact in report.facts.get((concept, wanted.unit), ()) if fact.end == report.end]
         if wanted.kind == "instant":
             return next((((1.0, fact),) for fact in own if fact.start is None), None)
@@ -197,7 +197,7 @@ class Reports:
                         return ((1.0, fact), (-1.0, earlier))
         return None
 
-    def _expected(self, number: int) -> Expected | None:
+    def _expected(self, number: int) -> ExpectedReport | None:
         last = self.all[-1]
         exact = all(_ends_month(one.end) for one in self.all)
         end = _month_end(last.end, 3 * number) if exact else last.end + timedelta(days=91 * number)
@@ -210,7 +210,7 @@ class Reports:
         public = _midnight(filed) + min(ahead, timedelta(0))
         if filed.weekday() > 4:
             filed += timedelta(days=7 - filed.weekday())
-        return Expected(end, public, _midnight(filed + timedelta(days=1)), exact)
+        return ExpectedReport(end, public, _midnight(filed + timedelta(days=1)), exact)
 
 
 def _formula(metric: str) -> Formula | None:
@@ -218,7 +218,7 @@ def _formula(metric: str) -> Formula | None:
     return _OWN_FORMULAS.get(metric) or (None if entry is None else entry.formula)
 
 
-def _days(fact: Fact) -> int:
+def _days(fact: ReportedFact) -> int:
     return 0 if fact.start is None else (fact.end - fact.start).days
 
 

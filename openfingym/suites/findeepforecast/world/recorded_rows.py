@@ -1,7 +1,7 @@
 """Rows of the bundled vault as seasons on the real past need them, read once a process.
 
 They are kept in the order in which they became known, and everything that is answered as of a time is made from
-:meth:`Known.until` of that time alone: the rows before a place in that order, as views of vaults do it.
+:meth:`KnownRows.until` of that time alone: the rows before a place in that order, as views of vaults do it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FILINGS = ("cik", "form", "filed", "accepted_at", "report_date", "items", "acce
 _STATEMENTS = ("date", "kind", "target_lower", "target_upper", "text", KNOWN_AT)
 
 
-class Fact(NamedTuple):
+class ReportedFact(NamedTuple):
     """A figure as a report has it."""
 
     cik: int
@@ -55,7 +55,7 @@ class Filing(NamedTuple):
     known_at: datetime
 
 
-class Vintage(NamedTuple):
+class VintageValue(NamedTuple):
     """A value of a series in a vintage."""
 
     day: date
@@ -85,7 +85,7 @@ Row = TypeVar("Row", bound=_HasTime)
 Kind = TypeVar("Kind")
 
 
-class Known(Generic[Row]):
+class KnownRows(Generic[Row]):
     """Rows in the order in which they became known."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -101,7 +101,7 @@ def _known_at(row: _HasTime) -> datetime:
     return row.known_at
 
 
-class Rows:
+class VaultRows:
     """The rows of a vault. Each kind is read when it is first wanted."""
 
     def __init__(self, vault: Vault) -> None:
@@ -109,15 +109,15 @@ class Rows:
         self._kinds: dict[str, object] = {}
         self._reading = threading.RLock()
 
-    def facts(self, cik: int) -> Known[Fact]:
+    def facts(self, cik: int) -> KnownRows[ReportedFact]:
         """Figures of a company's reports, of the concepts that metrics are made from."""
         return self._of("facts", self._facts).get(cik, _NONE)
 
-    def filings(self, cik: int) -> Known[Filing]:
+    def filings(self, cik: int) -> KnownRows[Filing]:
         """A company's list of filings."""
         return self._of("filings", self._filings).get(cik, _NONE)
 
-    def figures(self, series: str) -> Known[Vintage]:
+    def figures(self, series: str) -> KnownRows[VintageValue]:
         """Every vintage of a series, by its id."""
         return self._of(series, lambda: self._figures(series))
 
@@ -125,7 +125,7 @@ class Rows:
         """When each vintage of the table ``macro`` was known, in order."""
         return self._of("vintages", self._vintages)
 
-    def statements(self) -> Known[Statement]:
+    def statements(self) -> KnownRows[Statement]:
         """What the Federal Reserve published."""
         return self._of("statements", self._statements)
 
@@ -136,42 +136,42 @@ class Rows:
                     self._kinds[kind] = read()
         return cast("Kind", self._kinds[kind])
 
-    def _facts(self) -> Mapping[int, Known[Fact]]:
+    def _facts(self) -> Mapping[int, KnownRows[ReportedFact]]:
         where = {"concept": sorted(concepts()), "form": list(REPORT_FORMS), "dimensions": None, "taxonomy": "us-gaap"}
         found = defaultdict(list)
         for row in self._view.rows("company_facts", where, columns=_FACTS):
-            fact = Fact(*(row[name] for name in _FACTS))  # type: ignore[arg-type]
+            fact = ReportedFact(*(row[name] for name in _FACTS))  # type: ignore[arg-type]
             found[fact.cik].append(fact)
-        return {cik: Known(rows) for cik, rows in found.items()}
+        return {cik: KnownRows(rows) for cik, rows in found.items()}
 
-    def _filings(self) -> Mapping[int, Known[Filing]]:
+    def _filings(self) -> Mapping[int, KnownRows[Filing]]:
         found = defaultdict(list)
         for row in self._view.rows("filing_calendar", columns=_FILINGS):
             row["items"] = tuple(part for part in str(row["items"] or "").split(",") if part)
             filing = Filing(*(row[name] for name in _FILINGS))  # type: ignore[arg-type]
             found[filing.cik].append(filing)
-        return {cik: Known(rows) for cik, rows in found.items()}
+        return {cik: KnownRows(rows) for cik, rows in found.items()}
 
-    def _figures(self, series: str) -> Known[Vintage]:
+    def _figures(self, series: str) -> KnownRows[VintageValue]:
         line = series_lines()[series]
         if line.table in {"macro", "gdp"}:
             rows = self._view.rows(line.table, {"series": line.key}, columns=("reference_date", "value", KNOWN_AT))
-            return Known(Vintage(row["reference_date"], row["value"], row[KNOWN_AT]) for row in rows)  # type: ignore[arg-type]
+            return KnownRows(VintageValue(row["reference_date"], row["value"], row[KNOWN_AT]) for row in rows)  # type: ignore[arg-type]
         where = {"dataset": line.table, "channel": line.key}
         rows = self._view.rows("market", where, columns=("date", "value", KNOWN_AT))
-        return Known(Vintage(row["date"], row["value"], row[KNOWN_AT]) for row in rows)  # type: ignore[arg-type]
+        return KnownRows(VintageValue(row["date"], row["value"], row[KNOWN_AT]) for row in rows)  # type: ignore[arg-type]
 
     def _vintages(self) -> Sequence[datetime]:
         return sorted(time for time in self._view.counts("macro", KNOWN_AT) if isinstance(time, datetime))
 
-    def _statements(self) -> Known[Statement]:
+    def _statements(self) -> KnownRows[Statement]:
         rows = self._view.rows("fomc_statements", columns=_STATEMENTS)
-        return Known(Statement(*(row[name] for name in _STATEMENTS)) for row in rows)  # type: ignore[arg-type]
+        return KnownRows(Statement(*(row[name] for name in _STATEMENTS)) for row in rows)  # type: ignore[arg-type]
 
 
-_NONE: Known[Any] = Known(())
+_NONE: KnownRows[Any] = KnownRows(())
 
 
-def rows_of(vault: Vault) -> Rows:
+def rows_of(vault: Vault) -> VaultRows:
     """The rows of a vault, shared by all that ask for them."""
-    return vault.kept(Rows)
+    return vault.kept(VaultRows)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from openfingym.errors import UsageError
 from openfingym.suites.findeepforecast.problem import Event
 from openfingym.suites.findeepforecast.world.known import Published, Ruling
-from openfingym.suites.findeepforecast.world.recorded_rows import Rows
+from openfingym.suites.findeepforecast.world.recorded_rows import VaultRows
 from openfingym.suites.findeepforecast.world.recorded_series import SeriesPrints
 from openfingym.suites.findeepforecast.world.recorded_tables import cik_of, series_lines
 
@@ -60,7 +60,7 @@ class RecordedRules:
         prints: gives a series by its id, as of that time.
     """
 
-    def __init__(self, rows: Rows, as_of: datetime, prints: Callable[[str], SeriesPrints]) -> None:
+    def __init__(self, rows: VaultRows, as_of: datetime, prints: Callable[[str], SeriesPrints]) -> None:
         self._rows = rows
         self._as_of = as_of
         self._prints = prints

@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from openfingym.suites.findeepforecast.world.known import Published
-from openfingym.suites.findeepforecast.world.recorded_rows import Vintage
+from openfingym.suites.findeepforecast.world.recorded_rows import VintageValue
 from openfingym.suites.findeepforecast.world.recorded_tables import SeriesLine
 
 AHEAD_DAYS = 130
@@ -53,12 +53,12 @@ class SeriesPrints:
     """
 
     def __init__(
-        self, line: SeriesLine, vintages: Sequence[Vintage], panels: Sequence[datetime], now: datetime
+        self, line: SeriesLine, vintages: Sequence[VintageValue], panels: Sequence[datetime], now: datetime
     ) -> None:
         self._line = line
         self._panels = panels
         self._now = now
-        self._prints: dict[date, list[Vintage]] = {}
+        self._prints: dict[date, list[VintageValue]] = {}
         for one in vintages:
             self._prints.setdefault(_period_end(line, one.day), []).append(one)
         self.periods = sorted(self._prints)
@@ -123,10 +123,10 @@ class SeriesPrints:
     def _newest(self, limit: int | None) -> list[date]:
         return self.periods if limit is None else self.periods[max(0, len(self.periods) - limit) :]
 
-    def _published(self, period: date, one: Vintage) -> Published:
+    def _published(self, period: date, one: VintageValue) -> Published:
         return Published(period, one.value, self._public(period, one), f"{self._line.table}: {self._line.key}")
 
-    def _public(self, period: date, one: Vintage) -> datetime:
+    def _public(self, period: date, one: VintageValue) -> datetime:
         """From when on a figure may have been public."""
         if self._line.table == "gdp":
             return min(one.known_at, _midnight(period, self._line.earliest_days))
@@ -139,7 +139,7 @@ class SeriesPrints:
         day = (before - timedelta(hours=4)).date()
         return before + timedelta(days=7 - day.weekday() if day.weekday() > 4 else 0)
 
-    def _rebased(self, period: date, first: Vintage) -> bool:
+    def _rebased(self, period: date, first: VintageValue) -> bool:
         if self._line.table != "gdp" or self.periods[0] == period:
             return False
         before = self._prints[self.periods[self.periods.index(period) - 1]]

@@ -29,7 +29,7 @@ ANNUAL_DELAY = 9
 
 
 @dataclass(frozen=True)
-class Report:
+class QuarterlyReport:
     """A report of a quarter.
 
     Attributes:
@@ -66,7 +66,7 @@ def _open_days(hours: Hours, first: date, last: date) -> tuple[date, ...]:
     return tuple(sessions(hours, first, last).days.date)
 
 
-class Days:
+class TradingDays:
     """Days on which an exchange is open.
 
     Args:
@@ -84,11 +84,11 @@ class Days:
         return self._days[min(max(place, 0), len(self._days) - 1)]
 
 
-def make_reports(size: WorldSize, seed: int, firms: Sequence[Listed]) -> list[Report]:
+def make_reports(size: WorldSize, seed: int, firms: Sequence[Listed]) -> list[QuarterlyReport]:
     """The reports of all companies, company by company."""
     every = world_quarters(size)
     asked = [place for place, (year, number) in enumerate(every) if quarter_end(year, number) < size.season][-1]
-    days = {code: Days(firm.economy.hours, size.first_day, date(2026, 6, 26)) for code, firm in
+    days = {code: TradingDays(firm.economy.hours, size.first_day, date(2026, 6, 26)) for code, firm in
             {firm.economy.code: firm for firm in firms}.items()}  # fmt: skip
     found = []
     for firm in firms:
@@ -96,7 +96,9 @@ def make_reports(size: WorldSize, seed: int, firms: Sequence[Listed]) -> list[Re
     return _without_some(found, size, seed, asked)
 
 
-def _of(firm: Listed, size: WorldSize, seed: int, every: Sequence[tuple[int, int]], days: Days) -> Iterator[Report]:
+def _of(
+    firm: Listed, size: WorldSize, seed: int, every: Sequence[tuple[int, int]], days: TradingDays
+) -> Iterator[QuarterlyReport]:
     rng = stream(seed, "reports", firm.symbol)
     low, high = firm.economy.delays
     usual = low + (high - low) * float(rng.uniform())
@@ -118,11 +120,13 @@ def _of(firm: Listed, size: WorldSize, seed: int, every: Sequence[tuple[int, int
         restatement = published + timedelta(days=later) if published and place == restated else None
         if restatement and restatement.date() > size.last_day:
             restatement = None
-        yield Report(firm, place, end, label(quarter_end(year, number), "quarter"), dates, published, restatement)
+        yield QuarterlyReport(
+            firm, place, end, label(quarter_end(year, number), "quarter"), dates, published, restatement
+        )
 
 
 def _moved(
-    planned: datetime, told: datetime, day: date, clock: str, zone: str, days: Days, draws: np.ndarray
+    planned: datetime, told: datetime, day: date, clock: str, zone: str, days: TradingDays, draws: np.ndarray
 ) -> Iterator[tuple[datetime, datetime]]:
     yield planned, told
     step = 1 + int(5 * draws[3])
@@ -137,7 +141,7 @@ def _moved(
         yield early, early
 
 
-def _without_some(found: list[Report], size: WorldSize, seed: int, asked: int) -> list[Report]:
+def _without_some(found: list[QuarterlyReport], size: WorldSize, seed: int, asked: int) -> list[QuarterlyReport]:
     """The reports, of which some of the season never come, nor any later one of their companies."""
     begin, end = (at(size.season + timedelta(weeks=weeks), "00:00", "UTC") for weeks in (1, size.weeks))
     among = [report for report in found if report.quarter == asked and begin <= report.dates[-1][0] < end]
@@ -146,14 +150,14 @@ def _without_some(found: list[Report], size: WorldSize, seed: int, asked: int) -
     chosen = stream(seed, "never").choice(len(among), count, replace=False).tolist() if count else []
     silent = {among[place].firm.number for place in chosen}
     return [
-        Report(one.firm, one.quarter, one.period_end, one.label, one.dates, None)
+        QuarterlyReport(one.firm, one.quarter, one.period_end, one.label, one.dates, None)
         if one.firm.number in silent and one.quarter >= asked
         else one
         for one in found
     ]
 
 
-def calendar_frame(reports: Sequence[Report]) -> pd.DataFrame:
+def calendar_frame(reports: Sequence[QuarterlyReport]) -> pd.DataFrame:
     """Rows of the table ``report_calendar``."""
     import pandas as pd
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from openfingym.vault.arrays import Array
 
 
-class Schedule:
+class ReleaseCalendar:
     """A calendar: rows in the order in which they became known, of which the last one of a key counts.
 
     Args:
@@ -73,7 +73,7 @@ class KnownSchedule:
         at: these times, in microseconds since the epoch.
     """
 
-    def __init__(self, schedule: Schedule, rows: Array, at: Array) -> None:
+    def __init__(self, schedule: ReleaseCalendar, rows: Array, at: Array) -> None:
         self._schedule = schedule
         self._rows = rows
         self._at = at

@@ -19,8 +19,8 @@ from openfingym.suites.findeepforecast.world.known import (
     Scheduled,
 )
 from openfingym.suites.findeepforecast.world.outcomes import decided
-from openfingym.suites.findeepforecast.world.prints import Prints
-from openfingym.suites.findeepforecast.world.schedules import KnownSchedule, Schedule
+from openfingym.suites.findeepforecast.world.prints import VaultPrints
+from openfingym.suites.findeepforecast.world.schedules import KnownSchedule, ReleaseCalendar
 from openfingym.vault import Vault, View
 from openfingym.vault.conditions import Between
 
@@ -202,9 +202,9 @@ class _Kept:
     """What worlds of one vault share."""
 
     def __init__(self, vault: Vault) -> None:
-        self.prints = Prints(vault)
-        self.releases = Schedule(vault, "release_calendar", "id")
-        self.reports = Schedule(vault, "report_calendar", "symbol")
+        self.prints = VaultPrints(vault)
+        self.releases = ReleaseCalendar(vault, "release_calendar", "id")
+        self.reports = ReleaseCalendar(vault, "report_calendar", "symbol")
         # By how many rows were known, which decides what they say.
         self._companies: dict[int, dict[str, Company]] = {}
         self._series: dict[int, tuple[dict[str, MacroSeries], dict[str, str]]] = {}

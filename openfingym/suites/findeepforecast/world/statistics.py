@@ -20,7 +20,7 @@ OFFICES = {
 
 
 @dataclass(frozen=True)
-class Statistic:
+class SimulatedStatistic:
     """A series of the world.
 
     Attributes:
@@ -100,23 +100,23 @@ _LAGS = {
 }  # fmt: skip
 
 
-def statistics() -> tuple[Statistic, ...]:
+def statistics() -> tuple[SimulatedStatistic, ...]:
     """The series, in the order of the taxonomy."""
     return tuple(_of(entry.id, entry.indicator.name, entry.economy) for entry in taxonomy().series.values())
 
 
-def _of(name: str, indicator: str, economy: str) -> Statistic:
+def _of(name: str, indicator: str, economy: str) -> SimulatedStatistic:
     if economy == WORLD:
         fear = indicator == "CBOE VIX"
         title = "the world's " + ("VOLATILITY INDEX (VIX)" if fear else "COMMODITY PRICE INDEX (GSCI)")
         form, start, noise = ("fear", 17.5, 0.055) if fear else ("walk", 560.0, 0.009)
-        return Statistic(name, indicator, economy, title, "points", "day", "Commodity and Options Exchange", "15", 0, form, start, 0.02, noise, 0.0, 0.0, 2)  # fmt: skip  # noqa: E501
+        return SimulatedStatistic(name, indicator, economy, title, "points", "day", "Commodity and Options Exchange", "15", 0, form, start, 0.02, noise, 0.0, 0.0, 2)  # fmt: skip  # noqa: E501
     place = BY_CODE[economy]
     prefix = f"{POSSESSIVES[economy]} {place.name.upper()}"
     for found in (_daily(indicator, economy), _monthly(indicator, economy)):
         if found is not None:
             words, fields = found
-            return Statistic(name, indicator, economy, f"{prefix} {words}", **fields)  # type: ignore[arg-type]
+            return SimulatedStatistic(name, indicator, economy, f"{prefix} {words}", **fields)  # type: ignore[arg-type]
     raise AssertionError(f"{indicator} has no statistic")
 
 

@@ -27,7 +27,7 @@ from math import isqrt
 
 
 @dataclass(frozen=True)
-class Bounds:
+class TextBounds:
     """What a paragraph or a document must keep within."""
 
     words: tuple[int, int]
@@ -39,8 +39,8 @@ class Bounds:
     english: float = 0.0
 
 
-PARAGRAPH = Bounds((4, 5_000), 0.1, 0.1, 0.3, 0.02)
-DOCUMENT = Bounds((10, 10_000), 0.2, 0.3, 0.3, 0.01, 0.8)
+PARAGRAPH = TextBounds((4, 5_000), 0.1, 0.1, 0.3, 0.02)
+DOCUMENT = TextBounds((10, 10_000), 0.2, 0.3, 0.3, 0.01, 0.8)
 _USUAL = ",.;:'\"!?’‘“”-()"
 CHARACTERS, WORDS = 10, 5
 """Lengths of the sequences whose repetition is measured."""
@@ -72,7 +72,7 @@ def clean_text(text: str) -> str | None:
     return document if is_within(document, DOCUMENT) else None
 
 
-def is_within(text: str, bounds: Bounds) -> bool:
+def is_within(text: str, bounds: TextBounds) -> bool:
     """Whether a text keeps within bounds."""
     words = text.split()
     return (

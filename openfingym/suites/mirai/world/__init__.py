@@ -4,6 +4,6 @@ Names of countries are real and nothing else is: who counts for much, who is all
 seed, and no event ever happened. So what a model remembers of the real world is of no use in it.
 """
 
-from openfingym.suites.mirai.world.simulate import SimulatedWorld, WorldSize, simulate
+from openfingym.suites.mirai.world.simulate import SimulationOutput, SimulationSize, simulate
 
-__all__ = ["SimulatedWorld", "WorldSize", "simulate"]
+__all__ = ["SimulationOutput", "SimulationSize", "simulate"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from openfingym.suites.mirai.taxonomy import ListedCountry
     from openfingym.suites.mirai.world.coverage import Coverage
-    from openfingym.suites.mirai.world.story import Act, Notice, Story
+    from openfingym.suites.mirai.world.story import Act, Announcement, DayStory
 
 T = TypeVar("T")
 REMEMBERED = 4
@@ -108,7 +108,7 @@ class Writer:
             parts.append(" ".join([lead, *told]))
         return [*parts, self._pick(NOISE)]
 
-    def _sentence(self, frame: str, act: Act, story: Story, day: int) -> str:
+    def _sentence(self, frame: str, act: Act, story: DayStory, day: int) -> str:
         clause = self._clause(act, story.topic)
         weekday = _WEEKDAYS[(self._first + timedelta(days=day)).weekday()]
         # A clause that begins with a name keeps its capital within a sentence.
@@ -120,7 +120,7 @@ class Writer:
         clause = self._pick(phrases()[act.code]).format(s=self._name(act.head), o=self._name(act.tail), topic=topic)
         return clause[0].upper() + clause[1:]
 
-    def _notice(self, day: int, story: Story, notice: Notice) -> str:
+    def _notice(self, day: int, story: DayStory, notice: Announcement) -> str:
         text = self._pick(NOTICES[notice.scheme])
         host = self._name(notice.host)
         said = text.format(
@@ -147,7 +147,7 @@ class Writer:
             ways.append(f"in {('one week', 'two weeks')[ahead // 7 - 1]}")
         return self._pick(tuple(ways))
 
-    def _filled(self, text: str, story: Story) -> str:
+    def _filled(self, text: str, story: DayStory) -> str:
         return text.format(s=self._name(story.actor), o=self._name(story.target), topic=story.topic)
 
     def _name(self, country: int) -> str:

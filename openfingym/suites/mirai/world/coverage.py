@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-    from openfingym.suites.mirai.world.story import Act, Story
+    from openfingym.suites.mirai.world.story import Act, DayStory
 
 SLOTS = 96
 """Quarters of an hour in a day."""
@@ -32,7 +32,7 @@ class Coverage:
 
     slot: int
     """Quarter of an hour of its day, from 0, in which it was found."""
-    stories: tuple[Story, ...]
+    stories: tuple[DayStory, ...]
     """What it tells of; one, or several of a round-up."""
     acts: tuple[Act, ...]
     """The acts in it, the main one first."""
@@ -53,10 +53,10 @@ class Mention:
     count: int
 
 
-def cover(stories: list[Story], rng: np.random.Generator) -> list[Coverage]:
+def cover(stories: list[DayStory], rng: np.random.Generator) -> list[Coverage]:
     """The articles of a day, in the order in which they were found."""
     found: list[Coverage] = []
-    small: list[Story] = []
+    small: list[DayStory] = []
     for story in stories:
         if story.importance < ALONE:
             small.append(story)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.suites.mirai.world.kinds import KINDS, MEDIATION, REGIMES, SCHEMES, TOPICS, Scheme, StoryKind
-from openfingym.suites.mirai.world.story import Act, Notice, Story
+from openfingym.suites.mirai.world.story import Act, Announcement, DayStory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,7 +106,7 @@ class Dynamics:
         self._weights = np.array([kind.weights for kind in KINDS]).T
         self._scheme_weights = np.array([scheme.weights for scheme in SCHEMES]).T
 
-    def stories_of(self, day: int) -> list[Story]:
+    def stories_of(self, day: int) -> list[DayStory]:
         """The stories of a day; days come in order, from 0."""
         self._move_on()
         found = [self._on_its_day(day, due) for due in self._due.pop(day, [])]
@@ -144,7 +144,7 @@ class Dynamics:
         reached = np.cumsum(chance, axis=1)
         self.regime = np.where(draw < reached[:, -1], (draw[:, None] < reached).argmax(axis=1), regime)
 
-    def _story(self, day: int, pair: int) -> Story:
+    def _story(self, day: int, pair: int) -> DayStory:
         """An unannounced story of a pair, or one that announces."""
         rng, regime = self._rng, int(self.regime[pair])
         thread = self._threads.get(pair)
@@ -175,7 +175,7 @@ class Dynamics:
                 self._due[day + int(rng.integers(2, 11))].append(due)
         return story
 
-    def _announced(self, day: int, pair: int, forward: bool, topic: str) -> Story:
+    def _announced(self, day: int, pair: int, forward: bool, topic: str) -> DayStory:
         """A story that announces another, which comes on its day or does not."""
         rng = self._rng
         scheme: Scheme = SCHEMES[_drawn(self._scheme_weights[int(self.regime[pair])], rng)]
@@ -191,23 +191,23 @@ class Dynamics:
             soon = comes - int(rng.integers(1, 4))
             self._due[soon].append(_Due(pair, forward, _reminder(scheme, comes), story.importance, topic))
         host = story.target if scheme.name != "round of talks" else self._host(story)
-        story.notice = Notice(scheme.name, comes, host)
+        story.notice = Announcement(scheme.name, comes, host)
         return story
 
-    def _on_its_day(self, day: int, due: _Due) -> Story:
+    def _on_its_day(self, day: int, due: _Due) -> DayStory:
         kind = due.kind
         importance = max(self._importance(kind), due.importance)
         # What was announced fills the day, so that little else is told of it.
         to, back = self._mixed(kind, due.pair, importance * 0.3)
         story = self._made(day, due.pair, due.forward, kind, to, back, due.topic, importance)
         if isinstance(kind, _Reminder):
-            story.notice = Notice(kind.scheme, kind.day, story.target)
+            story.notice = Announcement(kind.scheme, kind.day, story.target)
         elif due.longest > 1:
             again = _Due(due.pair, due.forward, kind, due.importance * 0.9, due.topic, due.longest - 1)
             self._due[day + 1].append(again)
         return story
 
-    def _announce_gathering(self, day: int) -> list[Story]:
+    def _announce_gathering(self, day: int) -> list[DayStory]:
         """Now and then an alliance calls its members to a summit some weeks ahead; it is known by the calendar."""
         rng = self._rng
         if rng.random() > 0.07:
@@ -222,12 +222,12 @@ class Dynamics:
         for member in members[:4]:
             if member != host:
                 acts = (Act(host, "036", member), Act(member, "019", host))
-                story = Story(day, scheme.announced, host, member, acts, topic, 1.5)
-                story.notice = Notice("gathering", comes, host)
+                story = DayStory(day, scheme.announced, host, member, acts, topic, 1.5)
+                story.notice = Announcement("gathering", comes, host)
                 stories.append(story)
         return stories
 
-    def _gathering(self, day: int, members: tuple[int, ...], host: int, topic: str) -> list[Story]:
+    def _gathering(self, day: int, members: tuple[int, ...], host: int, topic: str) -> list[DayStory]:
         """The day of an alliance's summit: guests visit the host, and meet each other."""
         rng, stories = self._rng, []
         kind = SCHEMES[0].outcome
@@ -245,10 +245,10 @@ class Dynamics:
                 acts += [Act(member, "044", other), Act(other, "044", member)]
             if rng.random() < 0.3:
                 acts += [Act(member, "057", host), Act(host, "057", member)]
-            stories.append(Story(day, kind, member, host, tuple(acts), topic, 1.0 + float(rng.exponential(0.8))))
+            stories.append(DayStory(day, kind, member, host, tuple(acts), topic, 1.0 + float(rng.exponential(0.8))))
         return stories
 
-    def _react(self, story: Story) -> None:
+    def _react(self, story: DayStory) -> None:
         """Let allies of both sides, and one that mediates, say something on the same day."""
         rng, world = self._rng, self._world
         if story.kind.tone == 0 and story.importance < 2.0:
@@ -286,11 +286,11 @@ class Dynamics:
         back: tuple[str, ...],
         topic: str,
         importance: float,
-    ) -> Story:
+    ) -> DayStory:
         one, two = int(self._world.first[pair]), int(self._world.second[pair])
         actor, target = (one, two) if forward else (two, one)
         acts = (*(Act(actor, code, target) for code in to), *(Act(target, code, actor) for code in back))
-        return Story(day, kind, actor, target, acts, topic, importance)
+        return DayStory(day, kind, actor, target, acts, topic, importance)
 
     def _importance(self, kind: StoryKind) -> float:
         return float(self._rng.lognormal(0.0, 0.8)) * kind.weight_of_news
@@ -320,7 +320,7 @@ class Dynamics:
     def _one_of(self, codes: tuple[str, ...]) -> str:
         return codes[int(self._rng.integers(len(codes)))]
 
-    def _host(self, story: Story) -> int:
+    def _host(self, story: DayStory) -> int:
         """A third country where two meet."""
         allies = self._world.allies[story.actor][:5]
         return allies[int(self._rng.integers(len(allies)))] if allies else story.target

@@ -23,7 +23,7 @@ SLOT_MINUTES = 15
 
 
 @dataclass(frozen=True)
-class WorldSize:
+class SimulationSize:
     """How large a simulated world is. The defaults give some 70,000 events and 20,000 articles."""
 
     first_day: date = date(2023, 1, 1)
@@ -40,7 +40,7 @@ class WorldSize:
 
 
 @dataclass(frozen=True, eq=False)
-class SimulatedWorld:
+class SimulationOutput:
     """What a simulation made, in the form that :mod:`openfingym.suites.mirai.tables` takes."""
 
     records: pd.DataFrame
@@ -49,7 +49,7 @@ class SimulatedWorld:
     """One row for each article: url, title, text."""
 
 
-def simulate(size: WorldSize | None = None, *, seed: int = 0) -> SimulatedWorld:
+def simulate(size: SimulationSize | None = None, *, seed: int = 0) -> SimulationOutput:
     """A world; the same seed and size give the same one.
 
     Raises:
@@ -57,7 +57,7 @@ def simulate(size: WorldSize | None = None, *, seed: int = 0) -> SimulatedWorld:
     """
     import pandas as pd
 
-    size = size or WorldSize()
+    size = size or SimulationSize()
     root = np.random.SeedSequence(seed)
     places, moves, news, words = (np.random.Generator(np.random.PCG64(part)) for part in root.spawn(4))
     geography = make_geography(size.pairs, places)
@@ -83,7 +83,7 @@ def simulate(size: WorldSize | None = None, *, seed: int = 0) -> SimulatedWorld:
                 (when, codes[act.head], act.code, codes[act.tail], mention.count, urls[mention.article], added)
             )
     columns = ["day", "head", "relation", "tail", "mentions", "url", "added"]
-    return SimulatedWorld(
+    return SimulationOutput(
         pd.DataFrame.from_records(records, columns=columns),
         pd.DataFrame.from_records(texts, columns=["url", "title", "text"]),
     )

@@ -19,7 +19,7 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Notice:
+class Announcement:
     """What is said about a day to come."""
 
     scheme: str
@@ -30,7 +30,7 @@ class Notice:
 
 
 @dataclass
-class Story:
+class DayStory:
     """A story of one day."""
 
     day: int
@@ -42,7 +42,7 @@ class Story:
     topic: str
     importance: float
     """How much is made of it; 1 is usual."""
-    notice: Notice | None = None
+    notice: Announcement | None = None
     reactions: list[Act] = field(default_factory=list)
     """What others did on the same day because of it."""
     rumour: bool = False

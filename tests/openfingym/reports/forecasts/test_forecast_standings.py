@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import nct, t
 
-from openfingym.reports.forecasts.columns import Forecaster
+from openfingym.reports.forecasts.columns import ForecasterId
 from openfingym.reports.forecasts.difficulty import adjusted, components, drawn, normal_equations
 from openfingym.reports.forecasts.estimates import StandardError, ratio, standard_error
 from openfingym.reports.forecasts.reading import read_forecasts
@@ -128,7 +128,7 @@ def test_pairs_have_the_statistic_and_the_adjustment_of_the_formulas(tmp_path):
 
 def test_questions_that_overlap_are_drawn_and_tested_together():
     losses = np.random.default_rng(2).normal(size=(2, 24))
-    names = [Forecaster(name, "", "") for name in "ab"]
+    names = [ForecasterId(name, "", "") for name in "ab"]
     lost = losses[0] - losses[1]
     zeros = np.zeros((24, 2, 2))
     difference = zeros + np.array([[0.0, 1.0], [-1.0, 0.0]]) * lost[:, None, None]

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_union
 from openfingym.suites.findeepforecast.generation.events import EventGenerator, problem_of
 from openfingym.suites.findeepforecast.generation.review import RULES, broken_rule, review, select
 from openfingym.suites.findeepforecast.generation.signals import RuleSignals
-from openfingym.suites.findeepforecast.generation.writing import Draft
+from openfingym.suites.findeepforecast.generation.writing import ProposedQuestion
 from openfingym.suites.findeepforecast.problem import Event, ForecastProblem
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.world.known import Document
@@ -31,7 +31,7 @@ WEEK = week_of(2)
 
 
 @pytest.fixture(scope="session")
-def draft(stories: StoryWorld) -> Draft:
+def draft(stories: StoryWorld) -> ProposedQuestion:
     """One that is in order, about an amount."""
     drafts, _ = EventGenerator().drafts(as_of(stories, WEEK), WEEK)
     return next(one for one in review(drafts, WEEK).drafts if one.condition == "at_least")
@@ -63,7 +63,11 @@ def test_a_season_is_asked_once_each_in_order_and_about_the_future(asked: list[F
         assert one.details is not None
         assert one.details["Authority"]
     assert {one.horizon for one in asked} == {"week", "month", "quarter"}
-    assert {one.about.condition for one in asked if isinstance(one.about, Event)} >= {"happens", "at_least", "detail"}
+    assert {one.about.condition for one in asked if isinstance(one.about, Event)} >= {
+        "happens",
+        "at_least",
+        "detail",
+    }
 
 
 def test_questions_follow_from_what_was_known_alone(stories: StoryWorld) -> None:
@@ -182,7 +186,7 @@ def test_reading_the_news_pays_and_does_not_decide(stories: StoryWorld) -> None:
     ],
 )
 def test_bad_questions_are_refused_with_the_rule_that_they_break(
-    draft: Draft, rule: str, change: dict[str, object]
+    draft: ProposedQuestion, rule: str, change: dict[str, object]
 ) -> None:
     assert broken_rule(draft, WEEK) is None
     changed = replace(draft, **change)
@@ -196,19 +200,19 @@ def test_bad_questions_are_refused_with_the_rule_that_they_break(
     assert rule in RULES
 
 
-def test_two_questions_in_one_are_refused(draft: Draft) -> None:
+def test_two_questions_in_one_are_refused(draft: ProposedQuestion) -> None:
     text = draft.text.replace("?", " and will it also cut its budget?")
     assert broken_rule(replace(draft, text=text), WEEK) == "unanswerable"
 
 
 @pytest.mark.parametrize("days", [-30, -1, 2, 200])
-def test_a_day_outside_of_the_horizon_is_refused(draft: Draft, days: int) -> None:
+def test_a_day_outside_of_the_horizon_is_refused(draft: ProposedQuestion, days: int) -> None:
     by = datetime.fromtimestamp(WEEK.deadline_ns / 10**9, UTC).date() + timedelta(days=days)
     changed = replace(draft, by=by, text=draft.text.replace(str(draft.by), str(by)))
     assert broken_rule(changed, WEEK) == "horizon"
 
 
-def test_what_is_asked_or_nearly_asked_is_not_asked_again(draft: Draft) -> None:
+def test_what_is_asked_or_nearly_asked_is_not_asked_again(draft: ProposedQuestion) -> None:
     assert broken_rule(draft, WEEK, [draft]) == "duplicate"
     assert broken_rule(draft, WEEK, [], [draft.key]) == "duplicate"
     assert draft.by is not None
@@ -219,7 +223,7 @@ def test_what_is_asked_or_nearly_asked_is_not_asked_again(draft: Draft) -> None:
     assert broken_rule(far, week_of(5), [], [draft.key]) is None
 
 
-def test_what_has_ended_is_no_signal_and_its_question_is_refused(stories: StoryWorld, draft: Draft) -> None:
+def test_what_has_ended_is_no_signal_and_its_question_is_refused(stories: StoryWorld, draft: ProposedQuestion) -> None:
     statement = Document(
         "late", datetime(2025, 11, 12, tzinfo=UTC), draft.authority, True, "Statement",
         f"The board confirms: {draft.signal.phrase}. The figure is 3.", draft.signal.subject, draft.signal.story,

@@ -16,7 +16,7 @@ from openfingym.models.testing import CompletionRequest, Reply, StandIn
 from openfingym.rounds.kept_model import FILE, kept_model
 from openfingym.suites.findeepforecast.generation.asking import (
     BudgetSpentError,
-    UnreadableAnswerError,
+    UnreadableReplyError,
     filled,
     read_typed,
 )
@@ -30,7 +30,7 @@ from openfingym.suites.findeepforecast.generation.models import (
 )
 from openfingym.suites.findeepforecast.generation.reports import read_report
 from openfingym.suites.findeepforecast.problem import Event, ForecastProblem
-from openfingym.suites.findeepforecast.truth.evidence import Evidence, Finding
+from openfingym.suites.findeepforecast.truth.evidence import Evidence, EvidenceItem
 from openfingym.suites.findeepforecast.truth.models import ModelAdjudicator
 from openfingym.suites.findeepforecast.world.known import Document
 from tests.openfingym.suites.findeepforecast.conftest import EVERYTHING, as_of
@@ -215,8 +215,8 @@ def test_a_definition_names_the_model_by_the_environment(
 EVIDENCE = Evidence(
     "k", "2025-12-01T00:00:00+00:00",
     (
-        Finding(2, "d1", "2025-11-18T12:00:00+00:00", "Office", True, "fulfils", "The office confirms it."),
-        Finding(2, "d2", "2025-11-18T13:00:00+00:00", "Wire", False, "fulfils", "It is in effect, people said."),
+        EvidenceItem(2, "d1", "2025-11-18T12:00:00+00:00", "Office", True, "fulfils", "The office confirms it."),
+        EvidenceItem(2, "d2", "2025-11-18T13:00:00+00:00", "Wire", False, "fulfils", "It is in effect, people said."),
     ),
     over=True,
 )  # fmt: skip
@@ -263,7 +263,7 @@ def test_a_model_proposes_only_what_its_documents_carry(answer: str, outcome: st
     ["", "null", "[]", "{}", '{"question": 1}', "x" * 50_000, "[" * 30_000, '{"question": "q", "extra": 1}', "\ud800"],
 )
 def test_answers_of_another_form_cannot_be_read(text: str) -> None:
-    with pytest.raises(UnreadableAnswerError):
+    with pytest.raises(UnreadableReplyError):
         read_typed(text, QuestionAnswer)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.simulated import write_simulated
-from openfingym.suites.mirai.world import WorldSize
+from openfingym.suites.mirai.world import SimulationSize
 from openfingym.vault import Source, TableSpec, Vault, VaultWriter
 
 FIRST_DAY = date(2023, 1, 1)
@@ -119,4 +119,4 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture(scope="session")
 def simulated_world(tmp_path_factory: pytest.TempPathFactory) -> Vault:
     """The simulated world of seven months, most of them before its test month."""
-    return write_simulated(tmp_path_factory.mktemp("world") / "vault", WorldSize(days=212), seed=5)
+    return write_simulated(tmp_path_factory.mktemp("world") / "vault", SimulationSize(days=212), seed=5)

@@ -17,13 +17,13 @@ from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.gdelt.cleaning import clean_text
 from openfingym.suites.mirai.simulated import simulated_vault, write_simulated
 from openfingym.suites.mirai.splits import HORIZONS, Query, relation_queries
-from openfingym.suites.mirai.world import WorldSize, simulate
+from openfingym.suites.mirai.world import SimulationSize, simulate
 from openfingym.suites.mirai.world.kinds import all_codes
 from openfingym.suites.mirai.world.wording import NOTICES, phrases
 from openfingym.vault import Vault
 
 EVER = "9000-01-01T00:00:00+00:00"
-SMALL = WorldSize(days=6, pairs=60, stories_a_day=6.0)
+SMALL = SimulationSize(days=6, pairs=60, stories_a_day=6.0)
 Pasts = dict[tuple[str, str], list[tuple[date, str]]]
 
 
@@ -35,7 +35,7 @@ def test_a_seed_decides_every_byte(tmp_path: Path) -> None:
 
 
 def test_a_longer_world_begins_as_a_shorter_one() -> None:
-    short, long = (simulate(WorldSize(days=days, pairs=60, stories_a_day=6.0), seed=1) for days in (4, 6))
+    short, long = (simulate(SimulationSize(days=days, pairs=60, stories_a_day=6.0), seed=1) for days in (4, 6))
     assert long.records.head(len(short.records)).equals(short.records)
     assert long.texts.head(len(short.texts)).equals(short.texts)
 
@@ -58,7 +58,7 @@ def test_a_vault_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_sizes_out_of_range_are_refused() -> None:
     with pytest.raises(UsageError, match="expected 1 to 20000 days"):
-        WorldSize(days=0)
+        SimulationSize(days=0)
 
 
 def test_events_are_of_known_codes_and_international(simulated_world: Vault) -> None:

@@ -15,7 +15,7 @@ from openfingym.questions.question import DAY_NS, moment_ns
 from openfingym.suites.findeepforecast.generation.protocols import Stratum, Week
 from openfingym.suites.findeepforecast.generation.recorded_events import HIGH, LOW, RecordedEvents
 from openfingym.suites.findeepforecast.generation.recurrent import CalendarGenerator
-from openfingym.suites.findeepforecast.generation.season import Season, compose
+from openfingym.suites.findeepforecast.generation.season import SeasonPlan, compose
 from openfingym.suites.findeepforecast.problem import Event, Figure, ForecastProblem
 from openfingym.suites.findeepforecast.truth.first_print import RecordedTruth
 from openfingym.suites.findeepforecast.world.recorded import RecordedWorld
@@ -47,7 +47,7 @@ def time_of(moment: int) -> datetime:
 def problems(request: pytest.FixtureRequest, vault: Vault) -> list[ForecastProblem]:
     """Those of a week, another one each day, and of all of them with OPENFINGYM_ALL."""
     weeks = weeks_of(request.param)
-    season = Season(weeks, 0, None, CalendarGenerator(1.0, 40, "GLOBAL"), RecordedEvents())
+    season = SeasonPlan(weeks, 0, None, CalendarGenerator(1.0, 40, "GLOBAL"), RecordedEvents())
     asked: dict[str, Stratum] = {}
     found: list[ForecastProblem] = []
     for week in in_turn(weeks, len(weeks)):

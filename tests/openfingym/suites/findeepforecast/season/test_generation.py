@@ -17,12 +17,12 @@ from openfingym.digests import canonical_json
 from openfingym.questions.question import DAY_NS, moment_at, moment_ns
 from openfingym.rounds.schedule import Schedule
 from openfingym.suites.findeepforecast.asking import query_of
-from openfingym.suites.findeepforecast.generation.protocols import Drawn, Stratum, Week
+from openfingym.suites.findeepforecast.generation.protocols import DrawnProblems, Stratum, Week
 from openfingym.suites.findeepforecast.generation.proving import prove_week
 from openfingym.suites.findeepforecast.generation.quotas import TABLE_17
 from openfingym.suites.findeepforecast.generation.recurrent import CalendarGenerator
 from openfingym.suites.findeepforecast.generation.sampling import companies_drawn, shares
-from openfingym.suites.findeepforecast.generation.season import Generated, Season, compose, counted
+from openfingym.suites.findeepforecast.generation.season import Generated, SeasonPlan, compose, counted
 from openfingym.suites.findeepforecast.problem import Figure, ForecastProblem
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.world.known import KnownWorld
@@ -51,11 +51,11 @@ def weeks(count: int = 6) -> tuple[Week, ...]:
     )
 
 
-def season(**changes: object) -> Season:
-    return replace(Season(weeks(), 7, QUOTAS), **changes)
+def season(**changes: object) -> SeasonPlan:
+    return replace(SeasonPlan(weeks(), 7, QUOTAS), **changes)
 
 
-def played(vault: Vault, plan: Season, missed: Collection[str] = ()) -> dict[str, Generated]:
+def played(vault: Vault, plan: SeasonPlan, missed: Collection[str] = ()) -> dict[str, Generated]:
     """The weeks of a season, one after another, but for those that are missed."""
     asked: dict[str, Stratum] = {}
     found = {}
@@ -219,8 +219,8 @@ class Careless:
 
     def generate(
         self, world: KnownWorld, week: Week, wanted: Mapping[Stratum, int], asked: Collection[str], seed: int
-    ) -> Drawn:
-        return Drawn(self.problems, {"nonsense": 2})
+    ) -> DrawnProblems:
+        return DrawnProblems(self.problems, {"nonsense": 2})
 
 
 def test_what_breaks_a_rule_is_refused_and_counted(smooth: Vault) -> None:
