@@ -2,7 +2,11 @@
 
 The program, the process and everything that goes in or out are the real ones; what is left out is the second of
 processor time that Python takes to import them, which some hundreds of tests would pay for. Tests of the start itself
-use the fixture ``cold_verifiers``; verifiers that a command starts are never forked.
+use the fixture ``cold_verifiers``.
+
+Commands ``openfingym ...`` that tests run in a process of their own are forked from it as well. Each has a child that
+forks its verifiers in turn, so that they are below it and end with it. Verifiers of a command that was started with
+``python -m`` are never forked.
 
 Run as a program, this is the process that forks: it takes requests on its standard input, a socket.
 """
@@ -11,7 +15,9 @@ from __future__ import annotations
 
 import array
 import contextlib
+import gc
 import importlib
+import io
 import json
 import os
 import runpy
@@ -20,12 +26,17 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 MODULES = (
     "scipy.special",
@@ -41,6 +52,27 @@ MODULES = (
     "openfingym_verifier.serving",
     "openfingym_verifier.truth",
 )
+COMMAND_MODULES = (
+    "httpx",
+    "openfingym.agents.builtin",
+    "openfingym.catalog",
+    "openfingym.cli.rollout",
+    "openfingym.cli.rollout_progress",
+    "openfingym.cli.verifier",
+    "openfingym.models.endpoint",
+    "openfingym.packages.many",
+    "openfingym.reports.cells",
+    "openfingym.rollouts.local",
+    "openfingym.rollouts.preparation",
+    "openfingym.rollouts.running",
+    "openfingym.verifiers.local",
+    "openfingym.verifiers.client",
+    "openfingym_runtime.sandbox.backend",
+    "openfingym_verifier.embedded",
+    "rich.progress",
+)
+"""Loaded when the first command is asked for."""
+COMMAND = "openfingym"
 SERVICE = "openfingym_verifier"
 EMBEDDED = "openfingym_verifier.embedded_child"
 FROM_THE_START = ("PYTHONPATH", "PYTHONHASHSEED", "PYTHONWARNINGS", "OPENBLAS_NUM_THREADS")
@@ -59,8 +91,7 @@ class WarmVerifiers:
 
     def start(self) -> None:
         """Start the process, and do not wait for it."""
-        self.control, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST)
+        self.control, far = connection()
         with far:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", __file__], stdin=far, env=self.environment, start_new_session=True
@@ -98,13 +129,21 @@ class WarmVerifiers:
             command, env=wanted, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, bufsize=0
         )
 
+    def command(self, arguments: Sequence[str], wanted: dict[str, str], folder: str) -> ForkedCommand:
+        """The command line with these arguments, started in a folder; where :meth:`can_fork` says so."""
+        if self.control is None:
+            self.start()
+        assert self.control is not None
+        request = {"environment": wanted, "folder": folder, "words": [COMMAND, *arguments]}
+        return ForkedCommand(self.control, request)
+
     def can_fork(self, wanted: dict[str, str]) -> bool:
         """Whether the system can, the test lets it, and nothing that is read at the start is another."""
         return self.forking and all(wanted.get(name) == self.environment.get(name) for name in FROM_THE_START)
 
     def fork(self, words: list[str], wanted: dict[str, str], stderr: int) -> Forked:
         """A program that runs a module, the first word, with the others as its arguments."""
-        if self.process is None:
+        if self.control is None:
             self.start()
         assert self.control is not None
         request: dict[str, object] = {"environment": wanted, "folder": str(Path.cwd()), "words": words}
@@ -159,6 +198,37 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
 
+class ForkedCommand(Forked):
+    """As far as tests need it, a :class:`subprocess.Popen` of a command that reads nothing, with streams of text."""
+
+    def __init__(self, control: socket.socket, request: dict[str, object]) -> None:
+        ours, theirs = os.pipe()
+        try:
+            super().__init__(control, request, theirs)
+        finally:
+            os.close(theirs)
+        self.stdin.close()
+        self.stdout = io.TextIOWrapper(io.BufferedReader(self.stdout))
+        self.stderr = os.fdopen(ours)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """What it says on both streams until it has ended."""
+        said: dict[str, str] = {}
+        streams = {"out": self.stdout, "err": self.stderr}
+        # Both at a time: whoever is not read stands still when its pipe is full.
+        readers = [
+            threading.Thread(target=lambda name=name: said.update({name: streams[name].read()}), daemon=True)
+            for name in streams
+        ]
+        for reader in readers:
+            reader.start()
+        self.wait(timeout)
+        for reader, stream in zip(readers, streams.values(), strict=True):
+            reader.join()
+            stream.close()
+        return said["out"], said["err"]
+
+
 def is_verifier(process: psutil.Process) -> bool:
     """Whether a process is the verifier of another one, forked or not."""
     words, parent = process.cmdline(), process.parent()
@@ -166,13 +236,16 @@ def is_verifier(process: psutil.Process) -> bool:
     return forked or "openfingym_verifier.embedded_child" in words
 
 
-def serve() -> int:
-    """Fork verifiers until there is nobody to ask for them; in a forked one, be the verifier."""
-    control = socket.socket(fileno=os.dup(0))
-    control.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, REQUEST)
+def load(names: Sequence[str]) -> None:
+    """Import modules that forked programs will find loaded."""
     with warnings.catch_warnings(action="ignore"):
-        for name in MODULES:
+        for name in names:
             importlib.import_module(name)
+    gc.freeze()  # or looking for garbage would copy all of it in each of them
+
+
+def serve(control: socket.socket) -> int:
+    """Fork programs until there is nobody to ask for them; in a forked one, be the program."""
     running: dict[int, tuple[int, int]] = {}
     while True:
         for ready in select.select([control.fileno(), *running], [], [])[0]:
@@ -187,18 +260,21 @@ def serve() -> int:
             raw, fds, _, _ = socket.recv_fds(control, REQUEST, 4)
             if not raw:
                 return 0
+            request = json.loads(raw)
+            if request["words"][0] == COMMAND:
+                load(COMMAND_MODULES)
             pid = os.fork()
             if not pid:
                 for fd in (control.detach(), *running, *(tell for _, tell in running.values())):
                     os.close(fd)
-                return be_a_verifier(json.loads(raw), fds)
+                return be(request, fds)
             for fd in fds[:3]:
                 os.close(fd)
             running[os.pidfd_open(pid)] = pid, fds[3]
             os.write(fds[3], b"%d\n" % pid)
 
 
-def be_a_verifier(request: dict[str, Any], fds: list[int]) -> int:
+def be(request: Mapping[str, Any], fds: list[int]) -> int:
     """Become what ``python -m`` with the words of the request is."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -210,15 +286,56 @@ def be_a_verifier(request: dict[str, Any], fds: list[int]) -> int:
     for fd in fds:
         os.close(fd)
     time.tzset()
-    if request["words"] == [EMBEDDED]:
+    tempfile.tempdir = None
+    sys.argv = list(request["words"])
+    if sys.argv == [EMBEDDED]:
         from openfingym_verifier.embedded_child import main
 
         return main()
-    sys.argv = ["", *request["words"][1:]]
+    if sys.argv[0] == COMMAND:
+        return be_a_command()
     runpy.run_module(request["words"][0], run_name="__main__", alter_sys=True)
     return 0
 
 
+def be_a_command() -> int:
+    """Run the command line, with a child that forks its verifiers."""
+    from openfingym.cli import main
+    from openfingym_verifier import embedded
+    from openfingym_verifier.child import environment
+
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    control, far = connection()
+    forking = os.fork()
+    if not forking:
+        control.close()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with Path(os.devnull).open("r+b", 0) as nothing:
+            for number in range(3):
+                os.dup2(nothing.fileno(), number)
+        return serve(far)
+    far.close()
+    warm = WarmVerifiers(embedded._spawn, environment(OPENBLAS_NUM_THREADS="1"))
+    warm.control = control
+    embedded._spawn = warm.spawn
+    try:
+        main()
+    finally:
+        control.close()
+        os.waitpid(forking, 0)
+    return 0
+
+
+def connection() -> tuple[socket.socket, socket.socket]:
+    """The two ends of a line on which programs are asked for."""
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST)
+    far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, REQUEST)
+    return near, far
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.exit(serve())
+    line = socket.socket(fileno=os.dup(0))
+    load(MODULES)
+    sys.exit(serve(line))

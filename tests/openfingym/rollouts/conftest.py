@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.openfingym.rollouts.driving import Cli
+from tests.warm_verifiers import WarmVerifiers
 
 
 @pytest.fixture
-def cli(store_home: Path) -> Iterator[Cli]:
-    command = Cli(store_home)
+def cli(store_home: Path, warm_verifiers: WarmVerifiers) -> Iterator[Cli]:
+    command = Cli(store_home, warm_verifiers)
     yield command
     command.end()
     shutil.rmtree(command.temporary)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,8 @@ import psutil
 from openfingym.agents import Agent
 from openfingym.results import RolloutResult, RunFiles, write_run
 from openfingym.rollouts import RolloutSpec
+from openfingym_verifier.child import environment
+from tests.warm_verifiers import ForkedCommand, WarmVerifiers
 
 AGENT = Agent("test", "program", "print('hello')")
 NAIVE = (
@@ -83,20 +84,32 @@ def paper(spec: RolloutSpec, state: str, out: Path, name: str | None = None) -> 
 
 
 class Cli:
-    """The command line in a process of its own, with temporary folders of its own."""
+    """The command line in a process of its own, with temporary folders of its own.
 
-    def __init__(self, home: Path) -> None:
+    The process is forked from one that has loaded its modules where ``warm`` can, and one that loads them otherwise.
+    """
+
+    def __init__(self, home: Path, warm: WarmVerifiers | None = None) -> None:
+        self.warm = warm
         self.temporary = Path(tempfile.mkdtemp(prefix="ofg-", dir="/tmp"))  # short: unix sockets go there
-        self.started: list[subprocess.Popen[str]] = []
-        self.environment = {
-            **os.environ,
-            "OPENFINGYM_HOME": str(home),
-            "TMPDIR": str(self.temporary),
-            "XDG_RUNTIME_DIR": str(self.temporary),
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-        }
+        self.started: list[subprocess.Popen[str] | ForkedCommand] = []
+        self.environment = environment(
+            OPENFINGYM_HOME=str(home),
+            TMPDIR=str(self.temporary),
+            XDG_RUNTIME_DIR=str(self.temporary),
+            OPENBLAS_NUM_THREADS="1",
+        )
 
-    def start(self, *arguments: str, verb: str = "rollout") -> subprocess.Popen[str]:
+    @property
+    def forking(self) -> bool:
+        """Whether commands are forked, each of which then has a child that forks its verifiers."""
+        return self.warm is not None and self.warm.can_fork(self.environment)
+
+    def start(self, *arguments: str, verb: str = "rollout") -> subprocess.Popen[str] | ForkedCommand:
+        if self.warm is not None and self.forking:
+            forked = self.warm.command([verb, *arguments], self.environment, "/")
+            self.started.append(forked)
+            return forked
         # Tests that are run under nohup have this signal ignored, which a command must then leave so.
         code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); from openfingym.cli import main; main()"
         command = [sys.executable, "-c", code, verb, *arguments]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
+import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections import Counter
@@ -32,6 +31,7 @@ from openfingym.verifiers import VerifierAddress, find_verifiers
 from openfingym.verifiers.client import VerifierClient
 from openfingym.verifiers.registry import Registry
 from tests.openfingym.rollouts.driving import NAIVE, Cli, runs
+from tests.warm_verifiers import ForkedCommand, WarmVerifiers
 
 TREASURY, FX = "treasury-forecast", "fx-forecast"
 
@@ -41,7 +41,8 @@ class Fleet:
     """Verifiers of the command line, one process each, with a registry file in one folder."""
 
     folder: Path
-    processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    cli: Cli
+    processes: dict[str, subprocess.Popen[str] | ForkedCommand] = field(default_factory=dict)
 
     @property
     def registry(self) -> Path:
@@ -51,20 +52,8 @@ class Fleet:
         """Start a verifier and wait until it serves; returns what it said until then."""
         named = [argument for task in tasks for argument in ("--task", task)]
         kept = ["--state", str(self.folder / name), "--admin-token-file", str(self.folder / f"{name}.token")]
-        command = [
-            sys.executable,
-            "-c",
-            "from openfingym.cli import main; main()",
-            "verifier",
-            "serve",
-            *named,
-            *where,
-            *kept,
-        ]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        process = subprocess.Popen(
-            [*command, "--register", str(self.registry)], env=environment, stderr=subprocess.PIPE, text=True
-        )
+        words = ["serve", *named, *where, *kept, "--register", str(self.registry)]
+        process = self.cli.start(*words, verb="verifier")
         assert process.stderr is not None
         self.processes[name] = process
         said = ""
@@ -80,7 +69,8 @@ class Fleet:
         process = self.processes.pop(name)
         assert process.stderr is not None
         process.send_signal(number)
-        with process.stderr:
+        assert process.stdout is not None
+        with process.stderr, process.stdout:
             return process.wait(60)
 
     def address(self, task: str) -> VerifierAddress:
@@ -93,10 +83,11 @@ class Fleet:
 
 
 @pytest.fixture(scope="module")
-def fleet(treasury: BuiltPackage) -> Iterator[Fleet]:
+def fleet(treasury: BuiltPackage, store_home: Path, warm_verifiers: WarmVerifiers) -> Iterator[Fleet]:
     """One over TCP and one on a unix socket."""
     with tempfile.TemporaryDirectory(prefix="ofg-", dir="/tmp") as folder:
-        made = Fleet(Path(folder))
+        commands = Cli(store_home, warm_verifiers)
+        made = Fleet(Path(folder), commands)
         try:
             assert "serving treasury-forecast on http://127.0.0.1:" in made.start("first", TREASURY)
             assert "serving fx-forecast on unix:" in made.start("second", FX, where=("--uds", f"{folder}/second.sock"))
@@ -104,6 +95,7 @@ def fleet(treasury: BuiltPackage) -> Iterator[Fleet]:
         finally:
             for name in list(made.processes):
                 made.end(name)
+            shutil.rmtree(commands.temporary)
         assert Registry.read(made.registry).entries == (), "who ends takes itself out"
 
 

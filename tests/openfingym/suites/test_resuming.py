@@ -17,6 +17,7 @@ from openfingym.models.meter import Spent
 from openfingym.rollouts.resuming import RolloutNote
 from tests.openfingym.models.scripted import Scripted, completion
 from tests.openfingym.rollouts.driving import Cli
+from tests.warm_verifiers import WarmVerifiers
 
 pytestmark = pytest.mark.sandbox
 FIRST = 36
@@ -24,9 +25,9 @@ FIRST = 36
 
 
 @pytest.fixture
-def jar_cli(jar_task: Path, store_home: Path) -> Iterator[Cli]:
+def jar_cli(jar_task: Path, store_home: Path, warm_verifiers: WarmVerifiers) -> Iterator[Cli]:
     """The command line, with the suite of the task installed."""
-    command = Cli(store_home)
+    command = Cli(store_home, warm_verifiers)
     command.environment["OPENFINGYM_MODEL_KEY"] = "none"
     yield command
     command.end()
