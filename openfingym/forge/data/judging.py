@@ -1,0 +1,246 @@
+"""Judging a table of data against what a blueprint says of it, with numbers for every finding."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from openfingym.forge.data.lookahead import look_ahead, target_given_away
+from openfingym.forge.data.matching import texts, wanted_of
+from openfingym.forge.data.names import matched
+from openfingym.forge.data.units import units
+from openfingym.forge.stage import Reason
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from openfingym.forge.blueprint import Blueprint
+
+MOST_MISSING: Final = 0.05
+"""Largest share of cells without a value."""
+RUN: Final = 10
+"""Rows in a row that, found twice, are a copy."""
+_SPACING_DAYS: Final = {
+    "intraday": (0.0, 0.04),
+    "hourly": (0.04, 0.05),
+    "daily": (0.9, 3.5),
+    "weekly": (6.0, 8.0),
+    "monthly": (27.0, 32.0),
+}
+"""Median days between two rows, by frequency."""
+_SLACK_DAYS: Final = {"monthly": 45, "weekly": 21}
+_UNIVERSE: Final = re.compile(
+    r"\b(constituents?|members? of (?:the|an) index|index members|all (?:listed )?(?:stocks|firms))\b"
+)
+_BEGIN: Final = re.compile(
+    r"(?:stamped|labell?ed|dated|time-?stamp\w*)[^.;]{0,40}\b(begin\w*|start\w*|open\w*|left|first)\b"
+)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What judging found."""
+
+    refusals: tuple[Reason, ...]
+    notes: tuple[Reason, ...]
+
+
+def judge_protocol(blueprint: Blueprint) -> Findings:
+    """What the protocol itself does to the data, whatever they are."""
+    found = []
+    dated = blueprint.value("frequency", "none") != "none"
+    checks = (
+        (
+            "shuffled-split",
+            "protocol.shuffled",
+            lambda value: value is True and dated,
+            "rows of a time series must stay in order; split by time",
+        ),
+        (
+            "scaling-on-test",
+            "protocol.scaling",
+            lambda value: value == "all",
+            "fit the scaling on the training rows alone",
+        ),
+        (
+            "overlapping-windows",
+            "protocol.overlap",
+            lambda value: value is True,
+            "leave an embargo of one horizon between the parts",
+        ),
+        ("look-ahead-resampling", "protocol.resampling", _looks_ahead, "stamp a bar at its end"),
+    )
+    for code, name, wrong, mend in checks:
+        stated = blueprint.fields.get(name)
+        if stated is not None and wrong(stated.value):
+            found.append(Reason(code, f"{name} is {stated.value!r}; {mend}", tuple(stated.quotations)))
+    return Findings(tuple(found), ())
+
+
+def _looks_ahead(value: object) -> bool:
+    text = str(value or "").lower()
+    return bool(_BEGIN.search(text)) and "not stamped" not in text
+
+
+def judge_table(frame: pd.DataFrame, blueprint: Blueprint) -> Findings:
+    """Judge a table.
+
+    Args:
+        frame: a column a series, indexed by time; by number where rows have no time. Cells without a value are NaN.
+        blueprint: what it should be.
+
+    Returns:
+        Refusals, and what a reviewer should see.
+    """
+    dated = _dated(frame)
+    refusals = [*_columns(frame, blueprint)]
+    notes: list[Reason] = []
+    if dated:
+        refusals += [*_range(frame, blueprint), *_frequency(frame, blueprint)]
+    for found in (_missing(frame), _duplicates(frame, dated=dated), _survivorship(frame, blueprint)):
+        refusals += found.refusals
+        notes += found.notes
+    refusals += units(frame, blueprint)
+    refusals += look_ahead(frame, blueprint) if dated else []
+    refusals += target_given_away(frame, blueprint)
+    return Findings(tuple(refusals), tuple(notes))
+
+
+def _dated(frame: pd.DataFrame) -> bool:
+    return bool(np.issubdtype(frame.index.to_numpy().dtype, np.datetime64))
+
+
+def wanted_columns(blueprint: Blueprint) -> tuple[str, ...]:
+    """Names that a blueprint says the table has: its columns, or else its series, and its target and features."""
+    named = texts(blueprint.value("data.columns")) or texts(blueprint.value("data.series"))
+    more = [*texts(blueprint.value("data.target")), *texts(blueprint.value("data.features"))]
+    # Names in words, as "lagged values of the yields", are not names of columns.
+    plain = [name for name in (*named, *more) if len(name.split()) <= 3]
+    return tuple(dict.fromkeys(name for name in plain if name.lower() not in ("date", "time", "timestamp")))
+
+
+def _columns(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
+    wanted = wanted_columns(blueprint)
+    named = set(texts(blueprint.value("data.columns")) or texts(blueprint.value("data.series")))
+    lacking = [name for name in wanted if name in named and name not in matched(wanted, map(str, frame.columns))]
+    if not lacking:
+        return []
+    return [
+        Reason(
+            "data-changed",
+            f"columns {', '.join(lacking)} are not there; found {', '.join(map(str, frame.columns[:20]))}",
+        )
+    ]
+
+
+def _range(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
+    wanted = wanted_of(blueprint)
+    first, last = frame.index.min().date(), frame.index.max().date()
+    slack = _SLACK_DAYS.get(wanted.frequency, 10)
+    late = (first - wanted.first).days if wanted.first else 0
+    early = (wanted.last - last).days if wanted.last else 0
+    if late <= slack and early <= slack:
+        return []
+    return [
+        Reason(
+            "data-changed",
+            f"rows from {first} to {last}, where the blueprint has {wanted.first or 'any'} to {wanted.last or 'any'}: "
+            f"{max(late, 0)} days late and {max(early, 0)} days short, at most {slack} allowed",
+        )
+    ]
+
+
+def _frequency(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
+    wanted = str(blueprint.value("frequency") or "")
+    times = np.unique(frame.index.to_numpy())
+    if wanted not in _SPACING_DAYS or len(times) < 3:
+        return []
+    days = float(np.median(np.diff(times) / np.timedelta64(1, "s")) / 86400)
+    low, high = _SPACING_DAYS[wanted]
+    if low <= days <= high:
+        return []
+    return [
+        Reason("data-changed", f"rows are {days:.3g} days apart (median), where {wanted} data have {low} to {high}")
+    ]
+
+
+def _missing(frame: pd.DataFrame) -> Findings:
+    gaps = frame.isna()
+    share = float(gaps.to_numpy().mean()) if frame.size else 1.0
+    worst = gaps.mean().sort_values(ascending=False)
+    where = ", ".join(f"{name} {part:.1%}" for name, part in worst.head(3).items() if part > 0)
+    if share > MOST_MISSING or (len(worst) and float(worst.iloc[0]) > 2 * MOST_MISSING):
+        return Findings(
+            (
+                Reason(
+                    "missing-values", f"{share:.1%} of the cells have no value ({where}); at most {MOST_MISSING:.0%}"
+                ),
+            ),
+            (),
+        )
+    if share:
+        return Findings((), (Reason("missing-values", f"{int(gaps.to_numpy().sum())} cells have no value ({where})"),))
+    return Findings((), ())
+
+
+def _duplicates(frame: pd.DataFrame, *, dated: bool) -> Findings:
+    if dated and (twice := frame.index[frame.index.duplicated()].unique()).size:
+        shown = ", ".join(str(one)[:19] for one in twice[:3])
+        return Findings((Reason("duplicated-rows", f"{twice.size} times stand more than once, as {shown}"),), ())
+    if dated:
+        return _copied_runs(frame)
+    twice_rows = int(frame.duplicated().sum())
+    if frame.shape[1] >= 3 and twice_rows > max(1, len(frame) // 200):
+        text = f"{twice_rows} of {len(frame)} rows repeat another; both parts of a split would hold them"
+        return Findings((Reason("duplicated-rows", text),), ())
+    return Findings((), ())
+
+
+def _copied_runs(frame: pd.DataFrame) -> Findings:
+    """Stretches of a time series that stand twice: no market repeats ten different rows to the last digit."""
+    values = frame.to_numpy(np.float64)
+    seen: dict[tuple[int, ...], int] = {}
+    copies: list[tuple[int, int]] = []
+    rows = np.unique(np.nan_to_num(values, nan=-1e300), axis=0, return_inverse=True)[1].reshape(-1).tolist()
+    for place in range(len(rows) - RUN + 1):
+        run = tuple(rows[place : place + RUN])
+        # Quiet stretches repeat honestly.
+        if len(set(run)) < RUN - 2:
+            continue
+        if place - seen.setdefault(run, place) >= RUN:
+            copies.append((seen[run], place))
+    if not copies:
+        return Findings((), ())
+    first, second = copies[0]
+    text = (
+        f"{len(copies) + RUN - 1} rows repeat earlier ones, as those from {frame.index[second].date()} on those from "
+        f"{frame.index[first].date()} on"
+    )
+    return Findings((Reason("duplicated-rows", text),), ())
+
+
+def _survivorship(frame: pd.DataFrame, blueprint: Blueprint) -> Findings:
+    if frame.shape[1] < 5:
+        return Findings((), ())
+    stated = [
+        blueprint.fields[name]
+        for name in ("panel", "data.source", "data.series", "description")
+        if name in blueprint.fields
+    ]
+    quotations = [quotation for one in stated for quotation in one.quotations]
+    text = " ".join([*(str(one.value) for one in stated), *(quotation.quote for quotation in quotations)]).lower()
+    said = _UNIVERSE.search(text)
+    live = int(frame.iloc[-1].notna().sum())
+    whole = int((frame.notna().all()).sum())
+    if said is None or live < frame.shape[1] or whole < frame.shape[1]:
+        return Findings((), ())
+    reason = Reason(
+        "survivorship",
+        f"the paper says {said[0]!r}, and all {frame.shape[1]} series have a value on every one of {len(frame)} rows: "
+        "whatever left the list is not there; take the members of each day",
+        tuple(quotations[:1]),
+    )
+    return Findings((reason,), ())

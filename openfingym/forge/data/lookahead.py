@@ -1,0 +1,119 @@
+"""Columns that hold what was not known at their row's time, and inputs that are the answer."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from openfingym.forge.data.matching import texts
+from openfingym.forge.data.names import canonical
+from openfingym.forge.stage import Reason
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from openfingym.forge.blueprint import Blueprint
+
+SURE: Final = 0.995
+"""Correlation of changes that no honest input has with what is still to come."""
+_AHEAD: Final = re.compile(
+    r"(^|[_\s])(next|future|fut|lead\d*|fwd|tomorrow|ahead|t\+\d+|shift_?-\d+)([_\s\d]|$)", re.IGNORECASE
+)
+_LONGEST: Final = 30
+
+
+def look_ahead(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
+    """Columns that are named for, or move with, a later value of a target."""
+    targets = _targets(frame, blueprint)
+    named = [name for name in map(str, frame.columns) if _AHEAD.search(name) and name not in targets]
+    found = [Reason("look-ahead-column", f"{name}: its name says that it holds a later value") for name in named]
+    horizon = blueprint.value("contract.horizon")
+    most = min(max(5, horizon if isinstance(horizon, int) else 1), _LONGEST, max(len(frame) // 4, 1))
+    for name in map(str, frame.columns):
+        if name in named:
+            continue
+        for target in targets:
+            if target != name and (told := _ahead_of(frame[name].to_numpy(float), frame[target].to_numpy(float), most)):
+                found.append(Reason("look-ahead-column", f"{name}: {told} of {target}"))
+                break
+    return found
+
+
+def _targets(frame: pd.DataFrame, blueprint: Blueprint) -> list[str]:
+    columns = {canonical(str(name)): str(name) for name in frame.columns}
+    wanted = texts(blueprint.value("data.target"))
+    found = [columns[canonical(name)] for name in wanted if canonical(name) in columns]
+    return found or [str(name) for name in frame.columns if not _AHEAD.search(str(name))][:60]
+
+
+def _ahead_of(column: NDArray[np.float64], target: NDArray[np.float64], most: int) -> str:
+    """How a column moves with later values of a target; empty where it does not."""
+    moves = np.diff(target)
+    now = _correlation(np.diff(column), moves)
+    for step in range(1, most + 1):
+        later = target[step:]
+        candidates = (
+            ("the value", np.diff(column[:-step]), np.diff(later)),
+            ("the change to the value", column[:-step], later - target[:-step]),
+        )
+        for what, ours, theirs in candidates:
+            strength = _correlation(ours, theirs)
+            if abs(strength) >= SURE and abs(strength) > abs(now) + 1e-6:
+                return f"correlation {strength:.4f} with {what} {step} rows later"
+    return ""
+
+
+def _correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    both = np.isfinite(one) & np.isfinite(other)
+    # Few moves, as of a policy rate, correlate by luck.
+    if both.sum() < 30 or np.count_nonzero(one[both]) < 20 or np.count_nonzero(other[both]) < 20:
+        return 0.0
+    left, right = one[both], other[both]
+    if left.std() == 0 or right.std() == 0:
+        return 0.0
+    return float(np.corrcoef(left, right)[0, 1])
+
+
+def target_given_away(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
+    """Inputs that are the target: by name in rows without a time, by value wherever the target is no series of its own
+    past.
+    """
+    targets = texts(blueprint.value("data.target"))
+    features = texts(blueprint.value("data.features"))
+    past = blueprint.value("family") in ("forecasting", "trading", "generation") and blueprint.value("kind") != "rows"
+    if past or not targets:
+        return []
+    stated = blueprint.fields.get("data.features")
+    quotations = tuple(stated.quotations) if stated is not None else ()
+    same = {canonical(name) for name in targets} & {canonical(name) for name in features}
+    found = [
+        Reason("target-as-feature", f"{name} is the target and among the inputs", quotations) for name in sorted(same)
+    ]
+    columns = {canonical(str(name)): str(name) for name in frame.columns}
+    inputs = [name for key, name in columns.items() if key not in {canonical(one) for one in targets}]
+    for target in targets:
+        name = columns.get(canonical(target))
+        if name is None:
+            continue
+        truth = frame[name].to_numpy(float)
+        told = ((other, _tells(frame[other].to_numpy(float), truth)) for other in inputs)
+        found += [Reason("target-as-feature", f"{other}: {why} {name}") for other, why in told if why]
+    return found
+
+
+def _tells(column: NDArray[np.float64], truth: NDArray[np.float64]) -> str:
+    both = np.isfinite(column) & np.isfinite(truth)
+    column, truth = column[both], truth[both]
+    if len(truth) < 30 or truth.std() == 0 or column.std() == 0:
+        return ""
+    strength = float(np.corrcoef(column, truth)[0, 1])
+    if abs(strength) > 0.9999:
+        return f"correlation {strength:.5f} with"
+    if len(np.unique(truth)) == 2:
+        one, other = column[truth == truth.max()], column[truth == truth.min()]
+        if min(len(one), len(other)) >= 10 and (one.min() > other.max() or one.max() < other.min()):
+            return "a threshold on it tells without error"
+    return ""

@@ -1,0 +1,297 @@
+"""Stage ``data``: a blueprint's data are found in the library, among those of earlier papers, or downloaded."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym.digests import sha256_of_file
+from openfingym.files.whole import store_errors
+from openfingym.forge.data.judging import Findings, judge_protocol, judge_table
+from openfingym.forge.data.matching import Match, channels_of, matches, wanted_of
+from openfingym.forge.data.provenance import Provenance, licence_says, read_provenance
+from openfingym.forge.stage import Candidate, Reason, StageResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from openfingym.forge.blueprint import Blueprint
+
+NAME = "data"
+SHOWN = 4
+"""Data sets that a result names beside the one that was taken."""
+
+
+class DataStage:
+    """See the module."""
+
+    name = NAME
+
+    def __init__(self, local_hosts: Sequence[str] = (), seconds: float = 120.0) -> None:
+        """A stage that reaches public hosts alone.
+
+        Args:
+            local_hosts: ``host:port`` of servers that may be reached although their address is private.
+            seconds: longest time of a download.
+        """
+        self.local_hosts = tuple(local_hosts)
+        self.seconds = seconds
+
+    def run(self, candidate: Candidate) -> StageResult:
+        """See :class:`openfingym.forge.stage.Stage`."""
+        blueprint = candidate.blueprint
+        if blueprint is None:
+            return refused([Reason("data-unavailable", "there is no blueprint; do stage extract first")])
+        folder = candidate.folder / "data"
+        with store_errors(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        protocol = judge_protocol(blueprint)
+        if protocol.refusals:
+            return refused(protocol.refusals)
+        considered = matches(blueprint)
+        facts: dict[str, object] = {"considered": [one.told() for one in considered[:SHOWN] if one.score]}
+        for best in (one for one in considered if one.fits):
+            taken = _take(best, blueprint)
+            if taken is not None:
+                return _library(taken, best, blueprint, candidate.folder, facts)
+        earlier = _earlier(candidate.folder, blueprint)
+        if earlier is not None:
+            return _reuse(earlier, candidate.folder, blueprint, facts)
+        if wanted_of(blueprint).url:
+            return refused([Reason("data-unavailable", "to be downloaded, which this version cannot do")], facts)
+        return refused([_nothing(considered, blueprint)], facts)
+
+
+def refused(reasons: Sequence[Reason], facts: dict[str, object] | None = None) -> StageResult:
+    """A refusal of this stage."""
+    return StageResult(NAME, "refused", tuple(reasons), facts=facts or {})
+
+
+def _nothing(considered: Sequence[Match], blueprint: Blueprint) -> Reason:
+    near = considered[0] if considered else None
+    source = blueprint.fields.get("data.source")
+    text = f"nothing that the library has is {blueprint.value('data.source', 'what the paper uses')!r}"
+    text += f"; nearest {near.data.name}: {'; '.join(near.why)}" if near is not None and near.why else ""
+    text += ". The paper gives no address: set data.url, or data.source to a name of `openfingym data list`"
+    return Reason("data-unavailable", text, tuple(source.quotations) if source is not None else ())
+
+
+def _take(best: Match, blueprint: Blueprint) -> Provenance | None:
+    """What taking a match would be; None where it has to be pulled and was not."""
+    data = best.data
+    dataset: dict[str, object] = {"name": data.name}
+    if data.how == "pulled":
+        return None if not _is_pulled(data.name) else replace(_provenance(best), dataset={"pulled": data.name})
+    chosen = channels_of(best, wanted_of(blueprint).series)
+    if chosen and tuple(chosen) != data.series:
+        dataset["channels"] = chosen
+    wanted = wanted_of(blueprint)
+    if data.first is not None and data.last is not None:
+        # A bound that the data do not reach says nothing.
+        if wanted.first is not None and wanted.first > data.first:
+            dataset["first"] = wanted.first.isoformat()
+        if wanted.last is not None and wanted.last < data.last:
+            dataset["last"] = wanted.last.isoformat()
+    return replace(_provenance(best), dataset=dataset)
+
+
+def _provenance(best: Match) -> Provenance:
+    data = best.data
+    return Provenance(
+        how=f"{data.how}:{data.name}",
+        source=data.source,
+        licence=data.licence,
+        pass_on=data.how != "pulled" or licence_says(data.licence) == "allows",
+        address=data.address,
+        score=best.score,
+        why=list(best.why),
+    )
+
+
+def _is_pulled(name: str) -> bool:
+    from openfingym.data.sources import last_pull
+
+    return last_pull(name) is not None
+
+
+def _library(taken: Provenance, best: Match, blueprint: Blueprint, root: Path, facts: dict[str, object]) -> StageResult:
+    """Judge and note what the library has."""
+    from openfingym.data import datasets
+    from openfingym.errors import OpenFinGymError
+
+    findings = Findings((), ())
+    panels = {info.name: info for info in datasets()}
+    folder = root / "data"
+    if best.data.how == "pulled":
+        try:
+            frame = _pulled_frame(best, blueprint)
+        except OpenFinGymError as error:
+            return refused(
+                [Reason("data-unavailable", f"{best.data.name} was pulled and cannot be read: {error}")], facts
+            )
+        if not taken.pass_on:
+            return refused([_forbidden(taken.licence, "pull it yourself, and use the simulator in the package")], facts)
+        findings = judge_table(frame, blueprint)
+        taken = write_table(frame, folder, taken, _measure(blueprint, frame))
+    elif best.data.name in panels:
+        channels = taken.dataset.get("channels")
+        frame = library_frame(best.data.name, channels if isinstance(channels, list) else None)
+        frame = _between(frame, taken.dataset.get("first"), taken.dataset.get("last"))
+        taken = replace(taken, rows=len(frame))
+        info = panels[best.data.name]
+        # Its values are the library's own and known good; the blueprint may still be wrong about them.
+        findings = judge_table(frame, _named_as_held(blueprint, best, info.measure))
+    if findings.refusals:
+        return refused(findings.refusals, facts)
+    others = _users(root, taken.how)
+    facts |= {"match": best.data.name, "how": taken.how, "score": best.score, "shared_with": others}
+    notes = list(findings.notes)
+    if best.data.how == "simulator" and blueprint.value("data.kind", "real") == "real":
+        notes.append(Reason("data-unavailable", f"simulated: {best.data.name} stands in for the paper's data"))
+    paper = str(blueprint.value("data.licence") or "")
+    if licence_says(paper) == "forbids":
+        notes.append(_forbidden(paper, f"the library's {best.data.name} has a licence of its own: {taken.licence}"))
+    taken.write(folder)
+    return StageResult(NAME, "passed", notes=tuple(notes), facts=facts, files=("data/provenance.json", *_files(taken)))
+
+
+def _named_as_held(blueprint: Blueprint, best: Match, measure: str) -> Blueprint:
+    """The blueprint in the channels' names, without the days and columns that the match was judged by."""
+    fields = dict(blueprint.fields)
+    for name in ("data.series", "data.columns", "data.start", "data.end", "data.features"):
+        fields.pop(name, None)
+    target = fields.get("data.target")
+    if target is not None and isinstance(target.value, str):
+        fields["data.target"] = target.model_copy(update={"value": best.series.get(target.value, target.value)})
+    if measure == "mixed":
+        fields.pop("data.measure", None)
+        fields.pop("data.unit", None)
+    elif "data.measure" in fields:
+        fields["data.measure"] = fields["data.measure"].model_copy(update={"value": measure})
+    return blueprint.model_copy(update={"fields": fields})
+
+
+def _measure(blueprint: Blueprint, frame: pd.DataFrame) -> str:
+    stated = str(blueprint.value("data.measure") or "")
+    if stated == "price" and not bool((frame.to_numpy() > 0).all()):
+        return "mixed"
+    return stated if stated in ("price", "yield", "mixed") else "mixed"
+
+
+def library_frame(name: str, channels: Sequence[str] | None = None) -> pd.DataFrame:
+    """A bundled or simulated panel, float64[rows, channels], by time."""
+    import pandas as pd
+
+    from openfingym.data import load_panel
+
+    panel = load_panel(name, channels)
+    return pd.DataFrame(panel.values, index=panel.times, columns=list(panel.channels))
+
+
+def _between(frame: pd.DataFrame, first: object, last: object) -> pd.DataFrame:
+    return frame.loc[first if first else None : last if last else None]
+
+
+def _pulled_frame(best: Match, blueprint: Blueprint) -> pd.DataFrame:
+    import pandas as pd
+
+    from openfingym.data.pulled import pulled_panel
+
+    panel = pulled_panel(best.data.name)
+    held = dict(zip(map(str, panel.channels), panel.channels, strict=True))
+    wanted = [held[name] for name in channels_of(best, wanted_of(blueprint).series) if name in held]
+    frame = pd.DataFrame(panel.values, index=panel.times, columns=list(panel.channels))
+    return frame[wanted] if wanted else frame
+
+
+def write_table(frame: pd.DataFrame, folder: Path, taken: Provenance, measure: str) -> Provenance:
+    """Write a table as ``data.csv``, rows with a gap left out, and return its provenance with digest and rows."""
+    import numpy as np
+
+    from openfingym.data import canonical_csv
+
+    whole = frame.dropna().sort_index()
+    dated = np.issubdtype(whole.index.to_numpy().dtype, np.datetime64)
+    with store_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "data.csv"
+        if dated:
+            times = whole.index.to_numpy()
+            day = times.astype("datetime64[D]")
+            times = day if (day == times).all() else times.astype("datetime64[s]")
+            path.write_bytes(canonical_csv(times, list(whole.columns), whole.to_numpy(np.float64)))
+        else:
+            whole.to_csv(path, index_label="row", lineterminator="\n")
+    dataset: dict[str, object] = {
+        "file": path.name,
+        "measure": measure,
+        "kind": "real",
+        "source": taken.source,
+        "licence": taken.licence,
+        "channels": [str(name) for name in whole.columns],
+    }
+    if not dated:
+        dataset["dates"] = False
+    digests = {**taken.digests, path.name: sha256_of_file(path)}
+    return replace(taken, dataset=dataset, digests=digests, rows=len(whole))
+
+
+def _files(taken: Provenance) -> tuple[str, ...]:
+    return tuple(f"data/{name}" for name in sorted(taken.digests))
+
+
+def _forbidden(licence: str, mend: str) -> Reason:
+    return Reason("licence-forbids", f"{licence!r} does not allow the data to be passed on; {mend}")
+
+
+def _others(root: Path) -> Iterator[tuple[str, Path, Provenance]]:
+    from openfingym.errors import StoreError
+
+    for other in sorted(root.parent.iterdir()) if root.parent.is_dir() else ():
+        if other == root or not (other / "data" / "provenance.json").exists():
+            continue
+        try:
+            found = read_provenance(other / "data")
+        except StoreError:
+            continue
+        if found is not None:
+            yield other.name, other / "data", found
+
+
+def _users(root: Path, how: str) -> list[str]:
+    """Keys of other papers of this forge with the same data."""
+    return [key for key, _folder, found in _others(root) if found.how == how]
+
+
+def _earlier(root: Path, blueprint: Blueprint) -> tuple[str, Path, Provenance] | None:
+    """Data that another paper of this forge downloaded from the same address."""
+    url = wanted_of(blueprint).url
+    for key, folder, found in _others(root):
+        name = found.dataset.get("file")
+        if url and found.how == "script" and found.address == url and isinstance(name, str):
+            path = folder / name
+            if path.is_file() and sha256_of_file(path) == found.digests.get(name):
+                return key, folder, found
+    return None
+
+
+def _reuse(
+    earlier: tuple[str, Path, Provenance], root: Path, blueprint: Blueprint, facts: dict[str, object]
+) -> StageResult:
+    from openfingym.forge.data.tables import read_table
+
+    key, folder, found = earlier
+    name = str(found.dataset["file"])
+    frame = read_table((folder / name).read_bytes())
+    findings = judge_table(frame, blueprint)
+    if findings.refusals:
+        return refused(findings.refusals, facts)
+    taken = write_table(frame, root / "data", replace(found, reused_from=key, digests={}), _measure(blueprint, frame))
+    taken.write(root / "data")
+    facts |= {"how": "script", "reused": key, "shared_with": _users(root, "script")}
+    return StageResult(
+        NAME, "passed", notes=findings.notes, facts=facts, files=("data/provenance.json", *_files(taken))
+    )
