@@ -161,8 +161,8 @@ def blueprint_toml(blueprint: Blueprint) -> str:
 
 def _metric(metric: MetricBlueprint) -> list[str]:
     blocks = [f"[[metrics]]\nname = {_toml(metric.name)}\nbank = {_toml(metric.bank)}"]
-    for part in ("formula", "direction", "unit", "weight"):
-        blocks.append(f"[metrics.{part}]\n{_stated(getattr(metric, part))}")
+    parts = ("formula", "direction", "unit", "weight")
+    blocks += [f"[metrics.{part}]\n{_stated(getattr(metric, part))}" for part in parts]
     blocks += [
         f"[[metrics.figures]]\nbaseline = {_toml(figure.baseline)}\nvalue = {_toml(figure.value)}\n"
         f"quotation = {_quotation(figure.quotation)}"

@@ -31,7 +31,7 @@ class FieldForm:
             "choice": "one of " + ", ".join(self.words),
             "text": "a text",
             "texts": "a list of texts",
-            "date": "a date YYYY-MM-DD; where only a year or month is said, its first day for a start and last for an end",
+            "date": "a date YYYY-MM-DD; of a year or month alone its first day for a start, its last for an end",
             "share": "a share between 0 and 1",
             "count": f"a whole number {spread}",
             "number": f"a number {spread}",
