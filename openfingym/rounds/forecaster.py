@@ -119,7 +119,7 @@ class ForecastProgram(Protocol):
         """The value in the unit that is asked for, or the probability; None where it has nothing to say.
 
         Args:
-            problem: what is asked.
+            problem: the figure or the event that is asked about.
             world: the world as of the time of answering.
             others: what the other forecasters of the week said, by their names; empty unless ``uses_others``.
         """
@@ -136,8 +136,8 @@ class KnowsWorld(Protocol):
         """The world that a source asks about, as of a time.
 
         Args:
-            options: of the source.
-            as_of: with its zone.
+            options: options of the source, as the definition of the series states them.
+            as_of: the time, with its time zone; nothing that became known after it is seen.
             vault: the vault that its questions name, which a season keeps to; empty for that of the options.
         """
 

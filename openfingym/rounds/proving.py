@@ -24,7 +24,7 @@ class Provable(Protocol):
 
         Args:
             one: the round as it was: with the time at which its questions were made, and what was asked before it.
-            options: of its source.
+            options: options of the source that asked, as the definition of the series states them.
             asked: its questions of this source, in their order, as the ledger has them; at least one.
         """
 

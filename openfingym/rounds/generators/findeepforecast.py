@@ -136,8 +136,8 @@ class FinDeepForecastGenerator:
         """The world that a source asks about, as of a time.
 
         Args:
-            options: of the source.
-            as_of: with its zone.
+            options: options of the source, as the definition of the series states them.
+            as_of: the time, with its time zone; nothing that became known after it is seen.
             vault: the vault that its questions name, which a season keeps to; empty for that of the options.
         """
         return open_world(find_vault(vault or options.vault), as_of)
@@ -147,7 +147,7 @@ class FinDeepForecastGenerator:
 
         Args:
             one: the round as it was: with the time at which its questions were made, and what was asked before it.
-            options: of its source.
+            options: options of the source that asked, as the definition of the series states them.
             asked: its questions of this source, in their order, as the ledger has them; at least one.
 
         Raises:
@@ -169,9 +169,9 @@ def generated(one: Round, options: FinDeepForecastOptions, world: KnownWorld, ea
     """The problems of a round, and how they came about.
 
     Args:
-        one: the round.
-        options: of its source.
-        world: as of the round's generation.
+        one: the round that asks.
+        options: options of the round's source.
+        world: what was known when the round was generated.
         earlier: what the source asked in earlier rounds.
     """
     weeks = weeks_of(one, options)
@@ -236,8 +236,8 @@ def question_of(one: Round, problem: ForecastProblem, vault: str) -> Question:
     """The question of a problem.
 
     Args:
-        one: its round.
-        problem: the problem.
+        one: the round that asks the question.
+        problem: what the question is made from.
         vault: name of its world's vault, with the digest.
     """
     simulated = is_simulated(vault)

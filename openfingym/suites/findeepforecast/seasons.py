@@ -90,7 +90,7 @@ def season_parts(vault: Vault, seed: int = 0) -> SeasonParts:
 
     Args:
         vault: the simulated world.
-        seed: of what is drawn.
+        seed: seed of what is drawn.
 
     Raises:
         StoreError: the store cannot be written.
@@ -115,7 +115,7 @@ def generate_parts(
 
     Args:
         vault: the simulated world.
-        seed: of what is drawn.
+        seed: seed of what is drawn.
         start: Monday of the first week.
         weeks: weeks of the season.
         quotas: problems of the season by stratum.

@@ -18,8 +18,8 @@ class Consensus:
     nobody else forecast it.
 
     Attributes:
-        name: by which it is called.
-        version: of its rule; it changes with what it forecasts.
+        name: name by which it is called.
+        version: version of its rule, which changes with what it forecasts.
         uses_others: whether it is asked after the others.
     """
 
@@ -36,9 +36,9 @@ class Consensus:
         """The value in the unit that is asked for, or the probability of the event; None where nobody forecast it.
 
         Args:
-            problem: what is asked.
-            world: as of the time of the answer.
-            others: forecasts of other agents, by name.
+            problem: the figure or the event that is asked about.
+            world: what is known at the time of the answer.
+            others: forecasts of other agents, by their names.
         """
         values = [others[name] for name in sorted(others)]
         if not values:

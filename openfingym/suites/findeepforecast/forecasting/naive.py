@@ -20,8 +20,8 @@ class Naive:
     that the question states, else NO.
 
     Attributes:
-        name: by which it is called.
-        version: of its rule; it changes with what it forecasts.
+        name: name by which it is called.
+        version: version of its rule, which changes with what it forecasts.
         uses_others: whether it is asked after the others.
     """
 
@@ -38,9 +38,9 @@ class Naive:
         """The value in the unit that is asked for, or the probability of the event; None where nothing was published.
 
         Args:
-            problem: what is asked.
-            world: as of the time of the answer.
-            others: forecasts of other agents, by name.
+            problem: the figure or the event that is asked about.
+            world: what is known at the time of the answer.
+            others: forecasts of other agents, by their names.
         """
         if isinstance(problem.about, Event):
             return NO if problem.base_rate is None else problem.base_rate

@@ -89,8 +89,8 @@ def read_forecast(answer: str, track: Track, unit: str = "") -> ForecastReading:
 
     Args:
         answer: all that was answered; of more than a million characters the end.
-        track: of the question.
-        unit: of the figure that is asked for, such as ``million USD`` or ``%``.
+        track: track of the question, which says whether a figure or a probability is expected.
+        unit: unit of the figure that is asked for, such as ``million USD`` or ``%``.
     """
     text = cleaned(answer[-LONGEST_REPORT:])
     if not any(map(str.isalnum, text)):

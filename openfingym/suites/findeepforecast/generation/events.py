@@ -90,9 +90,9 @@ def problem_of(
     """A reviewed draft as a problem.
 
     Args:
-        draft: the question.
+        draft: the question that is proposed.
         week: when it is asked.
-        companies: by symbol.
+        companies: the companies of the world, by symbol.
         rate: how often the like happened, as known when it is asked; the same for all questions of a week.
     """
     assert draft.by is not None  # a reviewed draft has a day

@@ -56,10 +56,10 @@ class RecurrentGenerator(Protocol):
         """How many problems could be made in a week, this one or a later one, as far as calendars say.
 
         Args:
-            world: as of the generation of the present week.
-            week: the week.
+            world: what is known when the present week is generated.
+            week: the week that asks.
             asked: keys of the season's earlier problems, which are not made again.
-            seed: of the season.
+            seed: seed of the season.
         """
 
     def generate(
@@ -68,11 +68,11 @@ class RecurrentGenerator(Protocol):
         """As many problems as are wanted of each stratum, or fewer where there are no more.
 
         Args:
-            world: as of the generation of the week.
-            week: the week.
+            world: what is known when the week is generated.
+            week: the week that asks.
             wanted: how many of each stratum; of strata of other tracks nothing is made.
             asked: keys of the season's earlier problems, which are not made again.
-            seed: of the season.
+            seed: seed of the season.
         """
 
 

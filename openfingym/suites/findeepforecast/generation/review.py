@@ -72,7 +72,7 @@ def review(drafts: Sequence[ProposedQuestion], week: Week, asked: Collection[str
     """Refuse what breaks a rule.
 
     Args:
-        drafts: as they were written.
+        drafts: the proposed questions, in the order in which they were written.
         week: when they are to be asked.
         asked: keys of the season's earlier problems.
     """
@@ -102,7 +102,7 @@ def broken_rule(
     """The first of :data:`RULES` that a draft breaks; None where it breaks none.
 
     Args:
-        draft: the question.
+        draft: the question that is proposed.
         week: when it is to be asked.
         others: what is asked in the same week.
         asked: keys of the season's earlier problems.

@@ -96,8 +96,8 @@ def compose(season: SeasonPlan, world: KnownWorld, week: Week, asked: Mapping[st
     """The problems of a week.
 
     Args:
-        season: the plan.
-        world: as of the week's generation.
+        season: the plan of the season.
+        world: what is known when the week is generated.
         week: one of the season's.
         asked: the season's earlier problems: the stratum of each by its key.
     """

@@ -28,10 +28,10 @@ def corporate_text(key: str, company: Company, metric: str, report: Scheduled, u
     """The question about a metric of a company's report.
 
     Args:
-        key: of the problem.
+        key: key of the problem, which decides the wording.
         company: whose report it is.
         metric: by its name in the taxonomy.
-        report: as the calendar has it.
+        report: the report of the quarter, as the calendar has it.
         unit: that is asked for.
     """
     subject = f"{company.name} ({company.symbol})"
@@ -43,9 +43,9 @@ def macro_text(key: str, series: MacroSeries, release: Scheduled) -> str:
     """The question about the figure of a macro series.
 
     Args:
-        key: of the problem.
-        series: which it is.
-        release: as the calendar has it.
+        key: key of the problem, which decides the wording.
+        series: the macro series.
+        release: the release that is asked about, as the calendar has it.
     """
     wording = MACRO[lot("wording", key) % len(MACRO)]
     return wording.format(title=series.title, period=release.label) + _in_unit(series.unit)

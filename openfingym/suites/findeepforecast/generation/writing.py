@@ -68,7 +68,7 @@ class QuestionWriter(Protocol):
         Args:
             signal: what the news speaks of.
             assessment: what is open about it.
-            companies: by symbol.
+            companies: the companies of the world, by symbol.
         """
 
 

@@ -27,13 +27,13 @@ class CompanyMetric:
     """A metric of a company, or an item of its reports that metrics are computed from.
 
     Attributes:
-        name: as the paper has it.
+        name: its name in the paper.
         category: such as ``Balance Sheet``; ``Input`` where the paper has only what is computed from it.
-        description: as the paper has it.
+        description: the paper's description of it.
         unit_class: class of its unit.
         tolerance: largest relative error, exclusive, of a correct forecast.
         tolerance_note: where the tolerance is from.
-        number: in the paper; 0 of an input.
+        number: its number in the paper; 0 for an input.
         formula: how it is computed from others of the same company; None for what only a report can say.
     """
 

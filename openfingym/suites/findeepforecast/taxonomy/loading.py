@@ -80,8 +80,8 @@ class Taxonomy:
         """What a subcategory means in an economy on a day.
 
         Args:
-            economy: such as ``US``.
-            code: of level 1.
+            economy: code of the economy, such as ``US``.
+            code: code of the subcategory, which is level 1 of the taxonomy.
             on: the day; None for the version that is valid last.
             event: an event of its own under the subcategory.
 

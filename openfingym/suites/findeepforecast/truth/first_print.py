@@ -22,9 +22,9 @@ class TruthExtractor(Protocol):
         """What is known of it.
 
         Args:
-            world: as of now.
+            world: what is known now.
             about: what the problem is about.
-            deadline_ns: of the problem, in nanoseconds since the epoch; what was known by then is void.
+            deadline_ns: deadline of the problem, in nanoseconds since the epoch; what was known by then is void.
         """
 
 

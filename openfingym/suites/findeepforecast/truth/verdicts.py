@@ -161,9 +161,9 @@ class VerdictQueue:
         Args:
             question: its id in the ledger.
             outcome: ``YES``, ``NO``, or ``VOID`` where there will be no truth.
-            by: who says so.
-            at: when; ISO 8601.
-            reason: why, in words.
+            by: name of the person or program that gives it.
+            at: time at which it is given, in ISO 8601.
+            reason: what the opinion rests on, in words.
             final: settle a dispute by this opinion.
             ledger: where the decision is entered; None to enter it later.
 
@@ -271,8 +271,8 @@ def beside_record(
     """How far proposals agree with what a world records, in the place of experts, of the events that it knows.
 
     Args:
-        world: as of now.
-        problems: about events.
+        world: what is known now.
+        problems: problems, of which those about events count.
         gatherer: gathers evidence; None for rules.
         adjudicator: proposes; None for rules.
     """

@@ -24,8 +24,8 @@ def reported_frame(reports: Sequence[QuarterlyReport], figures: Mapping[str, Flo
     """Rows of the table ``reported``, in the order in which they became known.
 
     Args:
-        reports: all reports.
-        figures: of the books, by item: float64[companies, quarters].
+        reports: the reports of all quarters and companies.
+        figures: figures of the books by item, each float64[companies, quarters].
     """
     import pandas as pd
 

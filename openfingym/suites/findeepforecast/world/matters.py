@@ -57,7 +57,7 @@ class Matter:
 
         Args:
             condition: ``happens``, ``at_least``, ``at_most`` or ``detail``.
-            threshold: of an amount.
+            threshold: amount that must be reached, in the unit of the matter.
             detail: what is to be part of it.
         """
         if condition == "happens":

@@ -78,7 +78,7 @@ def open_world(vault: Vault, as_of: datetime) -> KnownWorld:
 
     Args:
         vault: a vault whose name is one of a world.
-        as_of: with its zone.
+        as_of: the time as of which it is seen, with its time zone.
     """
     is_simulated(vault.name)
     module, name = _CLASSES[vault.name]

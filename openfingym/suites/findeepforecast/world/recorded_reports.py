@@ -105,9 +105,9 @@ class Reports:
         """The value of a metric in the quarter of a report, in millions where it is money or shares.
 
         Args:
-            metric: of the taxonomy, or one of its inputs.
-            report: one of these.
-            newest: as it stands, with what later reports restated; else as it was printed first.
+            metric: name of a metric of the taxonomy, or of one of its inputs.
+            report: one of the reports of this company.
+            newest: give the value as it stands, with what later reports restated; else as it was printed first.
 
         Returns:
             None where the report does not say it.

@@ -33,7 +33,7 @@ class QuarterlyReport:
     """A report of a quarter.
 
     Attributes:
-        firm: whose it is.
+        firm: the company that reports.
         quarter: its place among the quarters of the world's books.
         period_end: the last day of the quarter.
         label: such as ``2025 Q3``.
@@ -70,9 +70,9 @@ class TradingDays:
     """Days on which an exchange is open.
 
     Args:
-        hours: of the exchange.
-        first: from which on.
-        last: until which.
+        hours: sessions of the exchange.
+        first: the first day that counts.
+        last: the last day that counts.
     """
 
     def __init__(self, hours: Hours, first: date, last: date) -> None:

@@ -63,10 +63,10 @@ class Listed:
 
     Attributes:
         number: its place in the world.
-        symbol: such as ``HLMR.US``.
-        name: as it is called.
+        symbol: ticker with its market, such as ``HLMR.US``.
+        name: name of the company.
         economy: where it is listed.
-        indices: of which it is a member.
+        indices: names of the indices of which it is a member.
         sector: its sector.
         year_end: last month of its fiscal year.
     """

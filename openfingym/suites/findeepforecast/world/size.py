@@ -21,9 +21,9 @@ class Economy:
     """An economy of the world.
 
     Attributes:
-        code: as in :data:`~openfingym.suites.findeepforecast.problem.ECONOMIES`.
-        name: as questions name it.
-        currency: of its companies' reports.
+        code: its code in :data:`~openfingym.suites.findeepforecast.problem.ECONOMIES`.
+        name: its name in questions.
+        currency: code of the currency in which its companies report.
         per_dollar: currency units of a US dollar at the beginning, roughly.
         hours: sessions of its exchange, and its time zone.
         report_at: hours of the day at which companies publish their reports, local time.

@@ -24,13 +24,13 @@ class SimulatedStatistic:
     """A series of the world.
 
     Attributes:
-        id: of the taxonomy.
-        indicator: of the taxonomy.
+        id: id of the series in the taxonomy.
+        indicator: code of its indicator in the taxonomy.
         economy: whose it is; ``GLOBAL`` is published in New York.
-        title: as a question names it.
-        unit: of its values.
+        title: name of the series in questions.
+        unit: unit of its values.
         frequency: ``day``, ``month`` or ``quarter``.
-        authority: who publishes it.
+        authority: the office that publishes it.
         clock: when, in local time; of daily series how many minutes after the close.
         lag: days from the end of the period to the release; 0 of daily series.
         form: ``walk`` (grows), ``rate`` (comes back, is often unchanged), ``level`` (varies around a mean), ``fear``
@@ -40,7 +40,7 @@ class SimulatedStatistic:
         noise: standard deviation of a step, relative; of rates the usual step.
         season: how much the periods of a year differ, relative.
         revised: how far the first print is off, relative; 0 where it is not revised.
-        decimals: of its values.
+        decimals: digits after the point of its values.
         like: id of the series whose random numbers it has; its own where it is empty.
     """
 

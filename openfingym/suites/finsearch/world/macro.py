@@ -35,9 +35,9 @@ class Statistic:
 
     Attributes:
         id: name of the series.
-        name: in English.
-        name_zh: in Chinese.
-        units: unit.
+        name: its name in English.
+        name_zh: its name in Chinese.
+        units: unit of its values.
         country: code of two letters.
         topic: what it is about.
         form: ``level`` (grows, is revised), ``rate`` (comes back to a mean, is not),

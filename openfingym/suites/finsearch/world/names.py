@@ -10,8 +10,8 @@ class Industry:
     """An industry of the simulated market's own classification, with what companies in it are called and sell.
 
     Attributes:
-        name: in English.
-        name_zh: in Chinese.
+        name: its name in English.
+        name_zh: its name in Chinese.
         endings: last words of names.
         endings_zh: last words of Chinese names.
         segments: parts of the business, in English and Chinese.
