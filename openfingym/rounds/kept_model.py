@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import sha256_of_json
-from openfingym.errors import StoreError
+from openfingym.errors import BudgetSpentError, StoreError
 from openfingym.files.strange import parse_json
 from openfingym.files.whole import store_errors, write_text
 from openfingym.models import Allowance, Completion, LanguageModel, Message, Meter, ModelSpec, Spent, Usage
-from openfingym.suites.findeepforecast.generation.asking import BudgetSpentError
 
 if TYPE_CHECKING:
     from openfingym.models import PriceTable

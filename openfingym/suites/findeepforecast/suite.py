@@ -26,7 +26,7 @@ from openfingym.suites.findeepforecast.forecasting.prompts import AskedForecast,
 from openfingym.suites.findeepforecast.forecasting.reading import ForecastReading, read_canonical, read_forecast
 from openfingym.suites.findeepforecast.problem import Figure, ForecastProblem
 from openfingym.suites.findeepforecast.proofs import prove, script_of
-from openfingym.suites.findeepforecast.tools import SUBSETS, lookup_in, suite_tools
+from openfingym.suites.findeepforecast.tools import SUBSETS, TOOLS, lookup_in, suite_tools
 from openfingym.suites.suite import (
     AnswerForm,
     Lookup,
@@ -64,13 +64,7 @@ class FindeepforecastSuite(Suite):
 
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
         """``tools``: ``full``, ``search`` (documents alone, without figures and calendars) or ``none``."""
-        chosen: dict[str, Scalar] = {"tools": "full"}
-        if unknown := given.keys() - chosen.keys():
-            raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}")
-        chosen |= given
-        if chosen["tools"] not in SUBSETS:
-            raise ValueError(f"options.tools is {chosen['tools']!r}; expected one of {', '.join(SUBSETS)}")
-        return chosen
+        return TOOLS.options(given)
 
     def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:  # noqa: ARG002 - one season for all
         """What decides the questions: the program that makes the world, and the one that asks about it."""

@@ -6,17 +6,16 @@ such as a damaged vault, does. What became of events, as the world records it, i
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from openfingym.errors import UsageError
-from openfingym.suites.calculator import LONGEST, calculate
-from openfingym.suites.calls import BadCallError, LookupTool, ToolParameter, decoded, shown
+from openfingym.suites.calculator import LONGEST
+from openfingym.suites.calls import LookupTool, ToolParameter
 from openfingym.suites.findeepforecast.lookup.documents import DEFAULT_RESULTS, open_document, search_news
 from openfingym.suites.findeepforecast.lookup.figures import DEFAULT_DAYS, DEFAULT_PERIODS, calendar, find, history
 from openfingym.suites.findeepforecast.lookup.world import MOST_ROWS, PLACES, SearchedWorld
 from openfingym.suites.suite import Lookup, Observation, SuiteTool
+from openfingym.suites.toolset import ToolSet
 
 if TYPE_CHECKING:
     from openfingym.suites.findeepforecast.world.known import KnownWorld
@@ -86,13 +85,17 @@ SUBSETS = {
     "none": (),
 }
 """Tools by the option ``tools``: all, documents alone without figures and calendars, or none."""
-_ANSWERS: dict[str, Callable[[SearchedWorld, Mapping[str, object]], object]] = {
-    "search_news": search_news,
-    "open_document": open_document,
-    "history": history,
-    "calendar": calendar,
-    "find": find,
-}
+TOOLS: ToolSet[SearchedWorld] = ToolSet(
+    _TOOLS,
+    SUBSETS,
+    {
+        "search_news": search_news,
+        "open_document": open_document,
+        "history": history,
+        "calendar": calendar,
+        "find": find,
+    },
+)
 
 
 def suite_tools(subset: str = "full") -> tuple[SuiteTool, ...]:
@@ -101,7 +104,7 @@ def suite_tools(subset: str = "full") -> tuple[SuiteTool, ...]:
     Raises:
         UsageError: there is no such subset.
     """
-    return tuple(SuiteTool(tool.name, tool.about, tool.schema) for tool in _of(subset))
+    return TOOLS.offered(subset)
 
 
 def lookup_in(world: KnownWorld, subset: str = "full") -> Lookup:
@@ -125,7 +128,7 @@ class ForecastTools:
     """
 
     def __init__(self, world: KnownWorld, subset: str = "full") -> None:
-        self._tools = {tool.name: tool for tool in _of(subset)}
+        self._tools = TOOLS.of(subset)
         self._searched = SearchedWorld(world)
 
     def reply(self, name: str, arguments: str | Mapping[str, object]) -> Observation:
@@ -135,22 +138,5 @@ class ForecastTools:
             name: name of a tool.
             arguments: its arguments by name, as JSON text or parsed.
         """
-        try:
-            tool = self._tools.get(name) if isinstance(name, str) else None
-            if tool is None:
-                raise BadCallError(f"There is no tool {shown(name)}; there are {', '.join(self._tools) or 'none'}.")
-            # Days to come are as good as any: calendars are about them.
-            given = decoded(tool, arguments, None)
-            if tool.name == "calculator":
-                value: object = {"value": calculate(str(given["expression"]))}
-            else:
-                value = _ANSWERS[tool.name](self._searched, given)
-        except BadCallError as error:
-            return Observation(f"Bad call: {error}", valid=False)
-        return Observation(json.dumps(value, ensure_ascii=False), value=value)
-
-
-def _of(subset: str) -> tuple[LookupTool, ...]:
-    if subset not in SUBSETS:
-        raise UsageError(f"there is no subset {subset!r} of the tools; there are {', '.join(SUBSETS)}")
-    return tuple(tool for tool in _TOOLS if tool.name in SUBSETS[subset])
+        # Days to come are as good as any: calendars are about them.
+        return TOOLS.reply(self._tools, self._searched, None, name, arguments)

@@ -18,7 +18,7 @@ from openfingym.suites.catalogue import CatalogueEntry
 from openfingym.suites.finsearch.breakdown import finsearch_breakdown
 from openfingym.suites.finsearch.questions.composition import compose
 from openfingym.suites.finsearch.questions.kept import kept_pool, script_of
-from openfingym.suites.finsearch.tools import SUBSETS, FinanceTools, suite_tools
+from openfingym.suites.finsearch.tools import SUBSETS, TOOLS, FinanceTools, suite_tools
 from openfingym.suites.suite import (
     AnswerForm,
     Lookup,
@@ -49,13 +49,7 @@ class FinsearchSuite(Suite):
 
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
         """``tools``: ``full``, ``search`` (pages alone, without the financial tools) or ``none``."""
-        chosen: dict[str, Scalar] = {"tools": "full"}
-        if unknown := given.keys() - chosen.keys():
-            raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}")
-        chosen |= given
-        if chosen["tools"] not in SUBSETS:
-            raise ValueError(f"options.tools is {chosen['tools']!r}; expected one of {', '.join(SUBSETS)}")
-        return chosen
+        return TOOLS.options(given)
 
     def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:  # noqa: ARG002 - one pool for all
         """What decides the questions: the pool, which states its vault."""

@@ -6,19 +6,18 @@ such as a damaged vault, does.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from openfingym.errors import UsageError
-from openfingym.suites.calculator import LONGEST, calculate
-from openfingym.suites.calls import BadCallError, LookupTool, ToolParameter, decoded, shown
+from openfingym.suites.calculator import LONGEST
+from openfingym.suites.calls import LookupTool, ToolParameter
 from openfingym.suites.finsearch.lookup.quotes import quote
 from openfingym.suites.finsearch.lookup.statements import statement
 from openfingym.suites.finsearch.lookup.statistics import series
 from openfingym.suites.finsearch.lookup.web import open_page, search
 from openfingym.suites.finsearch.lookup.world import MOST_ROWS, Searched
 from openfingym.suites.suite import Observation, SuiteTool
+from openfingym.suites.toolset import ToolSet
 
 if TYPE_CHECKING:
     from openfingym.vault import View
@@ -109,13 +108,17 @@ SUBSETS = {
     "none": (),
 }
 """Tools by the option ``tools``: with the financial ones, with pages alone, without any."""
-_ANSWERS: dict[str, Callable[[Searched, Mapping[str, object]], object]] = {
-    "search": search,
-    "open_page": open_page,
-    "quote": quote,
-    "series": series,
-    "statement": statement,
-}
+TOOLS: ToolSet[Searched] = ToolSet(
+    _TOOLS,
+    SUBSETS,
+    {
+        "search": search,
+        "open_page": open_page,
+        "quote": quote,
+        "series": series,
+        "statement": statement,
+    },
+)
 
 
 def suite_tools(subset: str = "full") -> tuple[SuiteTool, ...]:
@@ -124,7 +127,7 @@ def suite_tools(subset: str = "full") -> tuple[SuiteTool, ...]:
     Raises:
         UsageError: there is no such subset.
     """
-    return tuple(SuiteTool(tool.name, tool.about, tool.schema) for tool in _of(subset))
+    return TOOLS.offered(subset)
 
 
 class FinanceTools:
@@ -139,7 +142,7 @@ class FinanceTools:
     """
 
     def __init__(self, view: View, subset: str = "full") -> None:
-        self._tools = {tool.name: tool for tool in _of(subset)}
+        self._tools = TOOLS.of(subset)
         self._world = Searched(view)
 
     def reply(self, name: str, arguments: str | Mapping[str, object]) -> Observation:
@@ -149,21 +152,4 @@ class FinanceTools:
             name: name of a tool.
             arguments: its arguments by name, as JSON text or parsed.
         """
-        try:
-            tool = self._tools.get(name) if isinstance(name, str) else None
-            if tool is None:
-                raise BadCallError(f"There is no tool {shown(name)}; there are {', '.join(self._tools) or 'none'}.")
-            given = decoded(tool, arguments, self._world.today)
-            if tool.name == "calculator":
-                value: object = {"value": calculate(str(given["expression"]))}
-            else:
-                value = _ANSWERS[tool.name](self._world, given)
-        except BadCallError as error:
-            return Observation(f"Bad call: {error}", valid=False)
-        return Observation(json.dumps(value, ensure_ascii=False), value=value)
-
-
-def _of(subset: str) -> tuple[LookupTool, ...]:
-    if subset not in SUBSETS:
-        raise UsageError(f"there is no subset {subset!r} of the tools; there are {', '.join(SUBSETS)}")
-    return tuple(tool for tool in _TOOLS if tool.name in SUBSETS[subset])
+        return TOOLS.reply(self._tools, self._world, self._world.today, name, arguments)

@@ -23,10 +23,6 @@ LONGEST_BODY = 1200
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n```\s*\Z", re.DOTALL)
 
 
-class BudgetSpentError(OpenFinGymError):
-    """What may be spent on a model is spent; the stage goes on with what it has."""
-
-
 class UnreadableReplyError(OpenFinGymError):
     """A model's answer is none of the form that was asked for."""
 

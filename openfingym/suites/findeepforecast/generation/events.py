@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from openfingym.suites.findeepforecast.generation.asking import BudgetSpentError
+from openfingym.errors import BudgetSpentError
 from openfingym.suites.findeepforecast.generation.base_rates import base_rate
 from openfingym.suites.findeepforecast.generation.protocols import DrawnProblems, Stratum, Week
 from openfingym.suites.findeepforecast.generation.relevance import RelevanceAssessor, RuleRelevance

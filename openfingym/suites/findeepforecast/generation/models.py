@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from openfingym.errors import BudgetSpentError
 from openfingym.suites.findeepforecast.generation.asking import (
     AsksModel,
-    BudgetSpentError,
     UnreadableReplyError,
     filled,
     prompt_text,

@@ -8,10 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openfingym import store
 from openfingym.digests import sha256_of, sha256_of_json
-from openfingym.files.locks import take
-from openfingym.files.whole import write_text
 from openfingym.suites.findeepforecast.world import specs
 from openfingym.suites.findeepforecast.world.books import keep_books
 from openfingym.suites.findeepforecast.world.figures import reported_frame
@@ -23,8 +20,7 @@ from openfingym.suites.findeepforecast.world.roster import Listed, listed
 from openfingym.suites.findeepforecast.world.size import WorldSize
 from openfingym.suites.findeepforecast.world.stories import story_frames
 from openfingym.vault import Source, Vault, VaultWriter
-from openfingym.vault.manifest import FILE
-from openfingym.vault.writer import VAULTS
+from openfingym.vault.made import made_vault
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,19 +47,7 @@ def findeepforecast_vault(size: WorldSize | None = None, *, seed: int = 0) -> Va
         StoreError: the store cannot be written.
     """
     size = size or WorldSize()
-    recipe = recipe_of(size, seed)
-    kept = store.home() / VAULTS / NAME
-    if found := _made(kept, recipe):
-        return Vault.open(found)
-    kept.mkdir(parents=True, exist_ok=True)
-    # One process makes it, and the others that want it wait.
-    with take(kept / f".{recipe[:16]}.lock"):
-        if found := _made(kept, recipe):
-            return Vault.open(found)
-        vault = write_findeepforecast(None, size, seed=seed)
-        # Beside the snapshot and not in it: its digest is that of its rows, whatever the program looks like.
-        write_text(kept / f".{recipe[:16]}.made", vault.folder.name)
-        return vault
+    return made_vault(NAME, recipe_of(size, seed), lambda: write_findeepforecast(None, size, seed=seed))
 
 
 def write_findeepforecast(folder: str | Path | None, size: WorldSize | None = None, *, seed: int = 0) -> Vault:
@@ -153,12 +137,3 @@ def recipe_of(size: WorldSize, seed: int) -> str:
     parts += [folders[2] / name for name in ("calendars.py", "calendars.tsv", "draws.py")]
     program = {path.relative_to(suites).as_posix(): sha256_of(path.read_bytes()) for path in parts}
     return sha256_of_json({"program": program, "size": {k: str(v) for k, v in asdict(size).items()}, "seed": seed})
-
-
-def _made(kept: Path, recipe: str) -> Path | None:
-    """The folder of a vault that was made by this recipe."""
-    note = kept / f".{recipe[:16]}.made"
-    if not note.is_file():
-        return None
-    folder = kept / note.read_text()
-    return folder if (folder / FILE).is_file() else None

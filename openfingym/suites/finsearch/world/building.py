@@ -7,10 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openfingym import store
 from openfingym.digests import sha256_of, sha256_of_json
-from openfingym.files.locks import take
-from openfingym.files.whole import write_text
 from openfingym.suites.finsearch.world import frames, macro, specs
 from openfingym.suites.finsearch.world.equities import PricedIndex
 from openfingym.suites.finsearch.world.pages import write_pages
@@ -21,8 +18,7 @@ from openfingym.suites.finsearch.world.statements import frame
 from openfingym.vault import Source, Vault, VaultWriter
 from openfingym.vault.bundled import DIGEST as BUNDLED_DIGEST
 from openfingym.vault.bundled import bundled_vault
-from openfingym.vault.manifest import FILE
-from openfingym.vault.writer import VAULTS
+from openfingym.vault.made import made_vault
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,19 +46,7 @@ def finsearch_vault(size: MarketSize | None = None, *, seed: int = 0) -> Vault:
         StoreError: the store cannot be written.
     """
     size = size or MarketSize()
-    recipe = recipe_of(size, seed)
-    kept = store.home() / VAULTS / NAME
-    if found := _made(kept, recipe):
-        return Vault.open(found)
-    kept.mkdir(parents=True, exist_ok=True)
-    # One process makes it, and the others that want it wait.
-    with take(kept / f".{recipe[:16]}.lock"):
-        if found := _made(kept, recipe):
-            return Vault.open(found)
-        vault = write_finsearch(None, size, seed=seed)
-        # Beside the snapshot and not in it: its digest is that of its rows, whatever the program looks like.
-        write_text(kept / f".{recipe[:16]}.made", vault.folder.name)
-        return vault
+    return made_vault(NAME, recipe_of(size, seed), lambda: write_finsearch(None, size, seed=seed))
 
 
 def write_finsearch(
@@ -120,12 +104,3 @@ def recipe_of(size: MarketSize, seed: int, real: str = BUNDLED_DIGEST) -> str:
     pages = {part.name: sha256_of(part.read_bytes()) for part in (folder / "pages").iterdir() if part.is_file()}
     stated = [str(size.first_day), str(size.last_day), size.us, size.mainland, size.hong_kong, size.dual]
     return sha256_of_json({"program": program, "pages": pages, "size": stated, "seed": seed, "real": real})
-
-
-def _made(kept: Path, recipe: str) -> Path | None:
-    """The folder of a vault that was made by this recipe."""
-    note = kept / f".{recipe[:16]}.made"
-    if not note.is_file():
-        return None
-    folder = kept / note.read_text()
-    return folder if (folder / FILE).is_file() else None

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.errors import StoreError, UsageError
+from openfingym.errors import BudgetSpentError, StoreError, UsageError
 from openfingym.models import Allowance, ModelSpec
 from openfingym.models.testing import CompletionRequest, Reply, StandIn
 from openfingym.rounds.kept_model import FILE, kept_model
 from openfingym.suites.findeepforecast.generation.asking import (
-    BudgetSpentError,
     UnreadableReplyError,
     filled,
     read_typed,

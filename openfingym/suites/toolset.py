@@ -1,0 +1,94 @@
+"""The tools of a suite: which of them an agent is offered, and what its calls are answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Generic, TypeVar
+
+from openfingym.errors import UsageError
+from openfingym.suites.calculator import calculate
+from openfingym.suites.calls import BadCallError, LookupTool, decoded, shown
+from openfingym.suites.suite import Observation, Scalar, SuiteTool
+
+World = TypeVar("World")
+
+
+@dataclass(frozen=True)
+class ToolSet(Generic[World]):
+    """Tools that look things up in a world, and a calculator.
+
+    Attributes:
+        tools: all tools, in the order in which agents are told of them.
+        subsets: names of the tools of a subset, by what the option ``tools`` may be.
+        answers: what a tool but the calculator answers to checked arguments, by its name.
+    """
+
+    tools: tuple[LookupTool, ...]
+    subsets: Mapping[str, tuple[str, ...]]
+    answers: Mapping[str, Callable[[World, Mapping[str, object]], object]]
+
+    def of(self, subset: str) -> tuple[LookupTool, ...]:
+        """The tools of a subset.
+
+        Raises:
+            UsageError: there is no such subset.
+        """
+        if subset not in self.subsets:
+            raise UsageError(f"there is no subset {subset!r} of the tools; there are {', '.join(self.subsets)}")
+        return tuple(tool for tool in self.tools if tool.name in self.subsets[subset])
+
+    def offered(self, subset: str = "full") -> tuple[SuiteTool, ...]:
+        """The tools of a subset, as agents are told of them.
+
+        Raises:
+            UsageError: there is no such subset.
+        """
+        return tuple(SuiteTool(tool.name, tool.about, tool.schema) for tool in self.of(subset))
+
+    def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
+        """Options of a suite that has the option ``tools`` alone, with its default.
+
+        Raises:
+            ValueError: an option is unknown, or names no subset.
+        """
+        chosen: dict[str, Scalar] = {"tools": "full"}
+        if unknown := given.keys() - chosen.keys():
+            raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}")
+        chosen |= given
+        if chosen["tools"] not in self.subsets:
+            raise ValueError(f"options.tools is {chosen['tools']!r}; expected one of {', '.join(self.subsets)}")
+        return chosen
+
+    def reply(
+        self,
+        tools: Sequence[LookupTool],
+        world: World,
+        today: date | None,
+        name: str,
+        arguments: str | Mapping[str, object],
+    ) -> Observation:
+        """The answer to a call; nothing that an agent sends raises.
+
+        Args:
+            tools: the tools that the agent is offered.
+            world: where tools look.
+            today: the last day that may be asked for; None where days to come are as good as any.
+            name: name of a tool.
+            arguments: its arguments by name, as JSON text or parsed.
+        """
+        there = {tool.name: tool for tool in tools}
+        try:
+            tool = there.get(name) if isinstance(name, str) else None
+            if tool is None:
+                raise BadCallError(f"There is no tool {shown(name)}; there are {', '.join(there) or 'none'}.")
+            given = decoded(tool, arguments, today)
+            if tool.name == "calculator":
+                value: object = {"value": calculate(str(given["expression"]))}
+            else:
+                value = self.answers[tool.name](world, given)
+        except BadCallError as error:
+            return Observation(f"Bad call: {error}", valid=False)
+        return Observation(json.dumps(value, ensure_ascii=False), value=value)
