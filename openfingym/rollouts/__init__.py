@@ -13,9 +13,10 @@ from __future__ import annotations
 from openfingym.rollouts.engine import Patience, RolloutEngine, RunWatcher
 from openfingym.rollouts.folders import RunFolder
 from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
-from openfingym.rollouts.plan import Plan, Selection, expand, select
+from openfingym.rollouts.plan import Plan
 from openfingym.rollouts.preparation import Work, prepare
 from openfingym.rollouts.running import run
+from openfingym.rollouts.selection import Selection, expand, select
 from openfingym.rollouts.settings import ModelAccess, RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec
 

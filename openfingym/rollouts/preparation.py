@@ -14,7 +14,8 @@ from openfingym.packages.build import build, build_key, is_there
 from openfingym.packages.many import build_tasks
 from openfingym.results import RolloutResult
 from openfingym.rollouts.folders import RunFolder
-from openfingym.rollouts.plan import Plan, Selection, expand, shard
+from openfingym.rollouts.plan import Plan
+from openfingym.rollouts.selection import Selection, expand, shard
 from openfingym.rollouts.spec import RolloutSpec
 
 if TYPE_CHECKING:

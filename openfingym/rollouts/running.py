@@ -22,8 +22,9 @@ from openfingym.rollouts.folders import RunFolder
 from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
 from openfingym.rollouts.loggers import LoggerMaker, load_loggers
 from openfingym.rollouts.loggers.telling import logged
-from openfingym.rollouts.plan import Plan, Selection, select
+from openfingym.rollouts.plan import Plan
 from openfingym.rollouts.preparation import Work, is_resumable, prepare
+from openfingym.rollouts.selection import Selection, select
 from openfingym.rollouts.settings import ModelAccess, RolloutSettings
 from openfingym.verifiers import VerifierAddress, find_verifiers
 from openfingym.verifiers.finding import require_served

@@ -18,8 +18,8 @@ from openfingym.rollouts.loggers import LoggerMaker, RunLogger
 from openfingym.rollouts.spec import RolloutSpec
 
 if TYPE_CHECKING:
-    from openfingym.rollouts.plan import Selection
     from openfingym.rollouts.preparation import Work
+    from openfingym.rollouts.selection import Selection
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from openfingym import catalog
 from openfingym.cli import cli
 from openfingym.errors import TaskError
 from openfingym.packages.scaffold import new_task
-from openfingym.rollouts.plan import Plan, select
+from openfingym.rollouts.plan import Plan
+from openfingym.rollouts.selection import select
 
 
 def no_file(task: Path) -> None:

@@ -14,7 +14,7 @@ from openfingym import catalog
 from openfingym.agents.llm import OneShot, Sampling
 from openfingym.errors import TaskNotFoundError, UsageError
 from openfingym.rollouts import Plan, expand, select
-from openfingym.rollouts.plan import shard
+from openfingym.rollouts.selection import shard
 from openfingym.rollouts.spec import agent_digest
 from tests.openfingym.rollouts.driving import spec
 
