@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from openfingym.questions.question import Question
@@ -35,6 +36,10 @@ class Stopwatch:
         return time.process_time() - self.cpu
 
 
+def _nothing(_: Question) -> None:
+    """What the market shows of a question: there is no market."""
+
+
 def main(definition: Path, weeks: int | None) -> None:
     series = Series.read(definition)
     [(name, source)] = series.asked.items()
@@ -46,8 +51,7 @@ def main(definition: Path, weeks: int | None) -> None:
     asked: list[Question] = []
     watch = Stopwatch()
     for times in list(series.rounds(series.start_ns, 2**62))[:weeks]:
-        before = tuple(asked)
-        one = Round(series, name, times, times.generated_ns, lambda question: None, lambda before=before: before)  # type: ignore[misc]  # noqa: ARG005
+        one = Round(series, name, times, times.generated_ns, shown=_nothing, earlier=partial(tuple, tuple(asked)))
         made = GENERATOR.make(one, source.options)
         rounds.append((one, made))
         asked += made

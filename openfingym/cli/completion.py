@@ -9,7 +9,8 @@ from openfingym.cli.choices import AGENTS
 from openfingym.errors import OpenFinGymError
 
 
-def complete_task(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click's signature
+# Click calls it with all of these arguments.
+def complete_task(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """Names of the known tasks, or a folder where a path is begun."""
     if incomplete.startswith((".", "/", "~")) or "/" in incomplete:
         return [CompletionItem(incomplete, type="dir")]
@@ -21,6 +22,7 @@ def complete_task(ctx: click.Context, param: click.Parameter, incomplete: str) -
         return []  # what is wrong is said when the command runs
 
 
-def complete_agent(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click's signature
+# Click calls it with all of these arguments.
+def complete_agent(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """Names of the built-in agents."""
     return [CompletionItem(name) for name in AGENTS if name.startswith(incomplete)]

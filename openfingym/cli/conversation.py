@@ -154,5 +154,6 @@ def _block(text: str, lines: int | None, style: str = "") -> Iterator[Text]:
         found = [*found[:first], f"… {len(found) - first - last} more lines", *found[-last:]]
     for line in found:
         if lines is not None and len(line) > CHARACTERS:
-            line = f"{line[:CHARACTERS]} … {len(line) - CHARACTERS} more characters"  # noqa: PLW2901  # what is shown of it
+            # A long line is shown cut.
+            line = f"{line[:CHARACTERS]} … {len(line) - CHARACTERS} more characters"  # noqa: PLW2901
         yield Text("    ").append(line, style=style)

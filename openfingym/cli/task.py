@@ -320,7 +320,9 @@ def _together(reports: Iterable[Mapping[str, object]]) -> list[Pooled]:
     """Answers without skill that are better than the baseline over all the tasks checked, beyond chance."""
     from openfingym.adversarial.pooled import SkilllessOutcome, pooled
 
-    outcomes = [SkilllessOutcome(**one) for found in reports for one in found.get("outcomes", ())]  # type: ignore[attr-defined]  # plain values
+    # Reports of checks hold plain JSON values.
+    stated = (one for found in reports for one in found.get("outcomes", ()))  # type: ignore[attr-defined]
+    outcomes = [SkilllessOutcome(**one) for one in stated]
     return [one for one in pooled(outcomes) if one.breaks]
 
 

@@ -121,7 +121,9 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         self._own: Observation = {}
         self._on = Seen.of(self.package) if self._instances is None else self._instances.first()
         made = partial(_box, bounded=not fresh) if self._instances is None else _varying
-        self.observation_space = spaces.Dict({name: made(array) for name, array in self._on.observation.items()})  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
+        # Gymnasium's Dict is not generic in its values.
+        parts = {name: made(array) for name, array in self._on.observation.items()}
+        self.observation_space = spaces.Dict(parts)  # type: ignore[assignment, arg-type]
         contract, shape = self.task.spec.contract, self.package.manifest.submission_shape
         self.action_space = (
             spaces.Text(PROGRAM_LIMIT, min_length=0, charset=_CODE_CHARACTERS)

@@ -70,7 +70,9 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
         self._train: RollingEpisode | None = None
         self._over = True
         shape = (contract.lookback, len(contract.symbols), 5)
-        self.observation_space = spaces.Dict({"bars": spaces.Box(0.0, LARGEST, shape, np.float64)})  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
+        # Gymnasium's Dict is not generic in its values.
+        bars = spaces.Box(0.0, LARGEST, shape, np.float64)
+        self.observation_space = spaces.Dict({"bars": bars})  # type: ignore[assignment]
         self.action_space = spaces.Box(contract.low, contract.high, (len(contract.symbols),), np.float64)
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:

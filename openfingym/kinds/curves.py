@@ -230,7 +230,8 @@ class CurvesKind(MonthsKind):
         targets = np.ascontiguousarray(hidden["targets"], dtype=np.float64)
         periods = np.unique(np.asarray(read("test_times"))[:, -1], return_inverse=True)[1].astype(np.int64)
         parts = slice(counts[0]), slice(counts[0], sum(counts))
-        return tuple(Fold(rows, Truth({"y_true": targets[rows], "period": periods[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]  # two
+        # There are always two folds.
+        return tuple(Fold(rows, Truth({"y_true": targets[rows], "period": periods[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]
 
     def check(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
         """Refuse intervals whose lower bound is above the upper one, or that do not hold the central forecast.
@@ -299,7 +300,8 @@ class CurvesKind(MonthsKind):
         frequency = material.info.frequency if is_own(task) else "monthly"
         facts = (
             ("value", f"yield, {contract.unit}, {'no dates' if frequency == 'none' else frequency}"),
-            (words.all_series, ", ".join(map(str, material.facts["series"]))),  # type: ignore[call-overload]  # a list of names
+            # The fact `series` is a list of names.
+            (words.all_series, ", ".join(map(str, material.facts["series"]))),  # type: ignore[call-overload]
             ("maturities", f"{len(material.labels)}, in years: {material.labels[0][1:]} to {material.labels[-1][1:]}"),
             ("training windows", str(material.n_train)),
             ("windows to predict", str(material.shape[0])),

@@ -180,7 +180,8 @@ def start_from_bars(start: Start, given: Given, asks: str) -> Start:
 def edited(lines: str, **values: object) -> str:
     """Lines of a table of ``task.toml`` with other values, each of which must be there."""
     for key, value in values.items():
-        lines, count = re.subn(rf"(?m)^{key} = (\[[^\]]*\]|\"[^\"]*\"|\S+)", lambda _: f"{key} = {value}", lines)  # noqa: B023 - called at once
+        # The function is called before `value` changes.
+        lines, count = re.subn(rf"(?m)^{key} = (\[[^\]]*\]|\"[^\"]*\"|\S+)", lambda _: f"{key} = {value}", lines)  # noqa: B023
         assert count == 1, f"one line for {key}"
     return lines
 

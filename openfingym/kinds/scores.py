@@ -146,7 +146,8 @@ class ScoresKind(Kind):
 
         labels = np.asarray(hidden["labels"], dtype=np.int64)
         parts = slice(counts[0]), slice(counts[0], sum(counts))
-        return tuple(Fold(rows, Truth({"labels": labels[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]  # two
+        # There are always two folds.
+        return tuple(Fold(rows, Truth({"labels": labels[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]
 
     def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
         """The scores."""

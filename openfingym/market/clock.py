@@ -142,7 +142,8 @@ class _SimulatedLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._simulated.monotonic() / SECOND
 
-    def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]  # wider types in some versions
+    # Some versions of Python declare wider types.
+    def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
         job = super().run_in_executor(executor, func, *args)
         self.working += 1
         job.add_done_callback(self._worked)

@@ -77,7 +77,8 @@ class Column(ABC):
         """The rows below ``known`` that fulfil a condition, in order."""
         return np.flatnonzero(self.fulfilling(condition, slice(known)))
 
-    def listed(self, condition: Condition, known: int) -> list[Array] | None:  # noqa: ARG002  # of those that have lists
+    # Only columns that have lists look at the condition.
+    def listed(self, condition: Condition, known: int) -> list[Array] | None:  # noqa: ARG002
         """The rows below ``known`` that fulfil a condition, as lists without a row in common; None if none are kept."""
         return None
 

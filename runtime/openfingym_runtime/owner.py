@@ -47,7 +47,8 @@ def _place() -> tuple[str, str, str]:
     host = socket.gethostname().replace(",", "-")
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        namespace = str(os.stat("/proc/self/ns/pid").st_ino)  # noqa: PTH116 (Path.stat costs the same; this follows the magic link)
+        # Path.stat costs the same; this follows the magic link.
+        namespace = str(os.stat("/proc/self/ns/pid").st_ino)  # noqa: PTH116
     except OSError:  # no Linux: one boot and one namespace for all we know
         return host, "-", "-"
     return host, boot, namespace

@@ -87,7 +87,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _announce(addresses: list[str], _stop: Callable[[], None]) -> None:
-    print(f"verifier ready on {', '.join(addresses)}", flush=True)  # noqa: T201 - what a person starting a service waits for
+    # What a person starting a service waits for.
+    print(f"verifier ready on {', '.join(addresses)}", flush=True)  # noqa: T201
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,7 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the command line's own voice
         return error.exit_code
     except OpenFinGymError as error:
-        print(f"error: the verifier does not start: {error}", file=sys.stderr)  # noqa: T201 - the command line's own voice
+        # A command line says on standard error why it ends.
+        print(f"error: the verifier does not start: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code if isinstance(error, VerifierError) else START_FAILED
     return 0
 

@@ -101,4 +101,5 @@ def _settled(agent: Agent, question_s: float, *, given: bool) -> Agent:
             f"agent {agent.name!r} runs blocks of code, and forecasts are made without a container; leave out "
             "action=block"
         )
-    return replace(agent, acts=replace(acts, questions=replace(settings, question_s=question_s)))  # type: ignore[type-var]
+    in_time = replace(settings, question_s=question_s)
+    return replace(agent, acts=replace(acts, questions=in_time))  # type: ignore[type-var]

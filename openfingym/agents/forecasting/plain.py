@@ -83,7 +83,12 @@ class PlainQuestion(Suite):
         """None."""
         return None
 
-    def lookup(self, vault: Vault | None, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:  # noqa: ARG002
+    def lookup(
+        self,
+        vault: Vault | None,  # noqa: ARG002
+        question: SuiteQuestion,  # noqa: ARG002
+        options: Mapping[str, Scalar],  # noqa: ARG002
+    ) -> Lookup:
         """A lookup that has no tool."""
         return lambda name, _: Observation(f"There is no tool {name[:60]!r}.", valid=False)
 

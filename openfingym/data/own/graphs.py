@@ -88,7 +88,9 @@ def stored_bytes(items: Graph | GraphSet) -> bytes:
     from openfingym.data.graphs import graph_set_arrays
 
     file = io.BytesIO()
-    np.savez_compressed(file, **(graph_arrays(items) if isinstance(items, Graph) else graph_set_arrays(items)))  # type: ignore[arg-type]  # arrays alone
+    # Both functions return arrays alone.
+    arrays = graph_arrays(items) if isinstance(items, Graph) else graph_set_arrays(items)
+    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     return file.getvalue()
 
 

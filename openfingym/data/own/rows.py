@@ -67,7 +67,8 @@ class OwnRows:
     @property
     def clock(self) -> NDArray[np.datetime64]:
         """The date of each row, or its number, int64."""
-        return np.arange(len(self.values)) if self.times is None else self.times  # type: ignore[return-value]  # numbers
+        # Without times, rows are numbered.
+        return np.arange(len(self.values)) if self.times is None else self.times  # type: ignore[return-value]
 
     def kept(self, rows: NDArray[np.bool_], reason: str) -> OwnRows:
         """These rows alone, and a step that says why.
@@ -124,7 +125,8 @@ def stored_csv(rows: OwnRows) -> bytes:
     first = ["row"] if rows.times is None else ["time"]
     writer.writerow([*first, *(["id"] if rows.ids else []), *rows.columns])
     labels = range(len(rows.values)) if rows.times is None else time_labels(rows.times)
-    for label, place, values in zip(labels, rows.series.tolist(), rows.values.tolist(), strict=True):  # noqa: PD011 - no frame
+    # These are arrays and not frames of pandas.
+    for label, place, values in zip(labels, rows.series.tolist(), rows.values.tolist(), strict=True):  # noqa: PD011
         writer.writerow([label, *([rows.ids[place]] if rows.ids else []), *map(repr, values)])
     return file.getvalue().encode()
 

@@ -184,7 +184,8 @@ def paths_digest(blocks: Iterable[NDArray[np.float64]]) -> str:
 def parameters(known: ProcessSet) -> dict[str, object]:
     """Every parameter of the set's law by name, to print."""
     process = known.process
-    return {field.name: getattr(process, field.name) for field in fields(process)}  # type: ignore[arg-type]  # every Process here is a dataclass
+    # Every Process here is a dataclass.
+    return {field.name: getattr(process, field.name) for field in fields(process)}  # type: ignore[arg-type]
 
 
 _BY_HAND = "chosen by hand in the range commonly reported for such markets, not fitted"

@@ -161,7 +161,8 @@ class BrokerAccount(SessionAccount):
         """See :class:`SessionAccount`."""
         return self._report is not None
 
-    def open(self, state: MarketState, at: Instant, venue_time: Callable[[Instant], int]) -> None:  # noqa: ARG002  # the broker has the cash
+    # The broker's own account holds the cash, so that nothing is opened with the arguments.
+    def open(self, state: MarketState, at: Instant, venue_time: Callable[[Instant], int]) -> None:  # noqa: ARG002
         """See :class:`SessionAccount`."""
         self._opened = True
 

@@ -184,7 +184,8 @@ _INSERT_FORECAST = (
     " WHERE id = ? AND state = 'pending' AND deadline_ns > ?"
 )
 _INSERT_SIMULATED = (
-    f"{_INSERT_FORECAST} AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"  # noqa: S608  # a constant
+    # The text is put together from constants.
+    f"{_INSERT_FORECAST} AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"  # noqa: S608
 )
 
 

@@ -186,7 +186,8 @@ class Resolver:
     def _load(self, rows: Sequence[int]) -> list[DueQuestion]:
         among = "id IN (SELECT value FROM json_each(?))"
         restated = "EXISTS (SELECT 1 FROM resolutions WHERE question = questions.id AND vintage != '')"
-        query = f"SELECT id, content, state, attempts, {restated} AS restated FROM questions WHERE {among} ORDER BY id"  # noqa: S608  # constants
+        # The text is put together from constants.
+        query = f"SELECT id, content, state, attempts, {restated} AS restated FROM questions WHERE {among} ORDER BY id"  # noqa: S608
         with self._ledger.read() as connection:
             return [
                 DueQuestion(

@@ -106,7 +106,8 @@ def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> 
             # Whatever else is open here leads out of the sandbox.
             os.closerange(5, os.sysconf("SC_OPEN_MAX"))
             confine.confine(bounds, 4)
-            os.execve(config["argv"][0], config["argv"], environment)  # noqa: S606 - replaces this process; no shell is wanted
+            # Replaces this process; no shell is wanted.
+            os.execve(config["argv"][0], config["argv"], environment)  # noqa: S606
         except BaseException as error:
             os.write(3, f"{type(error).__name__}: {error}".encode())
         os._exit(FAILED)

@@ -26,7 +26,8 @@ BASE_HOST: Final = "/agent/host"
 """Where the fork server keeps the host's tree. A rollout unmounts it, and covers the folder with its own."""
 _SMALL_MB: Final = 8
 _WRITABLE: Final = ("/work", "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
-_FOLDERS: Final = ("/agent", "/dev/shm", "/proc", "/run/openfingym", "/task", "/tmp", "/work")  # noqa: S108 - the sandbox's own
+# These are folders inside of the sandbox, which nobody else sees.
+_FOLDERS: Final = ("/agent", "/dev/shm", "/proc", "/run/openfingym", "/task", "/tmp", "/work")  # noqa: S108
 
 
 @dataclass(frozen=True)
