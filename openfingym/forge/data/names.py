@@ -174,7 +174,9 @@ def matched(wanted: Iterable[str], held: Iterable[str]) -> dict[str, str]:
     exact = {name: name for name in held}
     found = {}
     for name in wanted:
-        same = exact.get(name) or by_name.get(canonical(name))
+        key = canonical(name)
+        # Of bars, a name alone means the close.
+        same = exact.get(name) or by_name.get(key) or by_name.get(f"{key}_close")
         if same is not None:
             found[name] = same
     return found

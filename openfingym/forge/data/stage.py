@@ -34,7 +34,8 @@ class DataStage:
         """A stage that reaches public hosts alone.
 
         Args:
-            local_hosts: ``host:port`` of servers that may be reached although their address is private.
+            local_hosts: ``host:port`` of servers that may be reached although their address is private, or
+                ``host=address:port`` of hosts that are served there.
             seconds: longest time of a download.
         """
         self.local_hosts = tuple(local_hosts)
@@ -61,7 +62,9 @@ class DataStage:
         if earlier is not None:
             return _reuse(earlier, candidate.folder, blueprint, facts)
         if wanted_of(blueprint).url:
-            return refused([Reason("data-unavailable", "to be downloaded, which this version cannot do")], facts)
+            from openfingym.forge.data.download import download
+
+            return download(candidate, blueprint, facts, local_hosts=self.local_hosts, seconds=self.seconds)
         return refused([_nothing(considered, blueprint)], facts)
 
 

@@ -10,7 +10,11 @@ from openfingym.models.testing.forging.prompts import prompt_of, task_name
 
 Handler = Callable[[CompletionRequest], Reply]
 
-HOMES: Mapping[str, str] = {}
+HOMES: Mapping[str, str] = {
+    "forge/download-script": "download:script",
+    "forge/script-tests": "download:tests",
+    "forge/review-script": "download:review",
+}
 """Name of a prompt to the module below this package that has its handler, and the handler's name:
 ``"forge/extract": "extract:extract"``."""
 

@@ -1,0 +1,336 @@
+"""Downloading what the library does not have: a script that a model writes, behind the recording proxy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import urlsplit
+
+from openfingym.digests import sha256_of
+from openfingym.errors import DataError
+from openfingym.files.whole import store_errors, write_json, write_text
+from openfingym.forge.data.judging import Findings, judge_table
+from openfingym.forge.data.matching import texts, wanted_of
+from openfingym.forge.data.provenance import Provenance, licence_says
+from openfingym.forge.data.proxy import SOCKET, ProxyEntry, ProxyLimits, RecordingProxy, recording_proxy
+from openfingym.forge.data.script_world import MARK, program_of, screen
+from openfingym.forge.data.table_tests import failures, read_tests
+from openfingym.forge.data.tables import read_table
+from openfingym.forge.prompts import AnswerError, ask_for, render
+from openfingym.forge.stage import Candidate, Reason, Role, StageResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from openfingym.forge.asking.sandboxed import CodeOutcome
+    from openfingym.forge.blueprint import Blueprint
+
+ROOM: Final = "openfingym.forge.data"
+ROUNDS: Final = 3
+"""How many scripts a model may write."""
+STORAGE_MB: Final = 64
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run of a script."""
+
+    outcome: CodeOutcome
+    log: tuple[ProxyEntry, ...]
+    last: bytes
+    """The last whole answer of a host."""
+
+    @property
+    def content(self) -> bytes | None:
+        """The file it wrote; None where it wrote none."""
+        return self.outcome.files.get("data.csv")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a download may reach."""
+
+    hosts: frozenset[str]
+    local: Mapping[str, tuple[str, int]]
+    seconds: float
+
+
+def settings_of(blueprint: Blueprint, local_hosts: Sequence[str], seconds: float) -> Settings:
+    """The hosts that a blueprint names, and where those of a test are.
+
+    Args:
+        blueprint: whose ``data.url`` names them, one or several with spaces between.
+        local_hosts: ``host:port``, or ``host=address:port`` for one that is served elsewhere.
+        seconds: longest time of a download.
+    """
+    local: dict[str, tuple[str, int]] = {}
+    for entry in local_hosts:
+        name, _, place = entry.partition("=")
+        address, _, port = (place or name).rpartition(":")
+        local[name] = (address, int(port))
+    hosts = set()
+    for url in str(blueprint.value("data.url") or "").split():
+        parts = urlsplit(url)
+        if parts.hostname:
+            hosts.add(f"{parts.hostname.lower()}:{parts.port}" if parts.port else parts.hostname.lower())
+    return Settings(frozenset(hosts), local, seconds)
+
+
+def run_script(script: str, settings: Settings) -> Ran:
+    """Run a script in the sandbox, where the proxy is its only network.
+
+    Raises:
+        BackendUnavailableError: nothing on this machine can isolate programs.
+        RuntimeFailureError: the machinery failed; says nothing about the script.
+    """
+    from openfingym.forge.asking.sandboxed import CodeLimits, run_in_sandbox
+    from openfingym_runtime.owned_directory import owned_directory
+
+    proxy = RecordingProxy(settings.hosts, dict(settings.local), ProxyLimits(seconds=settings.seconds))
+    limits = CodeLimits(timeout_s=settings.seconds, storage_mb=STORAGE_MB, output_bytes=64 * 1024)
+    with owned_directory() as owned:
+        folder = owned / "p"
+        folder.mkdir()
+        folder.chmod(0o755)
+        with recording_proxy(folder, proxy):
+            program = program_of(script, f"/run/openfingym/{SOCKET}")
+            outcome = run_in_sandbox(program, limits=limits, collect=("data.csv",), directory=folder)
+    return Ran(outcome, tuple(proxy.log), proxy.last)
+
+
+def fault_of(ran: Ran) -> Reason | None:
+    """What a run did that no other script would mend, or that no script may do; None where it did nothing of it."""
+    outcome = ran.outcome
+    for line in outcome.output.splitlines():
+        if line.startswith(MARK):
+            return Reason("script-refused", line.removeprefix(MARK))
+    for entry in ran.log:
+        if entry.code in ("host", "method", "limit"):
+            return Reason("script-refused", f"{entry.method} {entry.url}: {entry.outcome}")
+    if outcome.ended_by != "exit":
+        why = {"timeout": "it did not end in its time", "memory": "it ran out of memory"}.get(
+            outcome.ended_by, f"ended by {outcome.ended_by}"
+        )
+        return Reason("script-refused", f"{why}, after {outcome.wall_s:.0f} s; it printed {_tail(outcome.output)}")
+    if "No space left" in outcome.output or "File too large" in outcome.output:
+        return Reason("script-refused", f"it wrote more than {STORAGE_MB} MB: {_tail(outcome.output)}")
+    if "data.csv" in outcome.lacking and outcome.whole and "bytes" in outcome.lacking["data.csv"]:
+        return Reason("script-refused", f"data.csv: {outcome.lacking['data.csv']}")
+    if outcome.whole and ran.content is not None:
+        return None
+    return _service_fault(ran.log)
+
+
+def _service_fault(log: Sequence[ProxyEntry]) -> Reason | None:
+    for entry in log:
+        if entry.code in ("moved", "private", "unreachable"):
+            return Reason("data-unavailable", f"{entry.url}: {entry.outcome}")
+        if entry.status >= 400:
+            return Reason("data-unavailable", f"{entry.url}: answered with status {entry.status}")
+    return None
+
+
+def _tail(output: str) -> str:
+    return repr(output.strip()[-300:])
+
+
+def payload_fault(content: bytes, blueprint: Blueprint) -> Reason | None:
+    """What is wrong with what a host sent, where a script could not read it; None where it is a table as expected."""
+    if content[:512].lstrip().lower().startswith((b"<!doctype", b"<html")):
+        return Reason("data-changed", f"a web page where a table should be: {content[:80]!r}")
+    try:
+        found = judge_table(read_table(content), blueprint).refusals
+    except DataError:
+        return None  # zipped, or of another form, which a script may be able to read
+    return next((reason for reason in found if reason.code == "data-changed"), None)
+
+
+def download(
+    candidate: Candidate,
+    blueprint: Blueprint,
+    facts: dict[str, object],
+    *,
+    local_hosts: Sequence[str],
+    seconds: float,
+) -> StageResult:
+    """Have a script written, reviewed and run, and its table tested and judged.
+
+    Raises:
+        ModelUnavailableError: the model cannot be reached.
+        BudgetSpentError: the budget does not allow another request.
+    """
+    licence = str(blueprint.value("data.licence") or "")
+    if licence_says(licence) == "forbids":
+        stated = blueprint.fields["data.licence"]
+        reason = Reason(
+            "licence-forbids", f"{licence!r} does not allow the data to be passed on", tuple(stated.quotations)
+        )
+        return _refused([reason], facts)
+    return _Download(candidate, blueprint, facts, settings_of(blueprint, local_hosts, seconds)).run()
+
+
+def _refused(reasons: Sequence[Reason], facts: Mapping[str, object], *, failed: bool = False) -> StageResult:
+    return StageResult("data", "failed" if failed else "refused", tuple(reasons), facts=facts)
+
+
+class _Download:
+    """One download: the request, the tests that were written first, and its rounds."""
+
+    def __init__(self, candidate: Candidate, blueprint: Blueprint, facts: dict[str, object], settings: Settings):
+        self.candidate, self.blueprint, self.facts, self.settings = candidate, blueprint, facts, settings
+        self.folder = candidate.folder / "data"
+        self.request = _request(blueprint)
+
+    def run(self) -> StageResult:
+        tests = self._ask("reviewer", "script-tests", read_tests)
+        if tests is None:
+            return self._malformed("the reviewer wrote no tests")
+        said = ""
+        problems: list[str] = []
+        for number in range(1, ROUNDS + 1):
+            self.facts["scripts"] = number
+            script = self._ask(
+                "generator",
+                "download-script",
+                _text("script"),
+                seconds=int(self.settings.seconds),
+                megabytes=STORAGE_MB,
+                complaints="\n".join(problems),
+            )
+            if script is None:
+                return self._malformed("the generator wrote no script")
+            if script == said:
+                break  # told what was wrong, it says the same
+            said = script
+            self._keep("download.py", script)
+            result, problems = self._try(script, tests)
+            if result is not None:
+                return result
+        evidence = "; ".join(problems)[:800]
+        return _refused([Reason("script-refused", f"no script did it within {ROUNDS} tries: {evidence}")], self.facts)
+
+    def _try(self, script: str, tests: str) -> tuple[StageResult | None, list[str]]:
+        """The result, or what is wrong with the script."""
+        named = {*self.settings.hosts, *(urlsplit(f"//{host}").hostname or "" for host in self.settings.hosts)}
+        if problems := screen(script, named):
+            return None, problems
+        rejected = self._ask("reviewer", "review-script", _verdict, script=script)
+        if rejected is None:
+            return self._malformed("the reviewer gave no verdict"), []
+        if rejected:
+            return None, rejected
+        ran = run_script(script, self.settings)
+        with store_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_json(self.folder / "proxy-log.json", [entry.__dict__ for entry in ran.log])
+            write_text(self.folder / "output.txt", ran.outcome.output[-20_000:], errors="replace")
+        fault = fault_of(ran)
+        if fault is not None:
+            down = fault.code == "data-unavailable" and any(entry.code == "unreachable" for entry in ran.log)
+            return _refused([fault], self.facts, failed=down), []
+        if ran.content is None or not ran.outcome.whole:
+            changed = payload_fault(ran.last, self.blueprint)
+            if changed is not None:
+                return _refused([changed], self.facts), []
+            return None, [f"it ended with status {ran.outcome.exit_code}: {_tail(ran.outcome.output)}"]
+        return self._judge(ran.content, ran, tests)
+
+    def _judge(self, content: bytes, ran: Ran, tests: str) -> tuple[StageResult | None, list[str]]:
+        try:
+            frame = read_table(content)
+        except DataError as error:
+            changed = payload_fault(ran.last, self.blueprint) or Reason("data-changed", str(error))
+            return _refused([changed], self.facts), []
+        findings = judge_table(frame, self.blueprint)
+        if findings.refusals:
+            return _refused(findings.refusals, self.facts), []
+        failed = failures(tests, content)
+        if failed:
+            return None, [f"the reviewer's tests of the table: {one}" for one in failed]
+        return self._done(frame, findings, ran), []
+
+    def _done(self, frame: pd.DataFrame, findings: Findings, ran: Ran) -> StageResult:
+        from openfingym.forge.data.stage import _measure, write_table
+
+        licence = str(self.blueprint.value("data.licence") or "")
+        known = licence_says(licence) == "allows"
+        script = (self.folder / "download.py").read_bytes()
+        wanted = wanted_of(self.blueprint)
+        taken = Provenance(
+            how="script",
+            source=wanted.source or wanted.url,
+            licence=licence or "not stated",
+            pass_on=known,
+            address=wanted.url,
+            why=[
+                f"{entry.url}: {entry.size} bytes, SHA-256 {entry.sha256}" for entry in ran.log if entry.status == 200
+            ],
+            digests={"download.py": sha256_of(script)},
+        )
+        taken = write_table(frame, self.folder, taken, _measure(self.blueprint, frame))
+        taken.write(self.folder)
+        notes = list(findings.notes)
+        if not known:
+            notes.append(
+                Reason("licence-forbids", f"licence {licence or 'not stated'!r}: not passed on, each user fetches it")
+            )
+        self.facts |= {"how": "script", "rows": taken.rows, "address": wanted.url, "requests": len(ran.log)}
+        names = ("provenance.json", "data.csv", "download.py", "proxy-log.json", "output.txt")
+        return StageResult(
+            "data", "passed", notes=tuple(notes), facts=self.facts, files=tuple(f"data/{name}" for name in names)
+        )
+
+    def _ask(self, role: Role, name: str, read: Callable[[object], Found], **values: object) -> Found | None:
+        prompt = render(ROOM, name, request=self.request, **values)
+        return ask_for(self.candidate.asking, role, name, prompt, read).found
+
+    def _malformed(self, what: str) -> StageResult:
+        return _refused([Reason("malformed-answer", f"{what} within its tries; see journal.jsonl")], self.facts)
+
+    def _keep(self, name: str, text: str) -> None:
+        with store_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_text(self.folder / name, text)
+
+
+def _request(blueprint: Blueprint) -> str:
+    wanted = wanted_of(blueprint)
+    columns = texts(blueprint.value("data.columns")) or wanted.series
+    return json.dumps(
+        {
+            "addresses": wanted.url.split(),
+            "source": wanted.source,
+            "columns": list(columns),
+            "first": wanted.first.isoformat() if wanted.first else None,
+            "last": wanted.last.isoformat() if wanted.last else None,
+            "frequency": wanted.frequency,
+            "unit": blueprint.value("data.unit"),
+        },
+        indent=1,
+        default=str,
+    )
+
+
+def _text(name: str) -> Callable[[object], str]:
+    def read(found: object) -> str:
+        value = found.get(name) if isinstance(found, dict) else None
+        if not isinstance(value, str) or not value.strip():
+            raise AnswerError(f"expected a JSON object with the text {name!r}")
+        return value
+
+    return read
+
+
+def _verdict(found: object) -> list[str]:
+    """Problems of a script; none where it is accepted."""
+    if not isinstance(found, dict) or found.get("verdict") not in ("accept", "reject"):
+        raise AnswerError('expected a JSON object with "verdict": "accept" or "reject"')
+    problems = found.get("problems") or []
+    if not isinstance(problems, list):
+        raise AnswerError('"problems" must be a list of texts')
+    if found["verdict"] == "accept":
+        return []
+    return [str(one)[:300] for one in problems] or ["the reviewer rejects it, and does not say why"]
