@@ -50,6 +50,11 @@ class ForgeSettings:
     """Model that reviews; may be the same."""
     base_url: str = ""
     """Address of their endpoint; empty for that of the environment."""
+    backend: str = "sandbox"
+    """What the programs of the trials run in: docker, sandbox or inline."""
+    local_hosts: tuple[str, ...] = ()
+    """Hosts with private addresses that download scripts may reach nevertheless, each ``host:port``, or
+    ``host=address:port`` for one that is served there."""
     budget_usd: float | None = None
     """US dollars that may be spent over all; None for no limit."""
     budget_tokens: int | None = None
@@ -210,6 +215,7 @@ class ForgeFolder:
             found = tomllib.loads(path.read_text(encoding="utf-8"))
             if found.pop("format") != FORMAT:
                 raise UsageError(f"{path}: written by another version of the forge; begin a new one with --out")
+            found["local_hosts"] = tuple(found.get("local_hosts", ()))
             return cls(root, ForgeSettings(**found))
         except FileNotFoundError:
             raise UsageError(

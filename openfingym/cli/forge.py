@@ -1,0 +1,225 @@
+"""``openfingym forge ...``: from papers to task packages that are proved before anyone runs them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from openfingym.cli.printable import printable
+from openfingym.cli.render import print_json, print_table
+from openfingym.cli.task import json_option
+
+if TYPE_CHECKING:
+    from openfingym.forge.blueprint import Blueprint, Stated
+    from openfingym.forge.folder import ForgeSettings, KeptResult, PaperFolder
+    from openfingym.forge.pipeline import Progress
+    from openfingym.forge.stage import Reason
+
+forge_argument = click.argument("forge", type=click.Path(exists=True, file_okay=False, path_type=Path))
+
+
+@click.group()
+def forge() -> None:
+    """Make task packages of papers, and prove them before anyone runs them."""
+
+
+@forge.command()
+@click.argument("papers")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the forge. One that is there is gone on with.",
+)
+@click.option("--model", required=True, help="Model that reads and writes; stand-in/forge is rules, offline.")
+@click.option("--reviewer", help="Model that reviews. Default: the same.")
+@click.option("--base-url", default="", help="Address of the models' endpoint. Default: that of the environment.")
+@click.option("--budget", type=click.FloatRange(min=0.0), help="US dollars that may be spent, over papers and runs.")
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens that may be used, over papers and runs.")
+@click.option(
+    "--backend",
+    default="sandbox",
+    show_default=True,
+    type=click.Choice(["docker", "sandbox", "inline"]),
+    help="What the baselines of the proofs run in.",
+)
+@click.option(
+    "--local-host",
+    "local_hosts",
+    multiple=True,
+    metavar="HOST:PORT",
+    help="A host with a private address from which data may be had nevertheless; HOST=ADDRESS:PORT for one that is "
+    "served there.",
+)
+@click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Papers at once.")
+@json_option("a list, an object a paper")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    papers: str,
+    out: Path,
+    jobs: int,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Put PAPERS through the stages, and install what is proved.
+
+    PAPERS is a file, a folder (PDF, HTML, LaTeX, text), or a query of arXiv that begins with `arxiv:`. Whatever was
+    done before, by a run that ended or was killed, is not done again. The exit status is 4 where something failed that
+    may go well the next time.
+    """
+    from openfingym.forge.folder import ForgeFolder
+    from openfingym.forge.intake import take_in
+    from openfingym.forge.pipeline import forge_papers
+    from openfingym.forge.proving.install import install
+    from openfingym.forge.stages import stages_of
+
+    begun = ForgeFolder.begin(out, _settings(**settings))
+    with begun.working():
+        folders = [folder for folder, _ in take_in(begun, papers)]
+        for progress in forge_papers(begun, folders, stages_of, install, jobs=jobs):
+            if not as_json:
+                _echo_progress(progress)
+    rows = [_status(folder) for folder in folders]
+    if as_json:
+        print_json(rows)
+    else:
+        _echo_status(rows)
+        click.echo(f"installed tasks: {begun.tasks}")
+    if any(row["state"] == "failed" for row in rows):
+        ctx.exit(4)
+
+
+@forge.command()
+@forge_argument
+@json_option("a list, an object a paper")
+def status(forge: Path, as_json: bool) -> None:
+    """List the papers of a FORGE: how far each came, and why it ended there."""
+    from openfingym.forge.folder import ForgeFolder
+
+    papers = ForgeFolder.open(forge).papers()
+    rows = [_status(paper) for paper in papers]
+    if as_json:
+        print_json(rows)
+        return
+    _echo_status(rows)
+
+
+@forge.command()
+@forge_argument
+@click.argument("paper")
+@json_option("an object")
+def show(forge: Path, paper: str, as_json: bool) -> None:
+    """Show what each stage found of one PAPER of a FORGE, and its blueprint with the paper's own words.
+
+    PAPER is a key that `openfingym forge status` lists, or the beginning of one.
+    """
+    from openfingym.forge.blueprint_file import read_blueprint
+    from openfingym.forge.folder import ForgeFolder
+
+    folder = ForgeFolder.open(forge).find(paper)
+    results = folder.results()
+    blueprint = read_blueprint(folder.blueprint_path) if folder.blueprint_path.exists() else None
+    harvested = folder.paper() if (folder.path / "paper.json").exists() else None
+    if as_json:
+        print_json(
+            {
+                "paper": folder.key,
+                "title": harvested.title if harvested else "",
+                "origin": harvested.origin if harvested else "",
+                "stages": [_stage(kept) for kept in results],
+                "blueprint": blueprint.model_dump(mode="json") if blueprint else None,
+            }
+        )
+        return
+    click.echo(printable(f"{folder.key}: {harvested.title if harvested else 'could not be read'}"))
+    rows = [[kept.result.stage, kept.result.state, f"{kept.seconds:.1f}"] for kept in results]
+    print_table("Stages", ["stage", "state", "seconds"], rows)
+    for kept in results:
+        for reason in (*kept.result.reasons, *kept.result.notes):
+            _echo_reason(kept.result.stage, reason)
+    if blueprint is not None:
+        _echo_blueprint(blueprint)
+
+
+def _settings(
+    model: str,
+    reviewer: str | None,
+    base_url: str,
+    budget: float | None,
+    max_tokens: int | None,
+    backend: str,
+    local_hosts: tuple[str, ...],
+) -> ForgeSettings:
+    from openfingym.forge.folder import ForgeSettings
+
+    return ForgeSettings(
+        model,
+        reviewer or model,
+        base_url,
+        backend=backend,
+        local_hosts=local_hosts,
+        budget_usd=budget,
+        budget_tokens=max_tokens,
+    )
+
+
+def _echo_progress(progress: Progress) -> None:
+    result = progress.kept.result
+    why = ", ".join(reason.code for reason in result.reasons)
+    click.echo(printable(f"{progress.key}: {result.state} at {result.stage}" + (f" ({why})" if why else "")))
+
+
+def _status(paper: PaperFolder) -> dict[str, object]:
+    stage, state = paper.state()
+    results = paper.results()
+    codes = [reason.code for reason in results[-1].result.reasons] if results else []
+    return {"paper": paper.key, "stage": stage, "state": state, "why": ", ".join(codes)}
+
+
+def _echo_status(rows: list[dict[str, object]]) -> None:
+    columns = ["paper", "stage", "state", "why"]
+    print_table("Papers", columns, [[str(row[column]) for column in columns] for row in rows])
+    counts = Counter(str(row["state"]) for row in rows)
+    click.echo(f"{len(rows)} papers: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
+
+
+def _stage(kept: KeptResult) -> dict[str, object]:
+    result = kept.result
+    return {
+        "stage": result.stage,
+        "state": result.state,
+        "seconds": kept.seconds,
+        "reasons": [_plain(reason) for reason in result.reasons],
+        "notes": [_plain(reason) for reason in result.notes],
+        "facts": dict(result.facts),
+        "files": list(result.files),
+    }
+
+
+def _plain(reason: Reason) -> dict[str, object]:
+    return asdict(reason) | {"quotations": [quotation.model_dump() for quotation in reason.quotations]}
+
+
+def _echo_reason(stage: str, reason: Reason) -> None:
+    click.echo(printable(f"{stage}: {reason.code}: {reason.text}"))
+    for quotation in reason.quotations:
+        click.echo(printable(f'    "{quotation.quote}" ({quotation.section or "before the first section"})'))
+
+
+def _echo_blueprint(blueprint: Blueprint) -> None:
+    rows = [[name, str(stated.value), _ground(stated)] for name, stated in blueprint.fields.items()]
+    rows += [[f"metric {metric.name}", metric.bank or "-", _ground(metric.formula)] for metric in blueprint.metrics]
+    print_table("Blueprint", ["field", "value", "rests on"], rows)
+    for contradiction in blueprint.contradictions:
+        click.echo(printable(f"contradiction in {contradiction.field}: {contradiction.why}"))
+
+
+def _ground(stated: Stated) -> str:
+    if stated.assumed:
+        return f"assumed: {stated.assumed}"
+    return "; ".join(f'"{quotation.quote}" ({quotation.section})' for quotation in stated.quotations)
