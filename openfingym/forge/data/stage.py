@@ -142,7 +142,7 @@ def _library(taken: Provenance, best: Match, blueprint: Blueprint, root: Path, f
     elif best.data.name in panels:
         channels = taken.dataset.get("channels")
         frame = library_frame(best.data.name, channels if isinstance(channels, list) else None)
-        frame = _between(frame, taken.dataset.get("first"), taken.dataset.get("last"))
+        frame = between(frame, taken.dataset.get("first"), taken.dataset.get("last"))
         taken = replace(taken, rows=len(frame))
         info = panels[best.data.name]
         # Its values are the library's own and known good; the blueprint may still be wrong about them.
@@ -194,7 +194,8 @@ def library_frame(name: str, channels: Sequence[str] | None = None) -> pd.DataFr
     return pd.DataFrame(panel.values, index=panel.times, columns=list(panel.channels))
 
 
-def _between(frame: pd.DataFrame, first: object, last: object) -> pd.DataFrame:
+def between(frame: pd.DataFrame, first: object, last: object) -> pd.DataFrame:
+    """The rows from one ISO day to another; None for no bound."""
     return frame.loc[first if first else None : last if last else None]
 
 

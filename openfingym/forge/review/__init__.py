@@ -1,0 +1,23 @@
+"""``forge review``: a page for each candidate, and a person's decisions, which alone make a task curated."""
+
+from openfingym.forge.review.decisions import (
+    Decision,
+    accept,
+    change,
+    decisions,
+    is_curated,
+    reject,
+)
+from openfingym.forge.review.page import candidate_page, index_page, write_pages
+
+__all__ = [
+    "Decision",
+    "accept",
+    "candidate_page",
+    "change",
+    "decisions",
+    "index_page",
+    "is_curated",
+    "reject",
+    "write_pages",
+]

@@ -1,0 +1,293 @@
+"""The pages of ``forge review``: an index, and one self-contained page for each candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym.errors import OpenFinGymError
+from openfingym.files.whole import store_errors, write_text
+from openfingym.forge.blueprint_file import read_blueprint
+from openfingym.forge.data.provenance import read_provenance
+from openfingym.forge.review.decisions import decisions, installed, is_curated
+from openfingym.forge.review.drawings import data_drawings, totals_drawing
+from openfingym.forge.stage import STAGES
+from openfingym.reports.page import document
+from openfingym.version import __version__
+
+if TYPE_CHECKING:
+    from openfingym.forge.blueprint import Blueprint, Quotation
+    from openfingym.forge.folder import ForgeFolder, KeptResult, PaperFolder
+    from openfingym.forge.paper import Paper
+
+AROUND = 140
+"""Characters of the paper that are shown on either side of a quotation."""
+LONGEST = 20_000
+"""Characters of a file that are shown."""
+STYLES = ("task.css", "forge/forge.css")
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """A quotation in its paper."""
+
+    before: str
+    quote: str
+    after: str
+    section: str
+    found: bool
+    """Whether the paper has these words at that place."""
+
+
+def candidate_page(forge: ForgeFolder, paper: PaperFolder, *, index: str = "") -> str:
+    """The page of one candidate.
+
+    Args:
+        forge: the forge.
+        paper: the candidate.
+        index: relative address of the index; empty for none.
+
+    Raises:
+        StoreError: a record is damaged.
+    """
+    read = _paper(paper)
+    blueprint = _blueprint(paper)
+    kept = {one.result.stage: one for one in paper.results()}
+    provenance = read_provenance(paper.path / "data")
+    proved = kept["prove"].result.facts if "prove" in kept else {}
+    trials = proved.get("trials")
+    stage, state = paper.state()
+    folder = installed(forge, paper)
+    return document(
+        "forge/candidate.html.jinja",
+        f"Review: {read.title if read else paper.key}",
+        styles=STYLES,
+        index=index,
+        key=paper.key,
+        heading=read.title if read else paper.key,
+        state=state,
+        stage=stage,
+        curated=is_curated(forge, paper),
+        facts={
+            "Paper": paper.key,
+            "Origin": read.origin if read else "",
+            "Licence": read.licence if read else "",
+            "Task": folder.name if folder else "",
+            "Generator": forge.settings.model,
+            "Reviewer": forge.settings.reviewer,
+            "OpenFinGym": __version__,
+        },
+        abstract=read.abstract if read else "",
+        stages=[_stage(name, kept.get(name), read) for name in STAGES],
+        fields=_fields(blueprint, read),
+        assumed=sum(1 for one in blueprint.fields.values() if one.assumed) if blueprint else 0,
+        contradictions=_contradictions(blueprint, read),
+        metrics=_metrics(blueprint, read),
+        provenance=_provenance(provenance),
+        drawings=data_drawings(paper.path, provenance, blueprint),
+        totals=totals_drawing(trials if isinstance(trials, Mapping) else {}),
+        found=[(name, _flat(kept[name].result.facts)) for name in STAGES if name in kept and kept[name].result.facts],
+        files=_files(paper),
+        cost=_cost(paper),
+        decisions=decisions(paper),
+        forge=str(forge.root),
+    )
+
+
+def index_page(forge: ForgeFolder, addresses: Mapping[str, str]) -> str:
+    """The index of candidates, with the address of the page of each."""
+    rows = []
+    for paper in forge.papers():
+        read = _paper(paper)
+        stage, state = paper.state()
+        last = paper.result(stage) if stage else None
+        reasons = list(last.result.reasons) if last else []
+        folder = installed(forge, paper)
+        curated = is_curated(forge, paper)
+        rows.append(
+            {
+                "page": addresses.get(paper.key, ""),
+                "heading": read.title if read else paper.key,
+                "state": "curated" if curated else ("proved" if folder and state == "passed" else state),
+                "stage": stage,
+                "task": folder.name if folder else "",
+                "codes": ", ".join(dict.fromkeys(reason.code for reason in reasons)),
+                "why": reasons[0].text[:240] if reasons else "",
+                "bad": state in ("refused", "failed"),
+            }
+        )
+    return document("forge/index.html.jinja", "Review of a forge", styles=STYLES, rows=rows, forge=str(forge.root))
+
+
+def write_pages(forge: ForgeFolder, path: Path) -> list[Path]:
+    """Write the index to ``path``, and the candidates' pages into a folder of the same name beside it.
+
+    Returns:
+        The files, the index first.
+
+    Raises:
+        StoreError: a record is damaged, or a page cannot be written.
+    """
+    folder = path.with_suffix("")
+    folder = folder if folder != path else path.with_name(f"{path.name}-pages")
+    pages = {paper.key: folder / f"{paper.key}.html" for paper in forge.papers()}
+    with store_errors(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        for paper in forge.papers():
+            content = candidate_page(forge, paper, index=f"../{path.name}")
+            write_text(pages[paper.key], content, errors="backslashreplace")
+        addresses = {key: f"{folder.name}/{one.name}" for key, one in pages.items()}
+        write_text(path, index_page(forge, addresses), errors="backslashreplace")
+    return [path, *pages.values()]
+
+
+def _paper(paper: PaperFolder) -> Paper | None:
+    return paper.paper() if (paper.path / "paper.json").exists() else None
+
+
+def _blueprint(paper: PaperFolder) -> Blueprint | None:
+    try:
+        return read_blueprint(paper.blueprint_path)
+    except OpenFinGymError:
+        return None
+
+
+def quoted(quotation: Quotation, paper: Paper | None) -> Quoted:
+    """A quotation with what stands around it in the paper."""
+    text = paper.text if paper is not None else ""
+    end = quotation.start + len(quotation.quote)
+    found = text[quotation.start : end] == quotation.quote
+    if not found:
+        return Quoted("", quotation.quote, "", quotation.section, found=False)
+    before = text[max(0, quotation.start - AROUND) : quotation.start]
+    after = text[end : end + AROUND]
+    # Whole words at either end.
+    before = ("…" + before.partition(" ")[2]) if quotation.start > AROUND else before
+    after = (after.rpartition(" ")[0] + "…") if end + AROUND < len(text) else after
+    return Quoted(before, quotation.quote, after, quotation.section, found=True)
+
+
+def shown_value(value: object) -> str:
+    """A value of a blueprint or of facts as a text."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(shown_value(one) for one in value)
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {shown_value(one)}" for key, one in value.items())
+    return str(value)
+
+
+def _fields(blueprint: Blueprint | None, paper: Paper | None) -> list[dict[str, object]]:
+    if blueprint is None:
+        return []
+    return [
+        {
+            "name": name,
+            "value": shown_value(stated.value),
+            "quotations": [quoted(one, paper) for one in stated.quotations],
+            "assumed": stated.assumed,
+        }
+        for name, stated in blueprint.fields.items()
+    ]
+
+
+def _contradictions(blueprint: Blueprint | None, paper: Paper | None) -> list[dict[str, object]]:
+    if blueprint is None:
+        return []
+    return [
+        {
+            "field": one.field,
+            "why": one.why,
+            "readings": [
+                (shown_value(stated.value), [quoted(quotation, paper) for quotation in stated.quotations])
+                for stated in one.readings
+            ],
+        }
+        for one in blueprint.contradictions
+    ]
+
+
+def _metrics(blueprint: Blueprint | None, paper: Paper | None) -> list[dict[str, object]]:
+    if blueprint is None:
+        return []
+    return [
+        {
+            "name": one.name,
+            "bank": one.bank,
+            "formula": shown_value(one.formula.value),
+            "direction": shown_value(one.direction.value),
+            "unit": shown_value(one.unit.value),
+            "weight": shown_value(one.weight.value),
+            "quotations": [quoted(quotation, paper) for quotation in one.formula.quotations],
+            "assumed": one.formula.assumed,
+            "figures": [(figure.baseline, f"{figure.value:g}") for figure in one.figures],
+        }
+        for one in blueprint.metrics
+    ]
+
+
+def _stage(name: str, kept: KeptResult | None, paper: Paper | None) -> dict[str, object]:
+    if kept is None:
+        return {"name": name, "state": "", "seconds": "", "reasons": [], "notes": []}
+    told = {
+        key: [(one.code, one.text, [quoted(quotation, paper) for quotation in one.quotations]) for one in found]
+        for key, found in (("reasons", kept.result.reasons), ("notes", kept.result.notes))
+    }
+    return {"name": name, "state": kept.result.state, "seconds": f"{kept.seconds:.1f}", **told}
+
+
+def _provenance(found: object) -> list[tuple[str, str]]:
+    from dataclasses import asdict
+
+    from openfingym.forge.data.provenance import Provenance
+
+    if not isinstance(found, Provenance):
+        return []
+    return [
+        (key.replace("_", " "), shown_value(value)) for key, value in asdict(found).items() if value not in ("", [], {})
+    ]
+
+
+def _flat(facts: Mapping[str, object]) -> list[tuple[str, str]]:
+    rows = []
+    for key, value in facts.items():
+        if isinstance(value, Mapping):
+            rows += [(f"{key}: {inner}", shown_value(one)) for inner, one in value.items()]
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            rows += [(key, shown_value(one)) for one in value]
+        else:
+            rows.append((key, shown_value(value)))
+    return [(key, text[:1200]) for key, text in rows]
+
+
+def _files(paper: PaperFolder) -> list[tuple[str, str]]:
+    """Texts that were made: scripts, logs, and what goes into the package."""
+    found = []
+    for place in ("data/download.py", "data/proxy-log.json", "task/task.toml", "task/instruction.md"):
+        path = paper.path / place
+        if path.is_file():
+            found.append((place, path.read_text(encoding="utf-8", errors="replace")[:LONGEST]))
+    return found
+
+
+def _cost(paper: PaperFolder) -> list[tuple[str, int, int, str]]:
+    """Purpose, requests, tokens and US dollars of what models were asked."""
+    from openfingym.forge.asking.journal import Journal
+
+    rows: dict[str, list[float]] = {}
+    for entry in Journal(paper.path).entries():
+        if entry.get("kind") != "asked":
+            continue
+        row = rows.setdefault(f"{entry.get('role')}: {entry.get('purpose')}", [0, 0, 0.0])
+        tokens, cost = entry.get("tokens"), entry.get("cost_usd")
+        row[0] += 1
+        row[1] += tokens if isinstance(tokens, int) else 0
+        row[2] += cost if isinstance(cost, int | float) else 0.0
+    return [(name, int(row[0]), int(row[1]), f"{row[2]:.4f}") for name, row in rows.items()]
