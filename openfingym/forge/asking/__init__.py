@@ -1,7 +1,7 @@
 """Asking models in their roles, and running what they write: journal, budget, sandbox, generator-reviewer loop."""
 
 from openfingym.forge.asking.asked import RoleModels
-from openfingym.forge.asking.journal import Journal
+from openfingym.forge.asking.journal import PaperJournal
 from openfingym.forge.asking.loop import Produced, ask_until, produce
 from openfingym.forge.asking.replies import code_in, json_in
 from openfingym.forge.asking.sandboxed import CodeLimits, CodeOutcome, run_in_sandbox
@@ -9,7 +9,7 @@ from openfingym.forge.asking.sandboxed import CodeLimits, CodeOutcome, run_in_sa
 __all__ = [
     "CodeLimits",
     "CodeOutcome",
-    "Journal",
+    "PaperJournal",
     "Produced",
     "RoleModels",
     "ask_until",

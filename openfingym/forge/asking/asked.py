@@ -13,7 +13,7 @@ from typing import Self
 from openfingym.digests import sha256_of_text
 from openfingym.errors import ModelRefusedError, UsageError
 from openfingym.forge.asking.budget import ForgeBudget
-from openfingym.forge.asking.journal import Journal
+from openfingym.forge.asking.journal import PaperJournal
 from openfingym.forge.stage import Role
 from openfingym.models import Completion, LanguageModel, Message, ModelSpec
 from openfingym.models.prices import PriceTable
@@ -69,7 +69,7 @@ class RoleModels:
             for model in self._models.values():
                 if isinstance(model, ModelSpec):
                     self._prices.require(model.name)
-        self.journal = Journal(folder)
+        self.journal = PaperJournal(folder)
         self.budget = ForgeBudget(folder.parent, budget_usd, budget_tokens)
         self._lock = threading.Lock()
         self._kept: dict[tuple[object, ...], str] | None = None

@@ -19,7 +19,7 @@ NAME = "journal.jsonl"
 Entry = dict[str, object]
 
 
-class Journal:
+class PaperJournal:
     """The journal of a paper's folder."""
 
     def __init__(self, folder: Path) -> None:

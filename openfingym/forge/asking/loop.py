@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from openfingym.errors import UsageError
-from openfingym.forge.asking.journal import Journal
+from openfingym.forge.asking.journal import PaperJournal
 from openfingym.forge.asking.replies import code_in, json_in
 from openfingym.forge.asking.sandboxed import CodeLimits, CodeOutcome, run_in_sandbox
 from openfingym.forge.stage import Candidate, Role
@@ -121,7 +121,7 @@ def produce(
         BudgetSpentError: the budget does not allow another request.
         BackendUnavailableError: nothing on this machine can isolate programs.
     """
-    journal, code, wrong = Journal(candidate.folder), "", ""
+    journal, code, wrong = PaperJournal(candidate.folder), "", ""
     verdicts: list[Mapping[str, object]] = []
     try:
         testing = ask_until(candidate, "reviewer", f"{purpose}-tests", tests, code_in, tries)

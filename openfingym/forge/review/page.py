@@ -279,10 +279,10 @@ def _files(paper: PaperFolder) -> list[tuple[str, str]]:
 
 def _cost(paper: PaperFolder) -> list[tuple[str, int, int, str]]:
     """Purpose, requests, tokens and US dollars of what models were asked."""
-    from openfingym.forge.asking.journal import Journal
+    from openfingym.forge.asking.journal import PaperJournal
 
     rows: dict[str, list[float]] = {}
-    for entry in Journal(paper.path).entries():
+    for entry in PaperJournal(paper.path).entries():
         if entry.get("kind") != "asked":
             continue
         row = rows.setdefault(f"{entry.get('role')}: {entry.get('purpose')}", [0, 0, 0.0])

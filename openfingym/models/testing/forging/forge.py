@@ -14,6 +14,11 @@ HOMES: Mapping[str, str] = {
     "forge/download-script": "download:script",
     "forge/script-tests": "download:tests",
     "forge/review-script": "download:review",
+    "forge/metric-code": "metric_code:metric_code",
+    "forge/metric-code-again": "metric_code:metric_code_again",
+    "forge/metric-judge": "metric_code:metric_judge",
+    "forge/metric-tests": "metric_code:metric_tests",
+    "forge/metric-write": "metric_code:metric_code",
 }
 """Name of a prompt to the module below this package that has its handler, and the handler's name:
 ``"forge/extract": "extract:extract"``."""

@@ -11,7 +11,7 @@ import pytest
 from openfingym.errors import BudgetSpentError, UsageError
 from openfingym.forge.asking import (
     CodeLimits,
-    Journal,
+    PaperJournal,
     Produced,
     RoleModels,
     code_in,
@@ -169,12 +169,12 @@ def test_tests_come_first_and_decide_with_the_reviewer(tmp_path: Path) -> None:
     assert made.accepted
     assert made.attempts == 1
     assert [prompt.split()[0] for prompt in asked.prompts] == ["tests", "write", "judge"]
-    kinds = [str(entry["kind"]) for entry in Journal(tmp_path).entries()]
+    kinds = [str(entry["kind"]) for entry in PaperJournal(tmp_path).entries()]
     assert kinds == ["asked", "tests", "asked", "run", "asked", "verdict"]
     again, nobody = double(tmp_path)
     assert again == made
     assert nobody.prompts == []
-    assert len(Journal(tmp_path).entries()) == len(kinds)
+    assert len(PaperJournal(tmp_path).entries()) == len(kinds)
 
 
 @pytest.mark.sandbox

@@ -1,0 +1,217 @@
+"""What is decided of one metric of a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from openfingym.forge.asking import PaperJournal
+from openfingym.forge.blueprint import MetricBlueprint, Quotation
+from openfingym.forge.rewards.compared import (
+    FormulaRelation,
+    bank_values,
+    edge_calls,
+    first_difference,
+    random_calls,
+    relation,
+)
+from openfingym.forge.rewards.evaluated import Value, evaluate
+from openfingym.forge.rewards.gaming import direction_by, games
+from openfingym.forge.rewards.meaning import PROBLEMS, by_name, formula_of, problem_of
+from openfingym.forge.rewards.translated import translate
+from openfingym.forge.stage import Candidate, Reason
+from openfingym.metrics.record import Metric, Problem
+
+How = Literal["reused", "new", "refused"]
+
+
+@dataclass(frozen=True)
+class MetricDecision:
+    """What is decided of one metric."""
+
+    metric: MetricBlueprint
+    how: How
+    bank: Metric | None = None
+    """The metric of the bank that it is."""
+    relation: str = ""
+    """``equal``, how it follows from the bank's, or ``by meaning`` where numbers could not be compared."""
+    falls: bool = False
+    """Whether it falls where the bank's rises."""
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    codes: tuple[str, ...] = field(default=(), repr=False)
+    """The two translations, where there are."""
+    problem: Problem = "point"
+
+
+def decide(candidate: Candidate, metric: MetricBlueprint, family: str, bank: Mapping[str, Metric]) -> MetricDecision:
+    """Match a metric to the bank, by meaning and by numbers; what is not there may be new.
+
+    Args:
+        candidate: the paper.
+        metric: as the paper has it.
+        family: the family of its task.
+        bank: all metrics there are, by name.
+
+    Raises:
+        ModelUnavailableError: a model cannot be reached.
+        BudgetSpentError: the budget does not allow another request.
+        BackendUnavailableError: nothing on this machine can isolate programs.
+    """
+    named = bank.get(metric.bank) or by_name(metric.name, bank, PROBLEMS.get(family, ("point",)))
+    problem = problem_of(family, named)
+    first = translate(candidate, metric, problem, "metric-code", "generator")
+    again = translate(candidate, metric, problem, "metric-code-again", "reviewer")
+    start = MetricDecision(metric, "refused", problem=problem)
+    for one in (first, again):
+        if one.malformed:
+            return _refused(start, "malformed-answer", f"no usable code for its formula: {one.why}")
+    if not (first.code and again.code):
+        why = first.why or again.why
+        if named is None:
+            return _refused(
+                start, "no-metric", f"it is none of the bank by its name, and its formula cannot be computed: {why}"
+            )
+        note = Reason(
+            "metric-by-meaning",
+            f"{metric.name}: taken for {named.name} by its name; the numbers were not compared ({why})",
+            _quotations(metric),
+        )
+        return replace(start, how="reused", bank=named, relation="by meaning", notes=(note,))
+    return _by_numbers(candidate, replace(start, codes=(first.code, again.code)), named, bank)
+
+
+def _by_numbers(
+    candidate: Candidate, start: MetricDecision, named: Metric | None, bank: Mapping[str, Metric]
+) -> MetricDecision:
+    metric, problem = start.metric, start.problem
+    calls, options = random_calls(problem)
+    edges = edge_calls(problem)
+    values: list[list[Value]] = []
+    for number, code in enumerate(start.codes):
+        found = evaluate(code, [*calls, *edges])
+        if isinstance(found, str):
+            which = ("first", "second")[number]
+            return _refused(start, "metric-wrong", f"the {which} implementation of its formula does not run: {found}")
+        values.append(found)
+    different = first_difference(*values)
+    PaperJournal(candidate.folder).add_once("audit", metric=metric.name, calls=len(values[0]), different=different)
+    if different:
+        return _refused(start, "metric-wrong", f"two implementations of its formula do not agree: {different}")
+    paper = values[0][: len(calls)]
+    if all(isinstance(value, str) for value in paper):
+        return _refused(start, "no-metric", f"its formula has no value on ordinary arrays: {paper[0]}")
+    if named is not None and (how := _relation(named, paper, calls, options)) is not None:
+        return _reused(start, named, how)
+    related = _matches(bank, problem, paper, calls, options)
+    exact = [other for other, how in related if how.exact]
+    if exact and named is not None:
+        return _refused(start, "metric-wrong", f"it is called {named.name}, and its formula is that of {exact[0].name}")
+    if exact:
+        return _reused(start, exact[0], FormulaRelation("equal", exact=True))
+    if related and named is None:
+        return _reused(start, *related[0])
+    return replace(start, how="new")
+
+
+def _matches(
+    bank: Mapping[str, Metric],
+    problem: Problem,
+    paper: Sequence[Value],
+    calls: Sequence[Mapping[str, object]],
+    options: Mapping[str, object],
+) -> list[tuple[Metric, FormulaRelation]]:
+    found = []
+    for metric in bank.values():
+        if metric.problem == problem:
+            how = _relation(metric, paper, calls, options)
+            if how is not None:
+                found.append((metric, how))
+    return found  # fmt: skip
+
+
+def _relation(
+    metric: Metric, paper: Sequence[Value], calls: Sequence[Mapping[str, object]], options: Mapping[str, object]
+) -> FormulaRelation | None:
+    if metric.heavy or metric.stochastic:
+        return None
+    return relation(paper, bank_values(metric, calls, options))  # type: ignore[arg-type]
+
+
+def _reused(start: MetricDecision, bank: Metric, how: FormulaRelation) -> MetricDecision:
+    notes: tuple[Reason, ...] = ()
+    if not how.exact:
+        text = (
+            f"{start.metric.name}: not equal to {bank.name}, but {how.words}; {bank.name} is scored, which ranks "
+            "answers the same, and the paper's figures are to be read so"
+        )
+        notes = (Reason("metric-related", text, _quotations(start.metric)),)
+    return replace(start, how="reused", bank=bank, relation=how.words, falls=how.falls, notes=notes)
+
+
+def checked_direction(decision: MetricDecision) -> MetricDecision:
+    """The decision with the metric's direction compared with that of its formula; where the paper does not say it, the
+    formula does.
+    """
+    if decision.how == "refused":
+        return decision
+    stated = str(decision.metric.direction.value or "")
+    if decision.bank is not None:
+        other = {"lower": "higher", "higher": "lower"}
+        right: str = other[decision.bank.direction] if decision.falls else decision.bank.direction
+        whose = f"{decision.bank.name} of the bank"
+    else:
+        code = decision.codes[0]
+        right = direction_by(decision.problem, lambda calls: evaluate(code, calls))
+        whose = "its formula, by which worse answers are " + ("larger" if right == "lower" else "smaller")
+    if not right or stated == right:
+        return decision
+    if decision.metric.direction.assumed or stated not in {"lower", "higher"}:
+        changed = decision.metric.direction.model_copy(
+            update={"value": right, "quotations": [], "assumed": f"direction of {whose}"}
+        )
+        return replace(decision, metric=decision.metric.model_copy(update={"direction": changed}))
+    if decision.how == "new" and (won := _won(decision, right)):
+        # By its own direction it is none either, which says more than that the paper has the other.
+        return _refused(decision, "metric-games", f"{', '.join(won)} scores best by it whichever is better")
+    return _refused(decision, "metric-sign", f"the paper says that {stated} is better, and by {whose} it is {right}")
+
+
+def checked_games(decision: MetricDecision) -> MetricDecision:
+    """The decision with a new metric's numbers looked at for answers without skill that win."""
+    if decision.how != "new":
+        return decision
+    won = _won(decision, str(decision.metric.direction.value))
+    if not won:
+        return decision
+    return _refused(
+        decision,
+        "metric-games",
+        f"{', '.join(won)} scores as well as an honest answer, or better; it measures no skill",
+    )
+
+
+def _won(decision: MetricDecision, direction: str) -> tuple[str, ...]:
+    code = decision.codes[0]
+    return games(decision.problem, direction, lambda calls: evaluate(code, calls))
+
+
+def _refused(decision: MetricDecision, code: str, text: str) -> MetricDecision:
+    reason = Reason(code, f"{decision.metric.name}: {text}", _quotations(decision.metric))
+    return replace(decision, how="refused", bank=None, reasons=(reason,))
+
+
+def _quotations(metric: MetricBlueprint) -> tuple[Quotation, ...]:
+    return tuple(metric.formula.quotations or metric.direction.quotations)
+
+
+def describe(decision: MetricDecision) -> dict[str, object]:
+    """As facts of the stage."""
+    return {
+        "name": decision.metric.name,
+        "formula": formula_of(decision.metric),
+        "how": decision.how,
+        "bank": decision.bank.name if decision.bank else "",
+        "relation": decision.relation,
+    }

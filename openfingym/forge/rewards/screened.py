@@ -1,0 +1,59 @@
+"""What a model's code for a metric may use, told by its syntax before it is run: arithmetic, and nothing that reads,
+writes or reaches out. The sandbox is the wall; this says plainly why.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+MODULES = frozenset({"numpy", "math", "itertools", "functools", "statistics", "collections", "__future__"})
+NAMES = frozenset(
+    {
+        "breakpoint", "compile", "delattr", "dir", "eval", "exec", "exit", "getattr", "globals", "help", "input",
+        "locals", "memoryview", "open", "quit", "setattr", "vars",
+    }
+)  # fmt: skip
+ATTRIBUTES = frozenset(
+    {
+        "ctypes", "ctypeslib", "DataSource", "dump", "dumps", "f2py", "fromfile", "fromregex", "genfromtxt", "lib",
+        "load", "loads", "loadtxt", "memmap", "open_memmap", "os", "random", "save", "savetxt", "savez",
+        "savez_compressed", "sys", "testing", "tofile",
+    }
+)  # fmt: skip
+"""Of NumPy, what reads or writes files, draws random numbers, or leads out of it."""
+FUNCTION = "metric"
+
+
+def screen(code: str, arguments: Sequence[str]) -> str:
+    """What speaks against code for a metric; empty for nothing.
+
+    Args:
+        code: source text, which can be parsed.
+        arguments: names that the function ``metric`` has to take, in order.
+    """
+    tree = ast.parse(code)
+    found = [problem for node in ast.walk(tree) for problem in _problems(node)]
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == FUNCTION]
+    if len(functions) != 1:
+        found.append(f"it must define one function {FUNCTION}")
+    elif [argument.arg for argument in functions[0].args.args] != list(arguments):
+        found.append(f"{FUNCTION} must take ({', '.join(arguments)})")
+    return "; ".join(dict.fromkeys(found))
+
+
+def _problems(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        modules = [alias.name.partition(".")[0] for alias in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        modules = [(node.module or "").partition(".")[0]]
+        yield from (f"it imports {alias.name}" for alias in node.names if alias.name in ATTRIBUTES)
+    else:
+        modules = []
+    yield from (f"it imports {name or 'a relative module'}" for name in modules if name not in MODULES)
+    if isinstance(node, ast.Name) and (node.id in NAMES or node.id.startswith("__")):
+        yield f"it uses {node.id}"
+    if isinstance(node, ast.Attribute) and (node.attr in ATTRIBUTES or node.attr.startswith("_")):
+        yield f"it uses .{node.attr}"
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        yield "it keeps something between calls"

@@ -1,0 +1,147 @@
+"""Stage ``rewards``: each metric of the blueprint is one of the bank's, or a new one that waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from openfingym.errors import UsageError
+from openfingym.files.whole import store_errors, whole_file
+from openfingym.forge.asking import produce
+from openfingym.forge.blueprint import Blueprint
+from openfingym.forge.prompts import render
+from openfingym.forge.rewards.admitting import admitted, free_name, plug_in
+from openfingym.forge.rewards.baselines import our_figures
+from openfingym.forge.rewards.compared import edge_calls, first_difference, random_calls
+from openfingym.forge.rewards.deciding import MetricDecision, checked_direction, checked_games, decide, describe
+from openfingym.forge.rewards.evaluated import evaluate
+from openfingym.forge.rewards.screened import screen
+from openfingym.forge.rewards.translated import ROOM, prompt_values
+from openfingym.forge.stage import Candidate, Reason, StageResult
+from openfingym.metrics.record import SHAPES, Metric
+from openfingym.metrics.registry import METRICS, third_party_metrics
+
+NAME = "rewards"
+FOLDER = "metrics"
+"""Folder of a paper's new metrics, each a package that a person may install."""
+
+
+class RewardsStage:
+    """Matches, audits and admits the metrics of a paper; writes their names in the bank into the blueprint.
+
+    Nothing that a model wrote gets into a verifier: a new metric is left in the paper's folder as a package, and the
+    task goes without it until a person has read and installed it.
+    """
+
+    name = NAME
+
+    def run(self, candidate: Candidate) -> StageResult:
+        """See :class:`openfingym.forge.stage.Stage`."""
+        blueprint = candidate.blueprint
+        if blueprint is None or not blueprint.metrics:
+            return StageResult(NAME, "refused", (Reason("no-metric", "the blueprint has no metric"),))
+        bank = {**METRICS, **third_party_metrics()}
+        family = str(blueprint.value("family", "forecasting"))
+        decisions, files = [], []
+        for metric in blueprint.metrics:
+            decision = checked_games(checked_direction(decide(candidate, metric, family, bank)))
+            if decision.how == "new":
+                decision, made = _new(candidate, decision, bank)
+                files += made
+            decisions.append(decision)
+        _write(candidate, blueprint, decisions)
+        return _result(blueprint, decisions, files)
+
+
+def _result(blueprint: Blueprint, decisions: Sequence[MetricDecision], files: Sequence[str]) -> StageResult:
+    reasons = tuple(reason for decision in decisions for reason in decision.reasons)
+    notes = tuple(note for decision in decisions for note in decision.notes)
+    reused = [decision for decision in decisions if decision.how == "reused"]
+    new = [decision for decision in decisions if decision.how == "new"]
+    facts: dict[str, object] = {
+        "metrics": [describe(decision) for decision in decisions],
+        "reused": [decision.bank.name for decision in reused if decision.bank],
+        "new": [decision.metric.name for decision in new],
+        "figures": our_figures(blueprint, decisions),
+    }
+    state: Literal["passed", "refused", "waiting"] = "refused" if reasons else "passed"
+    if not reasons and reused and all(decision.bank is not None and decision.bank.diagnostic for decision in reused):
+        names = ", ".join(decision.metric.name for decision in reused)
+        text = f"{names}: of use beside other metrics alone, since an answer without skill may score best by it"
+        state, reasons = "refused", (Reason("metric-games", text),)
+    elif not reasons and not reused:
+        text = "every metric of the paper is new; read and install what is named in the notes, and run the forge again"
+        state, reasons = "waiting", (Reason("metric-new", text),)
+    return StageResult(NAME, state, reasons, notes, facts, tuple(files))
+
+
+def _new(
+    candidate: Candidate, decision: MetricDecision, bank: Mapping[str, Metric]
+) -> tuple[MetricDecision, list[str]]:
+    """Have a new metric written, tested, judged, audited and admitted."""
+    metric, problem = decision.metric, decision.problem
+    values = prompt_values(metric, problem)
+    made = produce(
+        candidate,
+        purpose="metric-write",
+        write=lambda wrong: render(ROOM, "metric-write", wrong=wrong, **values),
+        tests=render(ROOM, "metric-tests", **values),
+        judge=lambda code, tests, outcome: render(
+            ROOM, "metric-judge", code=code, tests=tests, outcome=outcome, **values
+        ),
+        screen=lambda code: screen(code, tuple(SHAPES[problem])),
+    )
+    if not made.accepted:
+        code = "malformed-answer" if made.malformed else "not-admitted"
+        return _refused(decision, code, f"no code for it was accepted: {made.why}"), []
+    calls = [*random_calls(problem, seed=1)[0], *edge_calls(problem)]
+    found, second = evaluate(made.code, calls), evaluate(decision.codes[1], calls)
+    if isinstance(found, str) or isinstance(second, str):
+        return _refused(decision, "metric-wrong", f"its code does not run: {found}"), []
+    if different := first_difference(found, second):
+        return _refused(decision, "metric-wrong", f"its code is not the paper's formula: {different}"), []
+    section = metric.formula.quotations[0].section if metric.formula.quotations else ""
+    name = free_name(metric.name, tuple(bank))
+    try:
+        record = admitted(
+            made.code,
+            problem,
+            name=name,
+            direction="higher" if metric.direction.value == "higher" else "lower",
+            description=f"{metric.name} of {candidate.paper.title}"[:200],
+            unit=str(metric.unit.value or "none"),
+            source=f"{candidate.paper.title} ({candidate.paper.origin})" + (f", {section}" if section else ""),
+        )
+    except UsageError as error:
+        return _refused(decision, "not-admitted", str(error)), []
+    files = []
+    for file, text in plug_in(record, made.code).items():
+        path = candidate.folder / FOLDER / name / file
+        with store_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(path) as stream:
+                stream.write(text)
+        files.append(str(path.relative_to(candidate.folder)))
+    text = (
+        f"{metric.name} is new: admitted as {name}, and left out of the task until somebody has read and installed it: "
+        f"pip install {candidate.folder / FOLDER / name}"
+    )
+    return replace(decision, notes=(*decision.notes, Reason("metric-new", text))), files
+
+
+def _refused(decision: MetricDecision, code: str, text: str) -> MetricDecision:
+    reason = Reason(code, f"{decision.metric.name}: {text}", tuple(decision.metric.formula.quotations))
+    return replace(decision, how="refused", reasons=(reason,))
+
+
+def _write(candidate: Candidate, blueprint: Blueprint, decisions: Sequence[MetricDecision]) -> None:
+    """Write the blueprint with the names in the bank, if anything changed."""
+    from openfingym.forge.blueprint_file import write_blueprint
+
+    metrics = [
+        decision.metric.model_copy(update={"bank": decision.bank.name if decision.bank else ""})
+        for decision in decisions
+    ]
+    if metrics != blueprint.metrics:
+        write_blueprint(candidate.folder / "blueprint.toml", blueprint.model_copy(update={"metrics": metrics}))

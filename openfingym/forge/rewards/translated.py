@@ -1,0 +1,81 @@
+"""A paper's formula as code, twice: by two prompts that know nothing of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from openfingym.errors import UsageError
+from openfingym.forge.asking import PaperJournal, ask_until, code_in, json_in
+from openfingym.forge.blueprint import MetricBlueprint
+from openfingym.forge.prompts import render
+from openfingym.forge.rewards.meaning import formula_of
+from openfingym.forge.rewards.screened import screen
+from openfingym.forge.stage import Candidate, Role
+from openfingym.metrics.record import ANSWERS, SHAPES, Problem
+
+ROOM = "openfingym.forge.rewards"
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What came of a prompt."""
+
+    code: str
+    """Empty where there is none."""
+    why: str = ""
+    """Why there is none."""
+    malformed: bool = False
+    """Whether no answer could be used; else the model says that the formula does not say enough."""
+
+
+def prompt_values(metric: MetricBlueprint, problem: Problem) -> dict[str, object]:
+    """What prompts about a metric are filled in with."""
+    return {
+        "called": metric.name,
+        "formula": formula_of(metric),
+        "direction": str(metric.direction.value or "not stated"),
+        "unit": str(metric.unit.value or "not stated"),
+        "arguments": ", ".join(SHAPES[problem]),
+        "shapes": dict(SHAPES[problem]),
+        "answers": ", ".join(ANSWERS[problem]),
+    }
+
+
+def translate(candidate: Candidate, metric: MetricBlueprint, problem: Problem, prompt: str, role: Role) -> Translation:
+    """The formula of a metric as a function ``metric`` of the arrays of a kind of question.
+
+    Args:
+        candidate: whose models are asked.
+        metric: as the paper has it.
+        problem: the kind of question.
+        prompt: ``metric-code`` or ``metric-code-again``.
+        role: who is asked.
+
+    Raises:
+        ModelUnavailableError: the model cannot be reached.
+        BudgetSpentError: the budget does not allow another request.
+    """
+    text = render(ROOM, prompt, **prompt_values(metric, problem))
+    try:
+        found = ask_until(candidate, role, prompt, text, reader(problem))
+    except UsageError as error:
+        return Translation("", str(error), malformed=True)
+    PaperJournal(candidate.folder).add_once(
+        "translated", purpose=prompt, metric=metric.name, code=found.code, why=found.why
+    )
+    return found
+
+
+def reader(problem: Problem) -> Callable[[str], Translation]:
+    """Reads an answer: code that may be run, or JSON that says why there is none."""
+
+    def read(answer: str) -> Translation:
+        if "```python" not in answer and '"cannot"' in answer:
+            return Translation("", str(json_in(answer).get("cannot"))[:500])
+        code = code_in(answer)
+        if refused := screen(code, tuple(SHAPES[problem])):
+            raise UsageError(f"the code was not run: {refused}")
+        return Translation(code)
+
+    return read
