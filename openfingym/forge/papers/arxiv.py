@@ -67,7 +67,7 @@ class Arxiv:
             most_wait_s: longest time that a refusal is heeded for; what asks for more fails.
         """
         self._cache, self._pause, self._page, self._most_wait = cache, pause_s, page, most_wait_s
-        agent = {"User-Agent": f"openfingym/{__version__} (forge; mailto in the profile of its user)"}
+        agent = {"User-Agent": f"openfingym/{__version__} (forge)"}
         self._client = httpx.Client(base_url=base_url, headers=agent, timeout=60.0, follow_redirects=True)
         self._next = 0.0
 
