@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -99,6 +100,18 @@ def test_a_paper_s_data_are_found_under_the_library_s_name(fields: dict[str, Val
     assert (best.data.name, best.fits) == (taken, True), best.told()
 
 
+KEY = tomllib.loads((Path(__file__).parent / "key" / "KEY.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, paper in KEY.items() if {"dataset", "data.series"} <= set(paper.get("fields", {}))]
+)
+def test_the_corpus_s_data_are_found_though_no_publisher_is_named(name: str) -> None:
+    fields = {key: value for key, value in KEY[name]["fields"].items() if key != "dataset"}
+    best = matches(blueprint_of(fields))[0]
+    assert (best.data.name, best.fits) == (KEY[name]["fields"]["dataset"], True), best.told()
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -142,6 +155,27 @@ def test_data_nobody_has_are_unavailable_with_the_quotation(tmp_path: Path) -> N
     result = DataStage().run(candidate_of(tmp_path / "one", fields))
     assert [reason.code for reason in result.reasons] == ["data-unavailable"]
     assert result.reasons[0].quotations
+
+
+def test_traded_series_are_whole_bars_and_predicted_ones_their_closes(tmp_path: Path) -> None:
+    fields: dict[str, Value] = {
+        "asset_class": "equity", "frequency": "daily", "data.source": "Quandl WIKI prices",
+        "data.series": ["AAPL", "IBM"],
+    }  # fmt: skip
+    for more, wanted in (({}, ["aapl_close", "ibm_close"]), ({"contract.steps": 120}, None)):
+        result = DataStage().run(candidate_of(tmp_path / str(len(more)), {**fields, **more}))
+        found = read_provenance(tmp_path / str(len(more)) / "data")
+        assert (result.state, result.reasons) == ("passed", ())
+        assert found is not None
+        assert (found.dataset["name"], found.dataset.get("channels")) == ("us-stocks-ohlcv", wanted)
+
+
+def test_bars_that_begin_where_the_last_one_ended_look_not_ahead() -> None:
+    frame = prices()[["a"]].rename(columns={"a": "x_close"})
+    frame["x_open"] = frame["x_close"].shift(1)
+    fields = {**PRICES, "data.series": ["x_close", "x_open"]}
+    assert codes(frame.iloc[1:], {**fields, "data.target": "x_open"}) == set()
+    assert codes(frame.iloc[1:], {**fields, "data.target": None}) == set()
 
 
 def test_a_simulator_says_that_it_is_one(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,7 @@ from openfingym.models.testing.conversation import CompletionRequest
 from openfingym.models.testing.forging import Forge
 
 pytestmark = pytest.mark.sandbox
+CORPUS = Path(__file__).parent
 PAPER = Paper("a-paper-00000000", "A paper", "", "text", (), (), "en", "text", "a.txt", "0" * 64, "0" * 64)
 HOST = "data.ruritania.example"
 
@@ -138,6 +141,20 @@ def test_a_csv_is_downloaded_judged_and_kept_with_its_log(served: str, tmp_path:
     assert candidate.asking.asked[0] == "reviewer script-tests"  # type: ignore[attr-defined]  # before any script
     again = DataStage().run(candidate_of(tmp_path / "papers" / "two", blueprint_of()))
     assert (again.state, again.facts["reused"]) == ("passed", "one")
+
+
+def test_the_corpus_s_own_file_passes(tmp_path: Path) -> None:
+    key = tomllib.loads((CORPUS / "key" / "KEY.toml").read_text(encoding="utf-8"))["dry-bulk"]["fields"]
+    stated = {name: Stated(value=value, assumed="from the key") for name, value in key.items() if name != "dataset"}
+    blueprint = Blueprint(paper=PAPER.key, title=PAPER.title, name="dry-bulk", fields=stated)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(CORPUS / "served"))
+    with Quiet(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        place = f"data.freight-rates.example=127.0.0.1:{server.server_address[1]}"
+        result = DataStage(local_hosts=[place]).run(candidate_of(tmp_path / "one", blueprint))
+        server.shutdown()
+    assert (result.state, result.reasons) == ("passed", ())
+    assert read_provenance(tmp_path / "one" / "data").rows == 1200  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -202,6 +202,15 @@ def _same(wanted: str, held: str) -> float:
     return 1.0 if wanted == held else 0.0
 
 
+_BARS: Final = frozenset({"contract.symbols", "contract.initial_cash", "contract.steps"})
+"""Fields of tasks that are traded on whole bars."""
+
+
+def wants_bars(blueprint: Blueprint) -> bool:
+    """Whether a blueprint's series are traded, so that whole bars are needed and not one channel of each."""
+    return not _BARS.isdisjoint(blueprint.fields)
+
+
 def channels_of(found: Match, wanted: Sequence[str]) -> list[str]:
     """The channels that a blueprint uses, in the paper's order; all where it names none."""
     return [found.series[name] for name in wanted if name in found.series] or list(found.data.series)
