@@ -14,12 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openfingym.errors import DataError
 from openfingym.forge.blueprint import Blueprint, Quotation, Stated, Value
 from openfingym.forge.data import DataStage
 from openfingym.forge.data.judging import judge_protocol, judge_table
 from openfingym.forge.data.matching import matches
 from openfingym.forge.data.names import canonical
 from openfingym.forge.data.provenance import licence_says, read_provenance
+from openfingym.forge.data.tables import read_table
 from openfingym.forge.paper import Paper
 from openfingym.forge.stage import Candidate, Role
 
@@ -315,6 +317,23 @@ def test_honest_tables_are_never_refused(seed: int, missing: float, late: int, s
     frame = frame.mask(np.random.default_rng(seed).random(frame.shape) < missing).iloc[late // 3 :]
     fields = {**PRICES, "data.measure": None, "data.start": date(2015, 1, 12)}
     assert codes(frame, fields) == set()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"<!DOCTYPE html>\n<html></html>", "a web page"),
+        (b"," * (8 << 20), "2000 columns"),
+        (b"," * 5000 + b"\n1", "2000 columns"),
+        (b"date,a\n2020-01-01,ten\n2020-01-02,11\n", "'ten'"),
+        (b"", "first line"),
+        (b"date,a\n", "no rows"),
+        (b"\xff\xfe\x00\n\x00", "no CSV"),
+    ],
+)
+def test_what_is_no_table_is_said(content: bytes, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        read_table(content)
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,8 @@ READ = "import urllib.request\nurllib.request.urlopen({!r}).read()\n"
         ("print(open('/etc/passwd').read())", "/etc/passwd"),
         ("import os\ntry:\n    open(os.path.expanduser('~/.ssh/id_rsa'))\nexcept OSError:\n    pass", ".ssh/id_rsa"),
         (READ.format("http://elsewhere.example/x"), "elsewhere.example"),
+        (READ.format(f"http://{HOST}@elsewhere.example/x"), "elsewhere.example"),
+        (READ.format("http://elsewhere.example:22/x"), "elsewhere.example"),
         (READ.format(f"http://{HOST}.elsewhere.example/x"), "elsewhere.example"),
         (f"import urllib.request\nurllib.request.urlopen('http://{HOST}/in', data=b'secret')", "POST"),
         ("import socket\nsocket.create_connection(('198.51.100.7', 80), 2)", "198.51.100.7"),
