@@ -133,6 +133,16 @@ def test_what_is_not_the_same_does_not_fit(change: dict[str, Value]) -> None:
     assert fitting == []
 
 
+def test_a_title_or_an_abstract_may_name_the_data() -> None:
+    fields: dict[str, Value] = {"asset_class": "synthetic", "frequency": "none", "data.kind": "specified"}
+    plain = blueprint_of(fields)
+    assert not matches(plain)[0].fits
+    titled = plain.model_copy(update={"title": "Distances for an Ornstein--Uhlenbeck process"})
+    abstract = "Unlike work on fractional Brownian motion, we look at what reverts."
+    best, second = matches(titled, abstract=abstract)[:2]
+    assert (best.data.name, best.fits, second.data.name) == ("ou", True, "fbm")
+
+
 def test_library_data_are_noted_with_channels_range_and_reuse(tmp_path: Path) -> None:
     folder = tmp_path / "papers" / "one"
     result = DataStage().run(candidate_of(folder, YIELDS))

@@ -52,7 +52,7 @@ class DataStage:
         protocol = judge_protocol(blueprint)
         if protocol.refusals:
             return refused(protocol.refusals)
-        considered = matches(blueprint)
+        considered = matches(blueprint, abstract=candidate.paper.abstract)
         facts: dict[str, object] = {"considered": [one.told() for one in considered[:SHOWN] if one.score]}
         for best in (one for one in considered if one.fits):
             taken = _take(best, blueprint)
