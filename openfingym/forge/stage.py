@@ -94,6 +94,10 @@ class Stage(Protocol):
 
 
 REASONS: dict[str, str] = {
+    "in-scope": "title and abstract are about a task of quantitative finance (a note)",
+    "has-protocol": "the text has an experimental protocol (a note)",
+    "has-metrics": "the text defines a metric (a note)",
+    "has-public-data": "the text names data that anybody may obtain (a note)",
     "out-of-scope": "title and abstract are not about a task of quantitative finance",
     "no-text": "no text could be read: a scan, or an empty file",
     "language": "the paper is not in English",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -13,12 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openfingym.errors import DataError
 from openfingym.forge.blueprint import Blueprint, Quotation, Stated, Value
 from openfingym.forge.data import DataStage
 from openfingym.forge.data.judging import judge_protocol, judge_table
 from openfingym.forge.data.matching import matches
 from openfingym.forge.data.names import canonical
 from openfingym.forge.data.provenance import licence_says, read_provenance
+from openfingym.forge.data.tables import read_table
 from openfingym.forge.paper import Paper
 from openfingym.forge.stage import Candidate, Role
 
@@ -99,6 +102,18 @@ def test_a_paper_s_data_are_found_under_the_library_s_name(fields: dict[str, Val
     assert (best.data.name, best.fits) == (taken, True), best.told()
 
 
+KEY = tomllib.loads((Path(__file__).parent / "key" / "KEY.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, paper in KEY.items() if {"dataset", "data.series"} <= set(paper.get("fields", {}))]
+)
+def test_the_corpus_s_data_are_found_though_no_publisher_is_named(name: str) -> None:
+    fields = {key: value for key, value in KEY[name]["fields"].items() if key != "dataset"}
+    best = matches(blueprint_of(fields))[0]
+    assert (best.data.name, best.fits) == (KEY[name]["fields"]["dataset"], True), best.told()
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -116,6 +131,16 @@ def test_what_is_not_the_same_does_not_fit(change: dict[str, Value]) -> None:
         one.told() for one in matches(blueprint_of({**YIELDS, **change})) if one.fits and one.data.how == "bundled"
     ]
     assert fitting == []
+
+
+def test_a_title_or_an_abstract_may_name_the_data() -> None:
+    fields: dict[str, Value] = {"asset_class": "synthetic", "frequency": "none", "data.kind": "specified"}
+    plain = blueprint_of(fields)
+    assert not matches(plain)[0].fits
+    titled = plain.model_copy(update={"title": "Distances for an Ornstein--Uhlenbeck process"})
+    abstract = "Unlike work on fractional Brownian motion, we look at what reverts."
+    best, second = matches(titled, abstract=abstract)[:2]
+    assert (best.data.name, best.fits, second.data.name) == ("ou", True, "fbm")
 
 
 def test_library_data_are_noted_with_channels_range_and_reuse(tmp_path: Path) -> None:
@@ -142,6 +167,27 @@ def test_data_nobody_has_are_unavailable_with_the_quotation(tmp_path: Path) -> N
     result = DataStage().run(candidate_of(tmp_path / "one", fields))
     assert [reason.code for reason in result.reasons] == ["data-unavailable"]
     assert result.reasons[0].quotations
+
+
+def test_traded_series_are_whole_bars_and_predicted_ones_their_closes(tmp_path: Path) -> None:
+    fields: dict[str, Value] = {
+        "asset_class": "equity", "frequency": "daily", "data.source": "Quandl WIKI prices",
+        "data.series": ["AAPL", "IBM"],
+    }  # fmt: skip
+    for more, wanted in (({}, ["aapl_close", "ibm_close"]), ({"contract.steps": 120}, None)):
+        result = DataStage().run(candidate_of(tmp_path / str(len(more)), {**fields, **more}))
+        found = read_provenance(tmp_path / str(len(more)) / "data")
+        assert (result.state, result.reasons) == ("passed", ())
+        assert found is not None
+        assert (found.dataset["name"], found.dataset.get("channels")) == ("us-stocks-ohlcv", wanted)
+
+
+def test_bars_that_begin_where_the_last_one_ended_look_not_ahead() -> None:
+    frame = prices()[["a"]].rename(columns={"a": "x_close"})
+    frame["x_open"] = frame["x_close"].shift(1)
+    fields = {**PRICES, "data.series": ["x_close", "x_open"]}
+    assert codes(frame.iloc[1:], {**fields, "data.target": "x_open"}) == set()
+    assert codes(frame.iloc[1:], {**fields, "data.target": None}) == set()
 
 
 def test_a_simulator_says_that_it_is_one(tmp_path: Path) -> None:
@@ -281,6 +327,23 @@ def test_honest_tables_are_never_refused(seed: int, missing: float, late: int, s
     frame = frame.mask(np.random.default_rng(seed).random(frame.shape) < missing).iloc[late // 3 :]
     fields = {**PRICES, "data.measure": None, "data.start": date(2015, 1, 12)}
     assert codes(frame, fields) == set()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"<!DOCTYPE html>\n<html></html>", "a web page"),
+        (b"," * (8 << 20), "2000 columns"),
+        (b"," * 5000 + b"\n1", "2000 columns"),
+        (b"date,a\n2020-01-01,ten\n2020-01-02,11\n", "'ten'"),
+        (b"", "first line"),
+        (b"date,a\n", "no rows"),
+        (b"\xff\xfe\x00\n\x00", "no CSV"),
+    ],
+)
+def test_what_is_no_table_is_said(content: bytes, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        read_table(content)
 
 
 @pytest.mark.parametrize(

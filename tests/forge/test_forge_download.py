@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,7 @@ from openfingym.models.testing.conversation import CompletionRequest
 from openfingym.models.testing.forging import Forge
 
 pytestmark = pytest.mark.sandbox
+CORPUS = Path(__file__).parent
 PAPER = Paper("a-paper-00000000", "A paper", "", "text", (), (), "en", "text", "a.txt", "0" * 64, "0" * 64)
 HOST = "data.ruritania.example"
 
@@ -140,6 +143,20 @@ def test_a_csv_is_downloaded_judged_and_kept_with_its_log(served: str, tmp_path:
     assert (again.state, again.facts["reused"]) == ("passed", "one")
 
 
+def test_the_corpus_s_own_file_passes(tmp_path: Path) -> None:
+    key = tomllib.loads((CORPUS / "key" / "KEY.toml").read_text(encoding="utf-8"))["dry-bulk"]["fields"]
+    stated = {name: Stated(value=value, assumed="from the key") for name, value in key.items() if name != "dataset"}
+    blueprint = Blueprint(paper=PAPER.key, title=PAPER.title, name="dry-bulk", fields=stated)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(CORPUS / "served"))
+    with Quiet(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        place = f"data.freight-rates.example=127.0.0.1:{server.server_address[1]}"
+        result = DataStage(local_hosts=[place]).run(candidate_of(tmp_path / "one", blueprint))
+        server.shutdown()
+    assert (result.state, result.reasons) == ("passed", ())
+    assert read_provenance(tmp_path / "one" / "data").rows == 1200  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(
     ("name", "more", "state", "code"),
     [
@@ -184,6 +201,8 @@ READ = "import urllib.request\nurllib.request.urlopen({!r}).read()\n"
         ("print(open('/etc/passwd').read())", "/etc/passwd"),
         ("import os\ntry:\n    open(os.path.expanduser('~/.ssh/id_rsa'))\nexcept OSError:\n    pass", ".ssh/id_rsa"),
         (READ.format("http://elsewhere.example/x"), "elsewhere.example"),
+        (READ.format(f"http://{HOST}@elsewhere.example/x"), "elsewhere.example"),
+        (READ.format("http://elsewhere.example:22/x"), "elsewhere.example"),
         (READ.format(f"http://{HOST}.elsewhere.example/x"), "elsewhere.example"),
         (f"import urllib.request\nurllib.request.urlopen('http://{HOST}/in', data=b'secret')", "POST"),
         ("import socket\nsocket.create_connection(('198.51.100.7', 80), 2)", "198.51.100.7"),

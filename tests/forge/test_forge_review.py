@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from openfingym.errors import StoreError, UsageError
+from openfingym.forge.asking.journal import PaperJournal
 from openfingym.forge.blueprint import Blueprint, Contradiction, MetricBlueprint, Quotation, Stated
 from openfingym.forge.blueprint_file import read_blueprint, write_blueprint
 from openfingym.forge.data import DataStage
@@ -87,6 +88,8 @@ def paper(forge: ForgeFolder) -> PaperFolder:
     proved = StageResult("prove", "passed", notes=(note,), facts={"checks": checks, "trials": trials})
     found.keep_result(proved, "", 3.0)
     found.keep_result(StageResult("install", "passed", facts={"task": "yields-ahead"}), "", 0.1)
+    for purpose, tokens in (("extract", 1200), ("extract", 300), ("script-tests", 50)):
+        PaperJournal(found.path).add("asked", role="generator", purpose=purpose, tokens=tokens, cost_usd=0.01)
     return found
 
 
@@ -95,7 +98,8 @@ def test_a_page_shows_what_a_decision_needs_and_loads_nothing(forge: ForgeFolder
     words = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     for part in ("constant maturity Treasury yields", "assumed: the paper names the month alone", "ust-par-yields",
                  "text and table differ", "no hidden value in public files", "0.94 to 0.99",
-                 "the first reading is taken", "not curated", "rmse of the bank"):  # fmt: skip
+                 "the first reading is taken", "not curated", "rmse of the bank",
+                 "generator: extract 2 1500 0.0200"):  # fmt: skip
         assert part in words, part
     # In its context, and nothing of the paper's works as markup.
     assert "years from" in re.sub(r"\s+", " ", page)

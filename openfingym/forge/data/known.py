@@ -34,7 +34,17 @@ class KnownData:
 
 _TREASURY = ("treasury", "constant maturity", "constant-maturity", "par yield", "h.15")
 _ECB = ("european central bank", "ecb", "euro foreign exchange reference", "reference rates")
-_CAPS = ("large cap", "large-cap", "s&p 500", "skfolio", "us equities", "u.s. equities", "us stocks", "u.s. stocks")
+_CAPS = (
+    "sp500_dataset",
+    "large cap",
+    "large-cap",
+    "s&p 500",
+    "skfolio",
+    "us equities",
+    "u.s. equities",
+    "us stocks",
+    "u.s. stocks",
+)
 _CRYPTO = ("binance", "crypto", "bitcoin")
 _FUTURES = ("futures", "commodit")
 TERMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {

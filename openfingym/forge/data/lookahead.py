@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from openfingym.forge.data.matching import texts
-from openfingym.forge.data.names import canonical
+from openfingym.forge.data.names import canonical, matched
 from openfingym.forge.stage import Reason
 
 if TYPE_CHECKING:
@@ -27,16 +27,20 @@ _LONGEST: Final = 30
 
 def look_ahead(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
     """Columns that are named for, or move with, a later value of a target."""
-    targets = _targets(frame, blueprint)
+    looked_at, targets = _checked(frame, blueprint)
     named = [name for name in map(str, frame.columns) if _AHEAD.search(name) and name not in targets]
     found = [Reason("look-ahead-column", f"{name}: its name says that it holds a later value") for name in named]
     horizon = blueprint.value("contract.horizon")
     most = min(max(5, horizon if isinstance(horizon, int) else 1), _LONGEST, max(len(frame) // 4, 1))
-    for name in map(str, frame.columns):
+    for name in looked_at:
         if name in named:
             continue
         for target in targets:
-            if target != name and (told := _ahead_of(frame[name].to_numpy(float), frame[target].to_numpy(float), most)):
+            if (
+                target != name
+                and not _follows(name, target)
+                and (told := _ahead_of(frame[name].to_numpy(float), frame[target].to_numpy(float), most))
+            ):
                 found.append(Reason("look-ahead-column", f"{name}: {told} of {target}"))
                 break
     return found
@@ -45,8 +49,23 @@ def look_ahead(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
 def _targets(frame: pd.DataFrame, blueprint: Blueprint) -> list[str]:
     columns = {canonical(str(name)): str(name) for name in frame.columns}
     wanted = texts(blueprint.value("data.target"))
-    found = [columns[canonical(name)] for name in wanted if canonical(name) in columns]
-    return found or [str(name) for name in frame.columns if not _AHEAD.search(str(name))][:60]
+    return [columns[canonical(name)] for name in wanted if canonical(name) in columns]
+
+
+def _checked(frame: pd.DataFrame, blueprint: Blueprint) -> tuple[list[str], list[str]]:
+    """Columns that are looked at, and those whose later values they may hold: the targets, or else the series that the
+    blueprint names, which are not looked at themselves: the parts of one bar follow each other.
+    """
+    names, targets = list(map(str, frame.columns)), _targets(frame, blueprint)
+    if targets:
+        return names, targets
+    series = list(matched(texts(blueprint.value("data.series")), names).values())
+    return [name for name in names if name not in series] if series else [], series
+
+
+def _follows(column: str, target: str) -> bool:
+    """Whether one is the close of a bar and the other the open of such a one, which begins where the last ended."""
+    return column.lower().endswith("close") and target.lower().endswith("open")
 
 
 def _ahead_of(column: NDArray[np.float64], target: NDArray[np.float64], most: int) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LEAST: Final = 0.6
 """Score from which data will do."""
+NAMED: Final = 0.9
+"""Score of a publisher from which the paper names it."""
 LEAST_RANGE: Final = 0.8
 """Share of the blueprint's days that the data must span."""
 _WEIGHTS: Final = {"publisher": 0.35, "series": 0.35, "range": 0.15, "frequency": 0.1, "kind": 0.05}
@@ -37,6 +39,10 @@ class Wanted:
 
     words: str
     """Publisher, panel and description, in lower case."""
+    heading: str
+    """Title of the paper, in lower case."""
+    context: str
+    """What else the paper says of its data, in lower case: its abstract and the words it is quoted with."""
     source: str
     series: tuple[str, ...]
     asset_class: str
@@ -68,12 +74,16 @@ class Match:
         return f"{self.data.name} ({self.score:.2f}): {'; '.join(self.why)}"
 
 
-def wanted_of(blueprint: Blueprint) -> Wanted:
-    """What a blueprint says of its data."""
+def wanted_of(blueprint: Blueprint, abstract: str = "") -> Wanted:
+    """What a blueprint, and the abstract of its paper, say of its data."""
+    about = [stated for name, stated in blueprint.fields.items() if name.startswith(("data.", "dataset.", "panel"))]
+    quotes = [quotation.quote for stated in about for quotation in stated.quotations]
     text = [str(blueprint.value(name) or "") for name in ("data.source", "panel", "description")]
     series = texts(blueprint.value("data.series")) or texts(blueprint.value("dataset.channels"))
     return Wanted(
         words=" ".join(text).lower(),
+        heading=blueprint.title.lower(),
+        context=" ".join([abstract, *quotes]).lower(),
         source=text[0],
         series=series,
         asset_class=str(blueprint.value("asset_class") or ""),
@@ -104,9 +114,15 @@ def day(value: object) -> date | None:
         return None
 
 
-def matches(blueprint: Blueprint, among: Iterable[KnownData] | None = None) -> list[Match]:
-    """Every data set of the library with its score, the best first; of two alike, what needs no network."""
-    wanted = wanted_of(blueprint)
+def matches(blueprint: Blueprint, among: Iterable[KnownData] | None = None, abstract: str = "") -> list[Match]:
+    """Every data set of the library with its score, the best first; of two alike, what needs no network.
+
+    Args:
+        blueprint: what is wanted.
+        among: the data sets; None for all of the library.
+        abstract: abstract of the paper, which may name what the blueprint does not.
+    """
+    wanted = wanted_of(blueprint, abstract)
     found = [match(wanted, data) for data in (known_data() if among is None else among)]
     order = {"specified": 0, "bundled": 0, "pulled": 1, "simulator": 2}
     return sorted(found, key=lambda one: (-one.score, order[one.data.how], len(one.data.series), one.data.name))
@@ -137,7 +153,7 @@ def match(wanted: Wanted, data: KnownData) -> Match:
 def _against(wanted: Wanted, data: KnownData, parts: dict[str, float]) -> list[str]:
     """What rules a data set out, whatever else speaks for it."""
     found = []
-    named = parts["publisher"] == 1.0 and bool({wanted.asset_class, data.asset_class} & {"synthetic", "graph"})
+    named = parts["publisher"] >= NAMED and bool({wanted.asset_class, data.asset_class} & {"synthetic", "graph"})
     if wanted.asset_class and data.asset_class and wanted.asset_class != data.asset_class and not named:
         found.append(f"asset class {data.asset_class}, wanted {wanted.asset_class}")
     if parts["frequency"] == 0.0:
@@ -145,13 +161,13 @@ def _against(wanted: Wanted, data: KnownData, parts: dict[str, float]) -> list[s
     if wanted.series and data.series and parts["series"] < 1.0:
         held = matched(wanted.series, data.series)
         found.append(f"it lacks {', '.join(name for name in wanted.series if name not in held)}")
-    if not data.series and parts["publisher"] < 1.0:
+    if not data.series and parts["publisher"] < NAMED:
         found.append("the paper does not name it")
     if parts["range"] < LEAST_RANGE and data.how in ("bundled", "pulled"):
         found.append(f"it spans {parts['range']:.0%} of the days wanted")
     if wanted.kind in ("simulated", "specified") and data.how in ("bundled", "pulled"):
         found.append("real, and the paper's data are synthetic")
-    if wanted.url and parts["publisher"] < 1.0:
+    if wanted.url and parts["publisher"] < NAMED:
         found.append(f"the paper gives {urlsplit(wanted.url).hostname} as its address, which is another publisher")
     return found
 
@@ -167,9 +183,15 @@ def _publisher(wanted: Wanted, data: KnownData) -> tuple[float, str]:
         own = [term for part, term in _HOSTS.items() if part in host]
         if not any(term in data.terms for term in own):
             return 0.0, ""
-    for term in data.terms:
-        if re.search(rf"(?<![a-z]){re.escape(term)}", wanted.words):
-            return 1.0, f"the paper names {term!r}"
+    # What its own fields say counts most; a paper may name other data in passing.
+    for text, sure, where in (
+        (wanted.words, 1.0, ""),
+        (wanted.heading, 0.95, " in its title"),
+        (wanted.context, 0.9, " beside its data"),
+    ):
+        for term in data.terms:
+            if re.search(rf"(?<![a-z]){re.escape(term)}", text):
+                return sure, f"the paper names {term!r}{where}"
     if wanted.source.strip():
         return 0.3, "its publisher is not the one that the paper names"
     return 0.4, "the paper names no publisher"
@@ -179,7 +201,7 @@ def _series(wanted: Wanted, data: KnownData, publisher: float) -> tuple[dict[str
     if not wanted.series or not data.series:
         return {}, 0.6, "" if not data.series else "no series named"
     held = matched(wanted.series, data.series)
-    if publisher < 1.0 and all(canonical(name) in GENERIC for name in wanted.series):
+    if publisher < NAMED and all(canonical(name) in GENERIC for name in wanted.series):
         return held, 0.0, "series whose names say nothing"
     share = len(held) / len(wanted.series)
     return held, share, f"{len(held)} of {len(wanted.series)} series"
@@ -200,6 +222,15 @@ def _same(wanted: str, held: str) -> float:
     if not wanted or not held or wanted == "none" or held == "none":
         return 1.0
     return 1.0 if wanted == held else 0.0
+
+
+_BARS: Final = frozenset({"contract.symbols", "contract.initial_cash", "contract.steps"})
+"""Fields of tasks that are traded on whole bars."""
+
+
+def wants_bars(blueprint: Blueprint) -> bool:
+    """Whether a blueprint's series are traded, so that whole bars are needed and not one channel of each."""
+    return not _BARS.isdisjoint(blueprint.fields)
 
 
 def channels_of(found: Match, wanted: Sequence[str]) -> list[str]:

@@ -66,7 +66,7 @@ class RecordingProxy:
     """See the module; made by :func:`recording_proxy`."""
 
     hosts: frozenset[str]
-    """``host`` or ``host:port`` that may be reached."""
+    """``host``, at the ports of the web, or ``host:port`` that may be reached."""
     local: dict[str, tuple[str, int]]
     """Hosts that are served elsewhere, at an address that may be private."""
     limits: ProxyLimits = field(default_factory=ProxyLimits)
@@ -131,7 +131,8 @@ class RecordingProxy:
             raise _RefusedError("limit", f"more than {self.limits.requests} requests")
         if scheme not in ("http", "https"):
             raise _RefusedError("host", f"{scheme!r} is no address on the web")
-        if host not in self.hosts and f"{host}:{port}" not in self.hosts:
+        usual = port in (80, 443) or host in self.local
+        if not (host in self.hosts and usual) and f"{host}:{port}" not in self.hosts:
             moved = host in self._moved_to
             raise _RefusedError(
                 "moved" if moved else "host", f"{host}:{port} is none of {', '.join(sorted(self.hosts))}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from openfingym.digests import sha256_of_file
 from openfingym.files.whole import store_errors
 from openfingym.forge.data.judging import Findings, judge_protocol, judge_table
-from openfingym.forge.data.matching import Match, channels_of, matches, wanted_of
+from openfingym.forge.data.matching import Match, channels_of, matches, wanted_of, wants_bars
 from openfingym.forge.data.provenance import Provenance, licence_says, read_provenance
 from openfingym.forge.stage import Candidate, Reason, StageResult
 
@@ -52,7 +52,7 @@ class DataStage:
         protocol = judge_protocol(blueprint)
         if protocol.refusals:
             return refused(protocol.refusals)
-        considered = matches(blueprint)
+        considered = matches(blueprint, abstract=candidate.paper.abstract)
         facts: dict[str, object] = {"considered": [one.told() for one in considered[:SHOWN] if one.score]}
         for best in (one for one in considered if one.fits):
             taken = _take(best, blueprint)
@@ -89,7 +89,8 @@ def _take(best: Match, blueprint: Blueprint) -> Provenance | None:
     if data.how == "pulled":
         return None if not _is_pulled(data.name) else replace(_provenance(best), dataset={"pulled": data.name})
     chosen = channels_of(best, wanted_of(blueprint).series)
-    if chosen and tuple(chosen) != data.series:
+    bars = wants_bars(blueprint) and any(name.endswith("_open") for name in data.series)
+    if chosen and tuple(chosen) != data.series and not bars:
         dataset["channels"] = chosen
     wanted = wanted_of(blueprint)
     if data.first is not None and data.last is not None:

@@ -10,6 +10,9 @@ from openfingym.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
+HEAD_BYTES = 1 << 16
+MOST_COLUMNS = 2000
+"""A table with more would take more memory than its bytes let one think."""
 DATES = ("date", "time", "timestamp", "datetime", "day", "month", "observation_date", "period")
 
 
@@ -24,6 +27,9 @@ def read_table(content: bytes) -> pd.DataFrame:
     head = content[:512].lstrip().lower()
     if head.startswith((b"<!doctype", b"<html", b"<?xml")):
         raise DataError(f"a web page where a table should be: {content[:80]!r}")
+    widest = max((line.count(b",") for line in content[:HEAD_BYTES].splitlines()[:3]), default=0)
+    if widest >= MOST_COLUMNS or b"\n" not in content[:HEAD_BYTES]:
+        raise DataError(f"no table of at most {MOST_COLUMNS} columns whose first line ends within {HEAD_BYTES} bytes")
     try:
         frame = pd.read_csv(io.BytesIO(content), na_values=[".", "", "ND"])
     except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:

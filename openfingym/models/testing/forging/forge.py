@@ -19,6 +19,8 @@ HOMES: Mapping[str, str] = {
     "forge/metric-judge": "metric_code:metric_judge",
     "forge/metric-tests": "metric_code:metric_tests",
     "forge/metric-write": "metric_code:metric_code",
+    "forge/read": "reading:read",
+    "forge/screen": "reading:screen",
 }
 """Name of a prompt to the module below this package that has its handler, and the handler's name:
 ``"forge/extract": "extract:extract"``."""

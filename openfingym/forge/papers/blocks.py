@@ -1,0 +1,105 @@
+"""Blocks of a paper in reading order, as the readers of all forms give them, and the text that is made of them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal
+
+from openfingym.forge.paper import PaperTable, Section
+
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\x00-\x08\x0b-\x1f\x7f]")
+"""Soft hyphens, marks of width and direction, control characters: what a reader of the page does not see."""
+_LETTERS = re.compile(r"[^\W_]+")
+_ABSTRACT = re.compile(r"^abstract\b\W*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A title, a heading, a paragraph or a table."""
+
+    kind: Literal["title", "heading", "paragraph", "table"]
+    text: str
+    """Of a table, its caption."""
+    level: int = 1
+    """Of a heading: 1 for a section."""
+    rows: tuple[tuple[str, ...], ...] = ()
+    """Of a table."""
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A paper's text with what is known of its parts."""
+
+    title: str
+    abstract: str
+    text: str
+    sections: tuple[Section, ...]
+    tables: tuple[PaperTable, ...]
+
+
+def tidy(text: str) -> str:
+    """Text with one space where there was any, no ligatures and nothing invisible."""
+    plain = "".join(unicodedata.normalize("NFKC", c) if "\ufb00" <= c <= "\ufb06" else c for c in text)
+    return " ".join(_INVISIBLE.sub("", plain).split())
+
+
+def letters(text: str) -> str:
+    """The letters and digits of a text, in lower case: equal for one paper in two forms."""
+    return "".join(_LETTERS.findall(unicodedata.normalize("NFKC", text).lower()))
+
+
+def compose(blocks: list[Block]) -> Composed:
+    """The text of the blocks, one blank line between two. A table is its caption and a line for each row, with `` | ``
+    between its cells.
+    """
+    text = title = ""
+    headings: list[tuple[str, int, int]] = []
+    tables: list[PaperTable] = []
+    for block in blocks:
+        words = tidy(block.text)
+        rows = tuple(tuple(tidy(cell) for cell in row) for row in block.rows)
+        shown = "\n".join([*([words] if words else []), *(" | ".join(row) for row in rows)])
+        if not shown:
+            continue
+        start = len(text) + 2 if text else 0
+        text = f"{text}\n\n{shown}" if text else shown
+        if block.kind == "title" and not title:
+            title = words
+        elif block.kind == "heading":
+            headings.append((words, block.level, start))
+        elif block.kind == "table":
+            tables.append(PaperTable(words, rows, start))
+    ends = [start for _, _, start in headings[1:]] + [len(text)] * bool(headings)
+    sections = tuple(Section(*heading, end) for heading, end in zip(headings, ends, strict=True))
+    return Composed(title, _abstract(text, sections), text, sections, tuple(tables))
+
+
+def _abstract(text: str, sections: tuple[Section, ...]) -> str:
+    for section in sections:
+        if _ABSTRACT.match(section.title):
+            return text[section.start + len(section.title) : section.end].strip()
+    for paragraph in text.split("\n\n")[:12]:
+        if found := _ABSTRACT.match(paragraph):
+            return paragraph[found.end() :]
+    return ""
+
+
+def joined(lines: list[str], known: str) -> str:
+    """Lines of a paragraph as one; a word that was divided at the end of a line is made whole.
+
+    Args:
+        lines: the lines.
+        known: all text of the paper, by which it is told whether a hyphen belongs to its word.
+    """
+    text = ""
+    for line in lines:
+        left = re.search(r"(\w+)-$", text)
+        right = re.match(r"[a-z]+", line)
+        if left and right:
+            belongs = f"{left[1]}-{right[0]}".lower() in known.lower()
+            text = (text if belongs else text[:-1]) + line
+        else:
+            text = f"{text} {line}" if text else line
+    return text

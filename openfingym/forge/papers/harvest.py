@@ -1,0 +1,135 @@
+"""Harvesting: the papers of a folder or of an arXiv query, each once."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from openfingym.errors import UsageError
+from openfingym.files import strange
+from openfingym.forge.paper import Paper
+from openfingym.forge.papers.blocks import letters
+from openfingym.forge.papers.limits import FILE_BYTES, UnreadableError
+from openfingym.forge.papers.reading import key_of, read_paper, require_readers
+from openfingym.forge.stage import Reason
+
+ARXIV = "arxiv:"
+"""A source that begins so is a query of arXiv."""
+ALIKE = 0.8
+"""Share of common runs of three words, in title and abstract, from which on two papers are one."""
+
+
+@dataclass(frozen=True)
+class Harvested:
+    """A file, and the paper in it or the reason why there is none to work on."""
+
+    key: str
+    """Name of its folder, also where it cannot be read."""
+    name: str
+    """Name of the file."""
+    origin: str
+    original: bytes
+    """The file's bytes; empty where they could not be had."""
+    paper: Paper | None
+    """Given as well where a reason says that it is another's duplicate."""
+    reason: Reason | None
+
+
+def harvest(source: str | Path, *, known: Iterable[Paper] = (), cache: Path | None = None) -> Iterator[Harvested]:
+    """The papers of a source, in a fixed order, each with what was read or the reason why nothing was.
+
+    Args:
+        source: a folder, a file, or a query of arXiv that begins with ``arxiv:``.
+        known: papers that are there already; the same file again is no duplicate of itself.
+        cache: folder for what is downloaded; needed for a query.
+
+    Raises:
+        UsageError: there is no such file or folder, or the extra ``forge`` is missing.
+    """
+    require_readers()
+    seen = list(known)
+    for found in _found(source, cache):
+        paper = found.paper
+        if paper is not None and found.reason is None:
+            original = next((one for one in seen if one.digest != paper.digest and is_same(one, paper)), None)
+            if original is not None:
+                text = f"the same paper as {original.origin} ({original.key}), in another form or version"
+                yield Harvested(
+                    found.key, found.name, found.origin, found.original, paper, Reason("duplicate-paper", text)
+                )
+                continue
+            if any(one.digest == paper.digest and one.origin != paper.origin for one in seen):
+                continue  # the same bytes under a second name
+            seen.append(paper)
+        yield found
+
+
+def is_same(one: Paper, other: Paper) -> bool:
+    """Whether two papers are one: equal letters, equal number at arXiv, or nearly the same title and abstract."""
+    if one.text_digest == other.text_digest:
+        return True
+    if one.arxiv_id and one.arxiv_id.partition("v")[0] == other.arxiv_id.partition("v")[0]:
+        return True
+    if (
+        letters(one.title) == letters(other.title)
+        and len(letters(one.title)) > 20
+        and not (one.abstract and other.abstract)
+    ):
+        return True
+    a, b = _runs(one), _runs(other)
+    return len(a | b) > 30 and len(a & b) >= ALIKE * len(a | b)
+
+
+def _runs(paper: Paper) -> set[tuple[str, ...]]:
+    words = re.findall(r"\w+", f"{paper.title} {paper.abstract}".lower())
+    return set(zip(words, words[1:], words[2:], strict=False))
+
+
+def _found(source: str | Path, cache: Path | None) -> Iterator[Harvested]:
+    if isinstance(source, str) and source.startswith(ARXIV):
+        from openfingym.forge.papers.arxiv import Arxiv
+
+        if cache is None:
+            raise UsageError("a query of arXiv needs a folder for what is downloaded")
+        with Arxiv(cache) as arxiv:
+            for entry in arxiv.search(source.removeprefix(ARXIV)):
+                name, content = arxiv.fetch(entry)
+                yield read_file(name, content, entry.address, arxiv_id=entry.identifier, licence=entry.licence)
+        return
+    path = Path(source)
+    if path.is_file():
+        yield _file(path)
+    elif path.is_dir():
+        for inner in sorted(path.iterdir(), key=lambda one: one.name):
+            if not inner.name.startswith(".") and not inner.is_dir():
+                yield _file(inner)
+    else:
+        raise UsageError(f"{source}: no such file or folder; give a folder of papers, a file, or {ARXIV}QUERY")
+
+
+def _file(path: Path) -> Harvested:
+    try:
+        content = strange.read_bytes(path.parent, path.name, FILE_BYTES)
+    except OSError as error:
+        reason = Reason("no-text", f"{path.name}: {error.strerror}")
+        digest = hashlib.sha256(path.name.encode()).hexdigest()
+        return Harvested(key_of(path.name, digest), path.name, str(path), b"", None, reason)
+    return read_file(path.name, content, str(path))
+
+
+def read_file(name: str, content: bytes, origin: str, *, arxiv_id: str = "", licence: str = "") -> Harvested:
+    """A file that is there: its paper, or why there is none."""
+    try:
+        paper = read_paper(name, content, origin=origin, arxiv_id=arxiv_id, licence=licence)
+    except UnreadableError as error:
+        key = key_of(name, hashlib.sha256(content or name.encode()).hexdigest())
+        return Harvested(key, name, origin, content, None, Reason("no-text", f"{name}: {error}"))
+    reason = None
+    if paper.language not in {"en", "und"}:
+        reason = Reason(
+            "language", f"{name}: its text is in the language {paper.language!r}; papers in English are read"
+        )
+    return Harvested(paper.key, name, origin, content, paper, reason)

@@ -1,0 +1,48 @@
+"""Finding text that tries to instruct whoever reads a paper. It is noted; that it has no effect is due to how it is
+handed on: as material between marks, whose answers are checked.
+"""
+
+from __future__ import annotations
+
+import re
+
+from openfingym.forge.paper import Paper
+from openfingym.forge.papers.quoting import LONGEST, quotation_at
+from openfingym.forge.stage import Reason
+
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?=\s|$)|$|\n)")
+_NAMES = "(?:automated|ai|llm|machine|language[- ]model|artificial)"
+_TEXTS = "(?:paragraph|sentence|note|text|instruction|section)"
+_PATTERNS = [
+    (
+        r"\b(?:ignore|disregard|forget|override)\b[^.]{0,40}"
+        r"\b(?:previous|prior|above|earlier|preceding|system|your|all)\b[^.]{0,30}\b(?:instruction|prompt|rule|direction|guideline|text)s?\b"
+    ),
+    rf"\b(?:note|message|instructions?|attention)\s+(?:to|for)\s+(?:all\s+|any\s+)?{_NAMES}\b",
+    r"\bas an? (?:ai|artificial intelligence|large language model|language model|llm)\b[^.]{0,40}\byou\b",
+    r"\byou (?:are|act|must act)\s+(?:now\s+)?(?:as\s+)?an? (?:[a-z]+ ){0,3}(?:assistant|model|reviewer|agent)\b",
+    r"\b(?:system prompt|jailbreak|developer message)\b",
+    rf"\bdo not (?:mention|reveal|disclose|report|quote|flag) this {_TEXTS}\b",
+    r"\b(?:respond|answer|reply) only with\b",
+    r"\boutput (?:only )?the following (?:json|answer|text)\b",
+    r"\b(?:give|assign|award) (?:this|our) (?:paper|task|submission) (?:a |the )?(?:highest|full|maximum|positive)\b",
+    r"^(?:system|assistant|user)\s*:\s",
+    r"<\|?(?:im_start|im_end|system|endoftext)\|?>|\[/?INST\]|<<<(?:BEGIN|END) [A-Z]",
+    r"^task: forge/",
+]
+_ANY = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS), re.IGNORECASE | re.MULTILINE)
+
+
+def instructions(paper: Paper) -> tuple[Reason, ...]:
+    """A note with each sentence that tries to instruct the reader; empty where there is none."""
+    found = []
+    for sentence in _SENTENCE.finditer(paper.text):
+        words = sentence[0].strip()
+        if words and _ANY.search(words):
+            start = sentence.start() + sentence[0].index(words[0])
+            found.append(quotation_at(paper, start, min(start + len(words), start + LONGEST)))
+    if not found:
+        return ()
+    many = "a sentence tries" if len(found) == 1 else f"{len(found)} sentences try"
+    text = f"{many} to instruct whoever reads the paper; this was handed on as material and has no effect"
+    return (Reason("instructs-reader", text, tuple(found[:10])),)

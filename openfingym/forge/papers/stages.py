@@ -1,0 +1,154 @@
+"""The stages ``screen`` and ``read``: is a paper in scope, and does it say enough for a task?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from openfingym.forge.blueprint import Quotation
+from openfingym.forge.paper import Paper
+from openfingym.forge.papers.injections import instructions
+from openfingym.forge.papers.quoting import LONGEST, find_quotation
+from openfingym.forge.prompts import AnswerError, ask_for, render
+from openfingym.forge.stage import Candidate, Reason, StageResult
+
+_ROOM = "openfingym.forge.papers"
+FAMILIES = ("forecasting", "generation", "fraud", "trading")
+_MOST_SHOWN = 200_000
+"""Characters of a paper that a model is shown."""
+_MEANING = {
+    "protocol": ("no-protocol", "an experimental protocol (what is predicted, how data are split, over which horizon)"),
+    "metrics": ("no-metric", "a metric that is defined well enough to be computed"),
+    "public_data": ("no-public-data", "a data set that anybody may obtain"),
+}
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    holds: bool
+    why: str
+    quotations: tuple[Quotation, ...]
+    family: str = ""
+
+
+class ScreenStage:
+    """Is the paper, by title and abstract, about a task of quantitative finance?"""
+
+    name = "screen"
+
+    def run(self, candidate: Candidate) -> StageResult:
+        """Ask the generator; its quotations must stand in the title or the abstract."""
+        paper = candidate.paper
+        if paper.language not in {"en", "und"}:
+            reason = Reason("language", f"its text is in the language {paper.language!r}; papers in English are read")
+            return StageResult(self.name, "refused", (reason,))
+        shown = f"{paper.title}\n\n{paper.abstract or _opening(paper)}"
+        end = _end_of(paper, shown)
+        prompt = render(_ROOM, "screen", text=shown, families=FAMILIES)
+        answer = ask_for(candidate.asking, "generator", self.name, prompt, lambda value: _screened(value, paper, end))
+        if answer.found is None:
+            return _malformed(self.name, answer.complaints)
+        verdict = answer.found
+        facts = {"family": verdict.family, "why": verdict.why, "tries": len(answer.complaints) + 1}
+        if verdict.holds:
+            noted = Reason("in-scope", verdict.why or "in scope", verdict.quotations)
+            return StageResult(self.name, "passed", notes=(noted,), facts=facts)
+        reason = Reason("out-of-scope", verdict.why, verdict.quotations)
+        return StageResult(self.name, "refused", (reason,), facts=facts)
+
+
+class ReadStage:
+    """Does the full text have a protocol, a metric and public data?"""
+
+    name = "read"
+
+    def run(self, candidate: Candidate) -> StageResult:
+        """Ask the generator; its quotations must stand in the text."""
+        paper = candidate.paper
+        prompt = render(_ROOM, "read", text=paper.text[:_MOST_SHOWN])
+        answer = ask_for(candidate.asking, "generator", self.name, prompt, lambda value: _read(value, paper))
+        notes = instructions(paper)
+        if answer.found is None:
+            return _malformed(self.name, answer.complaints, notes)
+        reasons = tuple(
+            Reason(
+                _MEANING[name][0],
+                f"{verdict.why or 'the text has none'}; expected {_MEANING[name][1]}",
+                verdict.quotations,
+            )
+            for name, verdict in answer.found.items()
+            if not verdict.holds
+        )
+        found = tuple(
+            Reason(f"has-{name.replace('_', '-')}", verdict.why or _MEANING[name][1], verdict.quotations)
+            for name, verdict in answer.found.items()
+            if verdict.holds
+        )
+        facts = {name: verdict.holds for name, verdict in answer.found.items()}
+        state = "refused" if reasons else "passed"
+        return StageResult(self.name, state, reasons, notes + found, facts | {"tries": len(answer.complaints) + 1})  # type: ignore[arg-type]
+
+
+def _opening(paper: Paper) -> str:
+    """What stands for an abstract where there is none: the beginning of the text behind the title."""
+    return paper.text.removeprefix(paper.title).strip()[:2000]
+
+
+def _end_of(paper: Paper, shown: str) -> int:
+    """Offset before which all that was shown stands in the text."""
+    last = shown.rstrip()[-60:]
+    at = paper.text.find(last)
+    return at + len(last) if at >= 0 else len(paper.text)
+
+
+def _malformed(stage: str, complaints: tuple[str, ...], notes: tuple[Reason, ...] = ()) -> StageResult:
+    text = f"no usable answer in {len(complaints)} tries; the last: {complaints[-1] if complaints else 'none'}"
+    return StageResult(stage, "refused", (Reason("malformed-answer", text),), notes)
+
+
+def _screened(value: object, paper: Paper, end: int) -> _Verdict:
+    verdict = _verdict(value, "in_scope", paper, "", end)
+    assert isinstance(value, dict)
+    family = value.get("family")
+    if verdict.holds and family not in FAMILIES:
+        raise AnswerError(f'"family": found {family!r}, expected one of {", ".join(FAMILIES)}')
+    return _Verdict(verdict.holds, verdict.why, verdict.quotations, family if isinstance(family, str) else "")
+
+
+def _read(value: object, paper: Paper) -> dict[str, _Verdict]:
+    if not isinstance(value, dict):
+        raise AnswerError("expected a JSON object with protocol, metrics and public_data")
+    problems, found = [], {}
+    for name in _MEANING:
+        try:
+            found[name] = _verdict(value.get(name), "found", paper, f"{name}: ", None)
+        except AnswerError as error:
+            problems.append(str(error))
+    if problems:
+        raise AnswerError("\n".join(problems))
+    return found
+
+
+def _verdict(value: Any, key: str, paper: Paper, where: str, end: int | None) -> _Verdict:
+    """A verdict, each of whose quotations is in the text: an invented one makes the answer malformed."""
+    if not isinstance(value, dict) or not isinstance(value.get(key), bool):
+        raise AnswerError(f'{where}expected an object with "{key}" as true or false')
+    why, quotes = value.get("why", ""), value.get("quotations")
+    if not isinstance(why, str) or not isinstance(quotes, list) or not all(isinstance(one, str) for one in quotes):
+        raise AnswerError(f'{where}expected "why" as a text and "quotations" as a list of texts')
+    if value[key] and not quotes:
+        raise AnswerError(f"{where}what is found needs at least one quotation")
+    if not value[key] and not why.strip():
+        raise AnswerError(f'{where}what is not found needs a reason in "why"')
+    found, problems = [], []
+    for quote in quotes[:10]:
+        quotation = find_quotation(paper, quote, end=end)
+        if quotation is None:
+            problems.append(
+                f"{where}the text has no such words (at most {LONGEST} characters, exactly as there): {quote[:120]!r}"
+            )
+        else:
+            found.append(quotation)
+    if problems:
+        raise AnswerError("\n".join(problems))
+    return _Verdict(value[key], why.strip()[:500], tuple(found))
