@@ -128,7 +128,7 @@ class KnowledgeBase:
         return Reuse(reused, len(data) - reused, known, len(metrics) - known)
 
     def uses(self) -> dict[str, dict[str, int]]:
-        """By how many tasks and papers each data set and each metric is used: ``{"datasets": {...}, "metrics": {...}}``."""
+        """By how many tasks and papers each of the ``datasets`` and each of the ``metrics`` is used."""
         counted: dict[str, dict[str, int]] = {}
         for what, column in (("datasets", "dataset"), ("metrics", "metric")):
             names: dict[str, int] = {}
