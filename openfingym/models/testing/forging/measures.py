@@ -235,7 +235,9 @@ def _weight(name: str, pattern: str, found: list[Sentence], names: list[str]) ->
                     "value": round(shares_said[names.index(name)] / (100 if total > 2 else 1), 9),
                     "quote": one.text,
                 }
-        if not re.search(r"weight|count|enter|total|overall|share of|combin", one.low) or not re.search(SHARE, one.low):
+        if not re.search(r"weight|count|enter|decide|total|overall|share of|combin", one.low) or not re.search(
+            SHARE, one.low
+        ):
             continue
         mine = list(re.finditer(pattern, one.text, re.IGNORECASE))
         shares = [

@@ -37,7 +37,7 @@ _LOOKBACK = [
     ),
     rf"(?:window|windows|block)\s+(?:of|length|size)[^.;\d]{{0,15}}?{_N}\s+{_U}",
     (
-        rf"(?:reads?|sees?|receives?|takes?|is given|are given|is shown|are shown|"
+        rf"(?:handed|fed|reads?|sees?|receives?|takes?|is given|are given|is shown|are shown|"
         rf"observes?|from)\s+(?:the\s+|only\s+)*{_N}\s+{_U}"
     ),
     rf"(?<![a-z])[lpk]\s*=\s*{_N}(?:\s+{_U})?",
@@ -67,6 +67,7 @@ _GAP = [
 _TRAIN = r"train|estimat|fit|in-sample|learn|calibrat"
 _VALID = r"valid|select|tun|develop|choos|hyper|adjust|feedback|monitor"
 _TEST = r"test|evaluat|held|hold|out-of-sample|scor|final|remain|rest\b|compar|judg|report"
+_PARTS = r"rows|days|weeks|months|years|sessions|data\b|observations|sample|histor|origins|windows"
 _NOT_ROWS = re.compile(r"\b(?:volatilit|moving|rolling mean|crossover|crisis|neuron|layer|epoch|hidden|seed|tree)\w*")
 
 
@@ -133,6 +134,19 @@ def _durations(sentence: Sentence, claims: Claims, family: str, frequency: str) 
 
 def _shares(sentence: Sentence, claims: Claims) -> None:
     low = sentence.low
+    percentiles = [int(one) / 100 for one in re.findall(r"(\d\d)th(?= (?:and \d\dth )?percentile)", low)]
+    if percentiles and "split.train" not in claims.fields and re.search(_TRAIN, low):
+        claims.add("split.train" if len(percentiles) == 1 else "protocol.train_share", percentiles[0], sentence.text)
+        return
+    if len(percentiles) == 2 and percentiles[0] == claims.first("split.train") and "split.public" not in claims.fields:
+        claims.add("split.public", round(percentiles[1] - percentiles[0], 6), sentence.text)
+        claims.add("split.private", round(1 - percentiles[1], 6), sentence.text)
+        return
+    if not _without_shares(sentence) and not re.search(_TRAIN, low) and re.search(_PARTS, low):
+        three = [share_of(match[0]) for match in re.finditer(SHARE, low)]
+        if len(three) == 3 and abs(sum(three) - 1) < 0.001:
+            _claim_blocks(three, sentence.text, claims)
+        return
     if _without_shares(sentence) or not re.search(rf"{_TRAIN}|split|divid|partition|block", low):
         return
     listed = re.search(

@@ -217,7 +217,7 @@ _DATA = (
 
 def _range(one: Sentence, claims: Claims) -> None:
     text = " ".join(one.text.split())
-    both = re.search(r"\b(?:begin|start|first|from)\b.*\b(?:end|last|until|to|through)\b", one.low)
+    both = re.search(r"\b(?:begin|start|first|from|earliest)\b.*\b(?:latest|end|last|until|to|through)\b", one.low)
     if re.search(r"\b(?:first|last) (?:day|observation|date|week|row)\b", one.low) and not both:
         _ends(text, one, claims)
         return
@@ -241,6 +241,12 @@ def _range(one: Sentence, claims: Claims) -> None:
             )
         ):
             spans = (dates[0][0], dates[1][0])
+    if (
+        spans is None
+        and len(dates := re.findall(DATE, text, re.IGNORECASE)) == 2
+        and re.search(r"earliest.*latest", text)
+    ):
+        spans = (dates[0], dates[1])
     if spans is None or tested:
         _ends(text, one, claims)
         return
@@ -286,8 +292,10 @@ def _series(one: Sentence, claims: Claims) -> None:
         names = _currencies(one)
     elif claims.first("asset_class") == "rates":
         names = _tenors(one)
-    if not names:
-        names = _tickers(text)
+    names = names or _tickers(text) or _listed(one, claims)
+    single = re.search(r"(?:bars|prices?|closes|stock|shares?) of ([A-Z]{2,5})\b(?! (?:and|data))", text)
+    if not names and single and single[1] not in _ACRONYMS and claims.first("asset_class") in {"equity", "crypto"}:
+        claims.add("data.series", [single[1].lower()], one.text)
     if len(names) >= (1 if pairs else 2):
         claims.add("data.series", list(dict.fromkeys(names)), one.text)
         if claims.first("family") == "trading":
@@ -330,6 +338,18 @@ def _tenors(one: Sentence) -> list[str]:
 _LIST = re.compile(
     r"\b[A-Z]{1,5}\b(?:\s*\([^)]{1,30}\))?(?:\s*(?:,\s*and|,|and|&|/)\s*\b[A-Z]{1,5}\b(?:\s*\([^)]{1,30}\))?)+"
 )
+
+
+def _listed(one: Sentence, claims: Claims) -> list[str]:
+    """Three or more names in words, as of commodities."""
+    if claims.first("asset_class") != "commodity":
+        return []
+    item = r"[a-z][a-z]+(?: [a-z]+)?(?: \([a-z]+\))?"
+    found = re.search(
+        rf"(?:\bwe (?:take|use|study|consider|model)|namely|:) ((?:{item}, )+{item},? and {item})", one.low
+    )
+    names = re.split(r",? and |, ", re.sub(r" \([a-z]+\)", "", found[1])) if found else []
+    return names if len(names) >= 3 else []
 
 
 def _tickers(text: str) -> list[str]:
@@ -406,7 +426,7 @@ def _semantics(one: Sentence, claims: Claims) -> None:
     asset = claims.first("asset_class")
     about = re.search(
         (
-            r"forecast|predict|target|model|work with|analy|turned into|transform|convert|"
+            r"forecast|predict|target|model|(?:done|everything) in|work with|analy|turned into|transform|convert|"
             r"express|comput|generat|measured|quoted|unit|percent"
         ),
         low,
