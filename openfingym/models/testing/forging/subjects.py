@@ -155,7 +155,8 @@ def read_subject(title: str, found: list[Sentence], claims: Claims) -> None:
         best = max(scores, key=lambda value: scores[value])
         if scores[best] > 0:
             quotes = [one.text for one in found if re.search(choices[best], one.low) and not _ends_alone(one)]
-            claims.add(name, best, quotes[0] if quotes else title)
+            if quotes or re.search(choices[best], title.lower()):
+                claims.add(name, best, quotes[0] if quotes else title)
     if claims.first("asset_class") in {"graph", "synthetic"} and claims.first("family") in {"fraud", "generation"}:
         return
     _frequency(found, claims)
