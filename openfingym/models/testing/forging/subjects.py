@@ -242,12 +242,9 @@ def _range(one: Sentence, claims: Claims) -> None:
             )
         ):
             spans = (dates[0][0], dates[1][0])
-    if (
-        spans is None
-        and len(dates := re.findall(DATE, text, re.IGNORECASE)) == 2
-        and re.search(r"earliest.*latest", text)
-    ):
-        spans = (dates[0], dates[1])
+    said = re.findall(DATE, text, re.IGNORECASE)
+    if spans is None and len(said) == 2 and re.search(r"earliest.*latest", text):
+        spans = (said[0], said[1])
     if spans is None or tested:
         _ends(text, one, claims)
         return
