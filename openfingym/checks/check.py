@@ -101,6 +101,18 @@ def check_task(
     return CheckReport(task.name, findings, *surveyed[0]) if surveyed else CheckReport(task.name, findings)
 
 
+def check_package(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Finding]:
+    """Look at a built package as it lies there, whoever built it: time, hidden values, and inputs that tell of them.
+
+    Args:
+        package: the package; its digests are not looked at.
+        hidden: the hidden arrays by name.
+    """
+    yield _run("time", lambda: _time(package, hidden))
+    yield _run("leak", lambda: _leak(package, hidden))
+    yield _run("features", lambda: _features(package, hidden))
+
+
 def _findings(task: Task, folder: Path) -> Iterator[Finding]:
     package = BuiltPackage(folder / "a" / "public", folder / "a" / "truth")
     built: list[Material] = []

@@ -226,7 +226,12 @@ def build_command(
 
 @task.command()
 @click.argument("names", metavar="[TASK]...", nargs=-1, shell_complete=complete_task)
-@click.option("--all", "everything", is_flag=True, help="Check every known task.")
+@click.option("--all", "everything", is_flag=True, help="Check every known task, or every task of --folder.")
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="With --all: the tasks of this folder alone, one a folder in it.",
+)
 @click.option(
     "--smoke",
     type=click.Choice(BACKENDS),
@@ -248,6 +253,7 @@ def check(
     ctx: click.Context,
     names: tuple[str, ...],
     everything: bool,
+    folder: Path | None,
     smoke: str | None,
     adversarial: bool,
     record: Path | None,
@@ -263,7 +269,9 @@ def check(
         raise click.UsageError("--record keeps what --adversarial finds; give both")
     if record is not None and real:
         raise click.UsageError("--record keeps what is reached on the data that come with a task; leave out --real")
-    folders = _folders(names, everything, "check")
+    if folder is not None and not everything:
+        raise click.UsageError("--folder goes with --all; or name the tasks to check by their paths")
+    folders = _folders(names, everything, "check") if folder is None else _folders_in(folder, names)
     reports, failed = {}, []
     with Counter(len(folders), quiet=not as_json) as count:
         checked = check_tasks(
@@ -314,6 +322,20 @@ def _folders(names: tuple[str, ...], everything: bool, verb: str) -> list[Path]:
     if everything:
         return list(catalog.task_folders().values())
     return [catalog.load_task(name).folder for name in dict.fromkeys(names)]
+
+
+def _folders_in(folder: Path, names: tuple[str, ...]) -> list[Path]:
+    """The tasks of a folder, by name.
+
+    Raises:
+        UsageError: tasks are named too, or there is none in it.
+    """
+    if names:
+        raise click.UsageError("name the tasks to check, or give --all with --folder, not both")
+    found = sorted(path.parent for path in folder.glob("[!.]*/task.toml"))
+    if not found:
+        raise UsageError(f"{folder}: no task there; a task is a folder in it with a task.toml")
+    return found
 
 
 def _together(reports: Iterable[Mapping[str, object]]) -> list[Pooled]:

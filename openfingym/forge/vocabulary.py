@@ -110,7 +110,7 @@ FORMS: Mapping[str, FieldForm] = {
     "contract.value_semantics": FieldForm(
         "choice",
         {
-            "log_return": r"return|log.?(?:change|difference)",
+            "log_return": r"return|log.{0,20}(?:change|differ|growth)|(?:change|differ|ratio).{0,30}log",
             "price_level": r"pric|level|rate|quot|clos|value|index",
             "yield_level": r"yield|rate|percent|curve|level",
             "realised_vol": r"volatil|varianc",

@@ -95,7 +95,7 @@ def joined(lines: list[str], known: str) -> str:
     """
     text = ""
     for line in lines:
-        left = re.search(r"(\w+)-$", text)
+        left = re.search(r"(\w+)-$", text[-80:])
         right = re.match(r"[a-z]+", line)
         if left and right:
             belongs = f"{left[1]}-{right[0]}".lower() in known.lower()

@@ -14,7 +14,7 @@ TEXT_CHARACTERS = 2_000_000
 """Of a paper's text."""
 MEMORY_BYTES = 2 << 30
 """Of the process that reads a file."""
-CPU_SECONDS = 60
+CPU_SECONDS = 30
 """Of the process that reads a file."""
 WALL_SECONDS = 180
 

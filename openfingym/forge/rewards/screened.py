@@ -16,9 +16,10 @@ NAMES = frozenset(
 )  # fmt: skip
 ATTRIBUTES = frozenset(
     {
-        "ctypes", "ctypeslib", "DataSource", "dump", "dumps", "f2py", "fromfile", "fromregex", "genfromtxt", "lib",
-        "load", "loads", "loadtxt", "memmap", "open_memmap", "os", "random", "save", "savetxt", "savez",
-        "savez_compressed", "sys", "testing", "tofile",
+        "builtins", "contextlib", "core", "ctypes", "ctypeslib", "DataSource", "dump", "dumps", "f2py",
+        "fromfile", "fromregex", "genfromtxt", "inspect", "lib", "load", "loads", "loadtxt", "memmap",
+        "open_memmap", "os", "random", "save", "savetxt", "savez", "savez_compressed", "sys", "testing",
+        "tofile", "types", "warnings",
     }
 )  # fmt: skip
 """Of NumPy, what reads or writes files, draws random numbers, or leads out of it."""

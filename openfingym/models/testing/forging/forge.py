@@ -11,6 +11,7 @@ from openfingym.models.testing.forging.prompts import prompt_of, task_name
 Handler = Callable[[CompletionRequest], Reply]
 
 HOMES: Mapping[str, str] = {
+    "forge/extract": "extract:extract",
     "forge/download-script": "download:script",
     "forge/script-tests": "download:tests",
     "forge/review-script": "download:review",

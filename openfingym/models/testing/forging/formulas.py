@@ -71,20 +71,36 @@ def normalised(text: str) -> str:
 
 
 def formula_of(name: str, text: str) -> str:
-    """The right side of the formula of a name, where a text holds several; else the whole text."""
-    sides = list(
-        re.finditer(r"(?<![A-Za-z_^({])([A-Z][A-Za-z0-9]*)\s*(?:\^2)?\s*=", re.sub(r"\\mathrm\{(\w+)\}", r"\1", text))
-    )
-    plain = re.sub(r"\\mathrm\{(\w+)\}", r"\1", text)
+    """The right side of the formula of a name, where a text holds several; else the whole text.
+
+    Raises:
+        FormulaError: it holds several, and none of that name.
+    """
+    plain, sides = _sides(text)
     if not sides:
         return plain
-    short = {name.lower(), *(word.lower() for word in re.findall(r"[A-Za-z0-9]+", name))}
-    short |= {"".join(word[0] for word in re.findall(r"[A-Za-z]+", name)).lower()}
-    chosen = next((side for side in sides if side[1].lower() in short), sides[0] if len(sides) == 1 else None)
+    chosen = next((side for side in sides if _is_of(name, side[1])), sides[0] if len(sides) == 1 else None)
     if chosen is None:
         raise FormulaError(f"none of the formulas is that of {name}")
     end = next((side.start() for side in sides if side.start() > chosen.start()), len(plain))
     return plain[chosen.end() : end]
+
+
+def stated_by_name(name: str, text: str) -> bool:
+    """Whether a text has a formula of that name, or one without a name."""
+    sides = _sides(text)[1]
+    return not sides or any(_is_of(name, side[1]) for side in sides)
+
+
+def _sides(text: str) -> tuple[str, list[re.Match[str]]]:
+    """The text, and where in it a name stands before its formula."""
+    plain = re.sub(r"\\mathrm\{(\w+)\}", r"\1", text)
+    return plain, list(re.finditer(r"(?<![A-Za-z_^({])([A-Z][A-Za-z0-9]*)\s*(?:\^2)?\s*=", plain))
+
+
+def _is_of(name: str, short: str) -> bool:
+    words = re.findall(r"[A-Za-z0-9]+", name.lower())
+    return short.lower() in {name.lower(), *words, "".join(word[0] for word in words)}
 
 
 def parse(text: str) -> Node:

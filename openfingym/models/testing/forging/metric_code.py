@@ -6,17 +6,22 @@ import json
 import re
 
 from openfingym.models.testing.conversation import CompletionRequest, Reply
-from openfingym.models.testing.forging.formulas import FormulaError, Node, formula_of, parse
+from openfingym.models.testing.forging.formulas import FormulaError, Node, formula_of, parse, stated_by_name
 from openfingym.models.testing.forging.programs_of_formulas import cell_by_cell, value_on, whole_arrays
 from openfingym.models.testing.forging.prompts import answer_json, fenced_text, outside, prompt_of
 
 WORDS = (
-    (r"(?:share|fraction|percentage|proportion) of .{0,60}(?:sign|direction)", "(1/n) sum 1[sign(y) = sign(f)]", True),
-    (r"root[- ]mean[- ]squared? error", "sqrt(mean (y - f)^2)", False),
-    (r"mean (?:of (?:the )?)?squared? error", "mean (y - f)^2", False),
-    (r"mean absolute error|mean of (?:the )?absolute errors?", "mean |y - f|", False),
+    (
+        r"(?:share|fraction|percentage|proportion) of .{0,60}(?:sign|direction)",
+        "(1/n) sum 1[sign(y) = sign(f)]",
+        True,
+        r"sign|direction|^DA$",
+    ),
+    (r"root[- ]mean[- ]squared? error", "sqrt(mean (y - f)^2)", False, r"RMSE|root mean"),
+    (r"mean (?:of (?:the )?)?squared? error", "mean (y - f)^2", False, r"^MSE$|^mean squared? error"),
+    (r"mean absolute error|mean of (?:the )?absolute errors?", "mean |y - f|", False, r"^MAE$|mean absolute error"),
 )
-"""What a definition in words says, as a formula, and whether cells count only where the truth is not 0."""
+"""What a definition in words says, as a formula; whether cells count only where the truth is not 0; and names of it."""
 AUROC = r"P\s*\(\s*s.{0,40}>\s*s|probability that .{0,60}(?:higher|greater) score"
 PRECISION = r"\(\s*R_?\{?n\}?\s*-\s*R_?\{?n\s*-\s*1\}?\s*\)\s*P"
 RANKING = {
@@ -154,10 +159,14 @@ def _translated(request: CompletionRequest, way: int) -> Reply:
 def _formula(prompt: str) -> tuple[Node, bool]:
     name, text = (fenced_text(prompt, label) for label in ("METRIC NAME", "METRIC FORMULA"))
     masked = bool(re.search(r"with\s+[a-z]\w*\s*(?:\\neq?|≠|!=)\s*0|where [a-z]+ (?:is|are) not (?:0|zero)", text))
+    own = next((one for one in WORDS if re.search(one[0], text, re.I | re.S) and re.search(one[3], name, re.I)), None)
+    if own is not None and not stated_by_name(name, text):
+        # The text has a formula of another metric, and this one's in words.
+        return parse(own[1]), own[2]
     try:
         return parse(formula_of(name, text)), masked
     except FormulaError:
-        for pattern, formula, counts in WORDS:
+        for pattern, formula, counts, _ in WORDS:
             if re.search(pattern, text, re.IGNORECASE | re.DOTALL):
                 return parse(formula), counts
         raise

@@ -142,6 +142,12 @@ def test_names_and_formulas_of_papers_are_matched_to_themselves(tmp_path: Path) 
     assert len(PaperJournal(tmp_path).entries()) == asked
 
 
+def test_two_metrics_of_one_sentence_are_told_apart(tmp_path: Path) -> None:
+    said = "Forecasts are compared by mean squared error, MSE = (1/n) sum (r - f)^2, and by the share of right signs."
+    result = run(tmp_path, blueprint(metric("MSE", said), metric("Right signs", said, "higher")))
+    assert result.facts["reused"] == ["mse", "directional_accuracy"]
+
+
 @pytest.mark.parametrize(
     ("family", "name", "formula", "direction", "bank", "relation"),
     [
@@ -269,7 +275,9 @@ def test_code_that_is_more_than_arithmetic_is_not_run() -> None:
     body = "import numpy as np\n\ndef metric(y_true, y_pred):\n    return {}\n"
     assert screen(body.format("float(np.mean(y_true))"), arguments) == ""
     for bad in (
-        "np.load('x')", "np.ctypeslib", "().__class__", "getattr(np, 'load')", "__import__('os')", "np.random.rand()",
+        "np.load('x')",
+        "np.ma.core.builtins.open('x')", "np.ctypeslib", "().__class__",
+        "getattr(np, 'load')", "__import__('os')", "np.random.rand()",
         "open('x')", "eval('1')",
     ):  # fmt: skip
         assert screen(body.format(bad), arguments)

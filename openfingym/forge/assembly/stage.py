@@ -1,0 +1,180 @@
+"""Stage ``assemble``: a task package in the paper's folder, from its blueprint and its data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openfingym import catalog
+from openfingym.errors import OpenFinGymError, StoreError, TaskError, UsageError
+from openfingym.files.whole import store_errors, whole_folder
+from openfingym.forge.assembly.assemble import assemble
+from openfingym.forge.assembly.filling import PROVISIONAL, UnfitError, filled, task_name
+from openfingym.forge.blueprint import Blueprint, Stated
+from openfingym.forge.stage import Candidate, Reason, StageResult
+from openfingym.kinds import Blocks, kind_of
+from openfingym.task import Task
+from openfingym.task.files import DATASET_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from openfingym.kinds.material import Material
+
+FOLDER = "task"
+"""Name of the package's folder in that of a paper."""
+FEWEST = 8
+"""Hidden items of a fold that a task must have: of fewer, no score says anything."""
+ROOM = 10.0
+"""How many times as large as anything in training an answer may be."""
+
+
+class AssembleStage:
+    """Fills in the template of the blueprint's kind, and reads the result as any task is read."""
+
+    name = "assemble"
+
+    def run(self, candidate: Candidate) -> StageResult:
+        """Write ``task/``, whole or not at all.
+
+        Raises:
+            StoreError: it cannot be written, or the record of the data is damaged.
+        """
+        blueprint = candidate.blueprint
+        if blueprint is None:
+            return _ended("failed", Reason("machinery", "there is no blueprint; `extract` has to be done first"))
+        try:
+            files, material = assembled(blueprint, candidate.folder / "data")
+        except UnfitError as error:
+            return _ended("refused", error.reason)
+        except StoreError:
+            raise
+        except (TaskError, OpenFinGymError) as error:
+            return _ended("refused", Reason(code_of(error), f"the task cannot be built: {error}"))
+        folder = candidate.folder / FOLDER
+        with store_errors(folder):
+            if folder.exists():
+                shutil.rmtree(folder)
+            with whole_folder(folder) as partial:
+                for name, content in files.items():
+                    (partial / name).write_bytes(content)
+        facts = {
+            "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+            "train": material.n_train,
+            "public": material.n_public,
+            "private": material.n_private,
+        }
+        return StageResult(self.name, "passed", facts=facts, files=(FOLDER,))
+
+
+def assembled(blueprint: Blueprint, data: Path) -> tuple[dict[str, bytes], Material]:
+    """The files of a paper's task by name, and what it holds once it is built.
+
+    Args:
+        blueprint: after its metrics were matched.
+        data: folder with ``provenance.json`` and the files that it names.
+
+    Raises:
+        UnfitError: the blueprint or the data cannot be a task.
+        OpenFinGymError: the task cannot be cut from the data; says why.
+        StoreError: ``provenance.json`` is not there or damaged.
+    """
+    provenance = _provenance(data)
+    held = _files(provenance, data)
+    done = filled(blueprint, provenance, task_name(blueprint, frozenset(catalog.task_folders())))
+    files = assemble(done, held)
+    with tempfile.TemporaryDirectory(prefix="openfingym-forge-") as folder:
+        material = _cut(files, Path(folder) / "first")
+        if done.value("contract.high") == PROVISIONAL:
+            done = _with_range(done, material)
+            files = assemble(done, held)
+            material = _cut(files, Path(folder) / "second")
+    fewest = min(material.n_public, material.n_private)
+    # What is stepped through has few episodes of many steps each.
+    if done.value("contract.steps") is None and fewest < FEWEST:
+        raise UnfitError(
+            "too-few-rows",
+            f"the folds have {material.n_public} and {material.n_private} hidden items, and {FEWEST} are the fewest of "
+            "which a score says something: a shorter lookback or horizon, or more rows, would mend it",
+        )
+    return files, material
+
+
+def code_of(error: OpenFinGymError) -> str:
+    """Why a task cannot be built, as a code of a reason."""
+    text = str(error)
+    key = getattr(error, "key", None) or ""
+    if "rows are enough" in text or "too few" in text or "too short" in text or "one window needs" in text:
+        return "too-few-rows"
+    if "value_semantics" in key or "value_semantics" in text:
+        return "wrong-units"
+    if "scoring" in key or isinstance(error, UsageError):
+        return "not-admitted"
+    if key.startswith("dataset") or "channel" in text:
+        return "data-changed"
+    return "no-kind"
+
+
+def _cut(files: Mapping[str, bytes], folder: Path) -> Material:
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    task = Task.read(folder)
+    return kind_of(task).shape(task, kind_of(task).load(task))
+
+
+def _with_range(blueprint: Blueprint, material: Material) -> Blueprint:
+    """Limits with room around anything that the training part holds; the hidden part is not looked at."""
+    import numpy as np
+
+    largest, smallest = 0.0, math.inf
+    for name, array in material.public.items():
+        if not name.startswith("train"):
+            continue
+        # What is made in blocks is never held whole.
+        for block in array if isinstance(array, Blocks) else (np.asarray(array),):
+            if block.dtype.kind == "f" and block.size:
+                largest, smallest = max(largest, float(np.abs(block).max())), min(smallest, float(block.min()))
+    high = 10.0 ** math.ceil(math.log10(max(ROOM * largest, 1e-6)))
+    semantics = blueprint.value("contract.value_semantics")
+    low = 0.0 if semantics in ("price_level", "realised_vol") and smallest >= 0.0 else -high
+    why = "from the largest value of training"
+    ends = {"contract.low": Stated(value=low, assumed=why), "contract.high": Stated(value=high, assumed=why)}
+    return blueprint.model_copy(update={"fields": blueprint.fields | ends})
+
+
+def _provenance(data: Path) -> Mapping[str, Any]:
+    path = data / "provenance.json"
+    try:
+        found = json.loads(path.read_bytes())
+        if not isinstance(found, dict):
+            raise ValueError("it is no object")
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path}: cannot be read ({error}); have the stage `data` done again") from None
+    if found.get("pass_on") is False and (found.get("dataset") or {}).get("file"):
+        raise UnfitError("licence-forbids", "the licence of the data does not allow a package to hold them")
+    return found
+
+
+def _files(provenance: Mapping[str, Any], data: Path) -> dict[str, bytes]:
+    """The file that the task holds, as it was judged."""
+    name = (provenance.get("dataset") or {}).get("file")
+    if name is None:
+        return {}
+    path = data / Path(str(name)).name
+    if not path.is_file() or path.is_symlink() or path.stat().st_size > DATASET_LIMIT:
+        raise UnfitError("data-unavailable", f"{path.name} is not there, or is no plain file of a task's size")
+    content = path.read_bytes()
+    stated = (provenance.get("digests") or {}).get(path.name)
+    if stated is not None and hashlib.sha256(content).hexdigest() != stated:
+        raise UnfitError("data-changed", f"{path.name} is not what it was when the data were judged; judge it again")
+    return {path.name: content}
+
+
+def _ended(state: Any, reason: Reason) -> StageResult:
+    return StageResult("assemble", state, (reason,))

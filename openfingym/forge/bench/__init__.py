@@ -1,0 +1,7 @@
+"""How well a model turns papers into tasks: what it read and what became of it, against an answer key."""
+
+from openfingym.forge.bench.comparing import PaperMark, compare
+from openfingym.forge.bench.key import KeyPaper, read_key
+from openfingym.forge.bench.marking import BenchPaper, ForgeBench, mark_forge, side_by_side
+
+__all__ = ["BenchPaper", "ForgeBench", "KeyPaper", "PaperMark", "compare", "mark_forge", "read_key", "side_by_side"]

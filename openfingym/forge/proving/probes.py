@@ -1,0 +1,177 @@
+"""Attacks on a built package: what of it gives hidden values away, and which answers win without skill."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.adversarial.promise import Trial, reader_of
+from openfingym.checks.check import Finding, check_package
+from openfingym.errors import SubmissionError
+from openfingym.forge.stage import Reason
+from openfingym.kinds import is_sequential, kind_of, score_with_replicates
+from openfingym.metrics import relative
+from openfingym.metrics.sampling_error import sampling_error
+from openfingym.packages.build import describe
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.kinds import Array
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.task import Task
+
+TELLING = 8
+"""Different numbers that an item must have before its equal elsewhere is no accident."""
+CLOSE = 1e-3
+"""Distance of two items, in standard deviations of a number, below which they are nearly the same."""
+ALLOWED = 0.01
+"""Share of hidden items that may have an equal in training, as in days without trade."""
+CODES = {
+    "structure": "leak",
+    "contract": "wrong-units",
+    "determinism": "not-deterministic",
+    "hidden values": "scaling-on-test",
+    "leak": "leak",
+    "features": "look-ahead-column",
+    "ordering": "oracle-not-best",
+    "skill": "metric-games",
+    "smoke": "smoke-failed",
+}
+"""Code of a reason by the check that failed."""
+_BY_PLACE = ("in order of submission", "in reverse order", "by number")
+
+
+def reason_of(finding: Finding) -> Reason:
+    """The reason that a failed check is."""
+    text = finding.detail
+    if finding.name == "time":
+        return Reason("shuffled-split" if "not in time order" in text else "overlapping-windows", text)
+    if finding.name == "build":
+        return Reason("too-few-rows" if "rows are enough" in text or "too few" in text else "data-changed", text)
+    if finding.name == "skill" and any(name in text for name in _BY_PLACE):
+        return Reason("leak", f"the place of an item tells its label: {text}")
+    return Reason(CODES.get(finding.name, "machinery"), text)
+
+
+def attack(task: Task, package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Reason]:
+    """Everything that a package gives away: the whole adversarial review of one as it lies there.
+
+    Args:
+        task: the task it was built from.
+        package: the built package.
+        hidden: its hidden arrays by name.
+    """
+    yield from (reason_of(finding) for finding in check_package(package, hidden) if not finding.passed)
+    yield from probes(task, package, hidden)
+
+
+def probes(task: Task, package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Reason]:
+    """What ``task check`` does not look at: facts, copies, and answers at the ends of the range."""
+    yield from probe_facts(task, package)
+    yield from probe_copies(package, hidden)
+    yield from probe_games(package, hidden)
+
+
+def probe_facts(task: Task, package: BuiltPackage) -> Iterator[Reason]:
+    """Facts in ``contract.json`` that would be others if the hidden values were, as the parameters of a scaling."""
+    kind = kind_of(task)
+    stated = json.loads(json.dumps(package.contract))
+    source = kind.load(task)
+    altered = kind.scramble(task, source, np.random.default_rng(0))
+    for values, what in ((source, "those of the training rows"), (altered, "the same with other hidden values")):
+        if values is None:
+            continue
+        made = json.loads(json.dumps(describe(task, kind.shape(task, values), task.spec.panel)))
+        differing = sorted(key for key in stated.keys() | made.keys() if stated.get(key) != made.get(key))
+        if differing:
+            code = "scaling-on-test" if "scaling" in differing else "leak"
+            yield Reason(code, f"contract.json: {', '.join(differing)}: not {what}; use training rows alone")
+            return
+
+
+def probe_copies(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Reason]:
+    """Hidden items that stand in the training part, or nearly so."""
+    if not {"train_inputs", "train_targets", "test_inputs"} <= package.contract["arrays"].keys():
+        return
+    if "targets" not in hidden:
+        return
+    train = _items(package.array("train_inputs"), package.array("train_targets"))
+    test = _items(package.array("test_inputs"), np.asarray(hidden["targets"]))
+    if train is None or test is None or train.shape[1] != test.shape[1]:
+        return
+    found = _nearly_equal(train, test)
+    if found > max(1.0, ALLOWED * len(test)):
+        yield Reason(
+            "duplicated-rows",
+            f"{found} of {len(test)} hidden items stand in training too, to {CLOSE:g} of a standard deviation; "
+            "remove the copies before the split",
+        )
+
+
+def probe_games(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Reason]:
+    """Answers at the ends of the range, everywhere: neither may be better than the baseline."""
+    manifest, spec = package.manifest, package.task.spec
+    kind, contract, shape = kind_of(package.task), spec.contract, manifest.submission_shape
+    if is_sequential(contract) or kind.is_record:
+        return
+    public, private = kind.folds(spec, package.array, hidden, (manifest.n_public, manifest.n_private), 0)
+    design = kind.resampling(contract, private)
+    naive = kind.naive(contract, reader_of(package, hidden), shape)
+    base = score_with_replicates(contract, spec.scoring, private, naive, design)
+    for name, value in (("the largest value", contract.high), ("the smallest value", contract.low)):
+        answer = np.full(shape, value)
+        try:
+            kind.check(contract, public, answer)
+            score = score_with_replicates(contract, spec.scoring, private, answer, design)
+        except SubmissionError:
+            continue
+        interval = sampling_error(spec.scoring, score, base).relative_interval
+        trial = Trial(name, relative(spec.scoring, score.metrics, base.metrics), interval)
+        if trial.breaks:
+            yield Reason("metric-games", f"{name} everywhere beats the baseline: {trial}")
+
+
+def contamination(package: BuiltPackage) -> dict[str, object]:
+    """What a model may have read of the hidden part, for people: from when it is, and of which published data."""
+    manifest = package.manifest
+    found: dict[str, object] = {"published": manifest.data_kind == "real", "data": manifest.dataset}
+    if manifest.data_kind != "real" or "test_times" not in package.contract["arrays"]:
+        return found
+    times = np.asarray(package.array("test_times"))
+    if times.dtype.kind == "M":
+        found |= {
+            "hidden_from": str(times.min())[:10],
+            "hidden_to": str(times.max())[:10],
+            "note": "a model trained after these days may recall them; perfect recall would score as the oracle does",
+        }
+    return found
+
+
+def _items(inputs: Array, targets: Array) -> NDArray[np.float64] | None:
+    if len(inputs) != len(targets) or not len(inputs):
+        return None
+    flat = [np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in (inputs, targets)]
+    return np.concatenate(flat, axis=1)
+
+
+def _nearly_equal(train: NDArray[np.float64], test: NDArray[np.float64]) -> int:
+    """How many test items have a neighbour in training within :data:`CLOSE` in every number."""
+    from scipy.spatial import cKDTree
+
+    width = train.std(axis=0)
+    used = width > 0.0
+    if int(used.sum()) < TELLING:
+        return 0
+    # Some numbers of an item are enough to find it by; all of them are compared where one is found.
+    columns = np.flatnonzero(used)[:: max(1, int(used.sum()) // 30)]
+    tree = cKDTree(train[:, columns] / width[columns])
+    gaps, places = tree.query(test[:, columns] / width[columns], distance_upper_bound=CLOSE * np.sqrt(len(columns)))
+    near = 0
+    for number in np.flatnonzero(np.isfinite(gaps)):
+        apart = np.abs(test[number, used] - train[places[number], used]) / width[used]
+        near += bool(apart.max() < CLOSE) and len(np.unique(test[number])) >= TELLING
+    return near

@@ -1,0 +1,85 @@
+"""Fields that follow from the kind."""
+
+from __future__ import annotations
+
+import re
+
+from openfingym.forge.blueprint import Blueprint, Stated, Value
+
+_TRADING: dict[str, tuple[Value, str]] = {
+    "contract.lookback": (60, "bars that are shown at the start"),
+    "contract.steps": (200, "steps of an episode"),
+    "contract.initial_cash": (100_000.0, "money at the start"),
+    "contract.fee_bps": (1.0, "fee"),
+    "contract.slippage_bps": (2.0, "slippage"),
+    "contract.max_participation": (0.1, "largest share of a bar's volume"),
+    "contract.max_short": (1.0, "largest short position"),
+    "contract.borrow_bps_per_year": (50.0, "cost of borrowing"),
+}
+_SHAPED = {
+    "start": r"divided by|relative to|rebased|multiple",
+    "mean": r"mean|average",
+    "standard": r"standardi|z-scor|unit variance|zero mean",
+}
+
+
+def filled(blueprint: Blueprint, kind: str, why: str) -> Blueprint:
+    """The blueprint with its kind and what follows from it. A field that a person changed stays, and so does what the
+    paper says.
+    """
+    fields = dict(blueprint.fields)
+    if not _changed(fields.get("kind")):
+        fields["kind"] = Stated(value=kind, assumed=f"triage: {why}")
+    for name, value, reason in _following(blueprint, kind):
+        if name not in fields:
+            fields[name] = Stated(value=value, assumed=reason)
+    _described(blueprint, fields)
+    return blueprint.model_copy(update={"fields": fields})
+
+
+def _changed(stated: Stated | None) -> bool:
+    return stated is not None and stated.assumed.startswith("changed by")
+
+
+def _following(blueprint: Blueprint, kind: str) -> list[tuple[str, Value, str]]:
+    made: list[tuple[str, Value, str]] = []
+    silent = "the paper does not say it; the library's trading tasks have this"
+    if kind == "trading":
+        made += [(name, value, f"{silent} ({what})") for name, (value, what) in _TRADING.items()]
+        series = blueprint.value("data.series")
+        if isinstance(series, list):
+            made.append(("contract.symbols", series, "the series of the data are what is traded"))
+    scaling = _scaling(blueprint, kind)
+    if scaling:
+        made.append(("split.scaling", scaling, "from how the paper scales its values"))
+    return made
+
+
+def _scaling(blueprint: Blueprint, kind: str) -> str:
+    if kind == "generation" and blueprint.value("contract.value_semantics") == "price_level":
+        return "start"
+    stated = blueprint.fields.get("protocol.scaling")
+    if kind != "forecast" or stated is None or stated.value != "train":
+        return ""
+    words = " ".join(one.quote for one in stated.quotations).lower()
+    if re.search(_SHAPED["standard"], words):
+        return "standard"
+    return "mean" if re.search(_SHAPED["mean"], words) and "divided" in words else ""
+
+
+def _described(blueprint: Blueprint, fields: dict[str, Stated]) -> None:
+    """Panel and description in words, where there are none."""
+    series = blueprint.value("data.series")
+    listed = ", ".join(str(one) for one in series[:8]) if isinstance(series, list) else ""
+    frequency, asset = blueprint.value("frequency", "none"), str(blueprint.value("asset_class", "financial"))
+    often = "" if frequency == "none" else f"{frequency} "
+    panel = f"{often}{asset} data{f' of {listed}' if listed else ''}"
+    horizon = blueprint.value("contract.horizon")
+    asked = {
+        "forecasting": f"Forecast {panel}, {horizon} rows ahead.",
+        "generation": f"Generate windows of {horizon} rows of {panel}.",
+        "fraud": f"Score {panel} for anomalies.",
+        "trading": f"Trade {panel}.",
+    }.get(str(blueprint.value("family")), f"A task on {panel}.")
+    fields.setdefault("panel", Stated(value=panel, assumed="triage: from series, frequency and asset class"))
+    fields.setdefault("description", Stated(value=asked, assumed="triage: from family, horizon and series"))

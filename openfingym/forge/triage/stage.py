@@ -1,0 +1,64 @@
+"""The stage ``triage``."""
+
+from __future__ import annotations
+
+from openfingym.forge.blueprint import Blueprint
+from openfingym.forge.blueprint_file import read_blueprint, write_blueprint
+from openfingym.forge.stage import Candidate, Reason, StageResult
+from openfingym.forge.triage.filling import filled
+from openfingym.forge.triage.routing import Route, route
+
+_FLAWS = (
+    (
+        "protocol.shuffled",
+        True,
+        "shuffled-split",
+        "rows of a time series are shuffled before they are split: expected blocks in time",
+    ),
+    ("protocol.scaling", "all", "scaling-on-test", "scaling is fitted on all rows: expected the training block alone"),
+    (
+        "protocol.overlap",
+        True,
+        "overlapping-windows",
+        "windows of both parts share rows: expected a horizon between the blocks",
+    ),
+)
+
+
+class TriageStage:
+    """Finds the kind that serves a blueprint, refuses protocols that leak, and fills in what follows."""
+
+    name = "triage"
+
+    def run(self, candidate: Candidate) -> StageResult:
+        """Route the blueprint in the candidate's folder, and write it anew."""
+        path = candidate.folder / "blueprint.toml"
+        blueprint = candidate.blueprint or read_blueprint(path)
+        found = _given(blueprint) or route(blueprint, candidate.paper)
+        facts: dict[str, object] = {"verdict": found.verdict, "kind": found.kind, "why": found.why}
+        flaws = _flaws(blueprint)
+        if flaws:
+            return StageResult(self.name, "refused", flaws, facts=facts)
+        if not found.kind:
+            reason = Reason("no-kind", f"{found.verdict}: {found.why}", found.quotations)
+            return StageResult(self.name, "refused", (reason,), facts=facts)
+        write_blueprint(path, filled(blueprint, found.kind, found.why))
+        return StageResult(self.name, "passed", facts=facts, files=("blueprint.toml",))
+
+
+def _given(blueprint: Blueprint) -> Route | None:
+    """The kind that a person chose."""
+    kind = blueprint.fields.get("kind")
+    if kind is None or not kind.assumed.startswith("changed by"):
+        return None
+    return Route("routed", str(kind.value), kind.assumed)
+
+
+def _flaws(blueprint: Blueprint) -> tuple[Reason, ...]:
+    """What in the protocol would give the test part away; graphs without time may be shuffled."""
+    timeless = blueprint.value("frequency", "none") == "none"
+    return tuple(
+        Reason(code, f"{name}: {text}", tuple(blueprint.fields[name].quotations))
+        for name, value, code, text in _FLAWS
+        if blueprint.value(name) == value and not (timeless and code != "scaling-on-test")
+    )

@@ -1,0 +1,469 @@
+"""Rules for what a paper is about and which data it has."""
+
+from __future__ import annotations
+
+import re
+
+from openfingym.models.testing.forging.sentences import Claims, Sentence
+from openfingym.models.testing.forging.words import DATE, NUMBER, day_of, number_of
+
+_FAMILY = {
+    "trading": (
+        r"\b(?:trad(?:e|es|ing|er)\b|portfolio|rebalanc|buy[ -]and[ -]hold|sharpe|allocat|"
+        r"transaction cost|execut)"
+    ),
+    "fraud": r"fraud|anomal|launder|fake|suspicious|spam|illicit|scam|collus|abus",
+    "generation": r"generat(?!ed by|or of)|simulat(?:e|es|ing|or)|synthe|sample paths|scenario|\bgan\b|diffusion model",
+    "forecasting": r"forecast|predict|ahead|nowcast",
+}
+_ASSETS = {
+    "graph": r"\bgraphs?\b|\bnodes?\b|\bedges?\b",
+    "crypto": r"bitcoin|crypto|\bbtc|ethereum|coins?\b",
+    "rates": r"treasur|yield curve|\byields?\b|interest rate|swap rate|maturit|gilt|\bbund",
+    "fx": r"exchange rate|currenc|foreign exchange|\bfx\b|forex",
+    "commodity": r"commodit|\boil\b|\bgold\b|copper|metal|freight|crude|natural gas|wheat|dry bulk",
+    "lob": r"limit order|order book|\blob\b",
+    "equity": r"\bstocks?\b|equit|\bshares of\b|s&p|companies|large caps?",
+    "synthetic": (
+        r"ornstein|uhlenbeck|geometric brownian|\bsde\b|simulated (?:path|process|data)|"
+        r"synthetic (?:data|path|process)|mean-reverting|diffusion process|heston"
+    ),
+}
+_FREQUENCY = {
+    "intraday": r"\b(?:intra-?day|minute(?:ly)?|tick-by-tick)\b",
+    "hourly": r"\bhour(?:ly|s)?\b",
+    "daily": r"\bdaily\b|\btrading days?\b|\bbusiness days?\b|\bdays?\b|end-of-day|each day|every day",
+    "weekly": r"\bweek(?:ly|s)?\b",
+    "monthly": r"\bmonth(?:ly|s)?\b",
+}
+_LICENCE = re.compile(
+    r"CC[- ]BY(?:-(?:NC|SA|ND))*(?:[- ]\d\.\d)?|CC0(?:[- ]1\.0)?|public domain|ODbL|"
+    r"ODC-By|BSD-\d-Clause|\bMIT\b(?= licen[cs]e)|Apache(?: License)?[- ,]*(?:2\.0)?|"
+    r"Creative Commons [A-Za-z \-]+\d\.\d|GPL(?:v\d)?|Open Government Licen[cs]e",
+)
+_ACRONYMS = frozenset(
+    [
+        "US",
+        "USA",
+        "UK",
+        "EU",
+        "ECB",
+        "FX",
+        "AND",
+        "THE",
+        "ARIMA",
+        "LSTM",
+        "GRU",
+        "MSE",
+        "MAE",
+        "RMSE",
+        "MAPE",
+        "AUC",
+        "AUROC",
+        "AP",
+        "VAR",
+        "AR",
+        "GARCH",
+        "PPO",
+        "DQN",
+        "SDE",
+        "OU",
+        "GBM",
+        "GAN",
+        "VAE",
+        "CC",
+        "BY",
+        "BSD",
+        "MIT",
+        "CSV",
+        "URL",
+        "OHLC",
+        "OHLCV",
+        "USD",
+        "EUR",
+        "ETF",
+        "PCA",
+        "CNN",
+        "RNN",
+        "MLP",
+        "GDP",
+        "CPI",
+        "NYSE",
+        "SEC",
+        "DA",
+        "IC",
+        "TV",
+        "CS",
+        "LLC",
+        "INC",
+        "API",
+        "DOI",
+        "ACF",
+        "MMD",
+        "COV",
+        "CORR",
+        "SVM",
+        "GNN",
+        "GCN",
+        "A",
+        "I",
+        "II",
+        "III",
+        "IV",
+        "V",
+        "VI",
+        "VII",
+        "VIII",
+        "IX",
+        "X",
+        "TABLE",
+        "IN",
+        "OF",
+        "TO",
+        "ON",
+    ]
+)
+_PAIR = re.compile(r"\b([A-Z]{3})\s?[/\-–]\s?([A-Z]{3})\b")
+_CODES = "EUR GBP JPY CHF CAD AUD NZD CNY SGD SEK NOK DKK USD HKD INR MXN KRW ZAR BRL TRY PLN".split()  # noqa: SIM905
+_FIRST = ("EUR", "GBP", "AUD", "NZD", "USD")
+_NAMES = {
+    "EUR": r"\beuros?\b", "GBP": r"pound|sterling", "JPY": r"\byen\b", "CHF": r"franc",
+    "CAD": r"canadian",
+    "AUD": r"australian", "NZD": r"new zealand", "CNY": r"renminbi|yuan", "SGD": r"singapore",
+    "SEK": r"swedish|krona",
+    "NOK": r"norwegian", "DKK": r"danish", "HKD": r"hong kong", "INR": r"rupee", "MXN": r"mexican|peso",
+    "KRW": r"korean",
+    "ZAR": r"south african|\brand\b", "BRL": r"brazilian",
+}  # fmt: skip
+
+
+def read_subject(title: str, found: list[Sentence], claims: Claims) -> None:
+    """Claim family, asset class and frequency: what most of the text is about."""
+    head = f"{title}. " + " ".join(one.low for one in found[:12])
+    whole = " ".join(one.low for one in found)
+    low = head.lower()
+
+    def weight(pattern: str) -> float:
+        return (
+            6 * len(re.findall(pattern, title.lower()))
+            + 2 * len(re.findall(pattern, low))
+            + len(re.findall(pattern, whole)) / 4
+        )
+
+    for name, choices in (("family", _FAMILY), ("asset_class", _ASSETS)):
+        scores = {value: weight(pattern) for value, pattern in choices.items()}
+        best = max(scores, key=lambda value: scores[value])
+        if scores[best] > 0:
+            quotes = [one.text for one in found if re.search(choices[best], one.low) and not _ends_alone(one)]
+            if quotes or re.search(choices[best], title.lower()):
+                claims.add(name, best, quotes[0] if quotes else title)
+    if claims.first("asset_class") in {"graph", "synthetic"} and claims.first("family") in {"fraud", "generation"}:
+        return
+    _frequency(found, claims)
+
+
+def _ends_alone(one: Sentence) -> bool:
+    """Whether it is a title or a name, and no sentence."""
+    return one.number <= 2 and not one.text.rstrip().endswith((".", "!", "?"))
+
+
+def _frequency(found: list[Sentence], claims: Claims) -> None:
+    scores: dict[str, float] = {}
+    quotes: dict[str, str] = {}
+    for one in found:
+        for value, pattern in _FREQUENCY.items():
+            strong = re.search(rf"\b{value}\b", one.low) is not None
+            count = len(re.findall(pattern, one.low))
+            if not count or not one.ours:
+                continue
+            about = (
+                3.0
+                if re.search(r"data|series|sample|clos|price|yield|rate|return|observ|fixing|quot", one.low)
+                else 1.0
+            )
+            scores[value] = scores.get(value, 0) + count * about * (3 if strong else 0.5)
+            if strong or value not in quotes:
+                quotes.setdefault(f"{value}!" if strong else value, one.text)
+    if scores:
+        best = max(scores, key=lambda value: scores[value])
+        claims.add("frequency", best, quotes.get(f"{best}!") or quotes[best])
+
+
+def read_data(found: list[Sentence], text: str, claims: Claims) -> None:
+    """Claim series, range, source, licence, address, unit and what the values are."""
+    for one in found:
+        if one.ours:
+            _range(one, claims)
+            _series(one, claims)
+            _origin(one, claims)
+            _semantics(one, claims)
+    if "data.start" not in claims.fields:
+        for one in found:
+            _range(one, claims)
+    for match in re.finditer(r"https?://[^\s<>\"'){}\]]+", text):
+        address = match[0].rstrip(".,;")
+        if re.search(r"csv|data|download|json|zip|xls", address.lower()) and "data.url" not in claims.fields:
+            claims.add("data.url", address, address)
+
+
+_JOIN = (
+    r"\s*(?:,?\s*(?:to|until|till|through|and|up to|–|—|-{1,3}|ending|ends?)(?:\s+(?:the end of|in|on|at|with))?)\s*"
+)
+_RANGE = re.compile(rf"({DATE}){_JOIN}({DATE})", re.IGNORECASE)
+_DATA = (
+    r"data|sample|series|rates?\b|price|yield|clos|observ|quot|fixing|panel|record|"
+    r"bars|histor|curve|period|extend|span|cover|run|range"
+)
+
+
+def _range(one: Sentence, claims: Claims) -> None:
+    text = " ".join(one.text.split())
+    both = re.search(r"\b(?:begin|start|first|from|earliest)\b.*\b(?:latest|end|last|until|to|through)\b", one.low)
+    if re.search(r"\b(?:first|last) (?:day|observation|date|week|row)\b", one.low) and not both:
+        _ends(text, one, claims)
+        return
+    if not (re.search(_DATA, one.low) or both) or re.search(r"crisis|recession|pandemic", one.low):
+        return
+    tested = re.search(r"(?:test|train|validation|evaluation)\w*\s+(?:set|period|sample|part|block|years|on)", one.low)
+    match = _RANGE.search(text)
+    spans = (match[1], match[2]) if match else None
+    if spans is None:
+        dates = list(re.finditer(DATE, text, re.IGNORECASE))
+        first = (
+            re.search(r"(?:from|begin\w*|start\w*|since|first)\b[^.;]{0,60}$", text[: dates[0].start()], re.IGNORECASE)
+            if dates
+            else None
+        )
+        if (
+            len(dates) == 2
+            and first
+            and re.search(
+                r"\b(?:end|last|until|to|through|final)", text[dates[0].end() : dates[1].start()], re.IGNORECASE
+            )
+        ):
+            spans = (dates[0][0], dates[1][0])
+    said = re.findall(DATE, text, re.IGNORECASE)
+    if spans is None and len(said) == 2 and re.search(r"earliest.*latest", text):
+        spans = (said[0], said[1])
+    if spans is None or tested:
+        _ends(text, one, claims)
+        return
+    start, end = day_of(spans[0]), day_of(spans[1])
+    if start and end and start.first < end.last:
+        claims.add("data.start", start.first.isoformat(), one.text)
+        claims.add("data.end", end.last.isoformat(), one.text)
+
+
+def _ends(text: str, one: Sentence, claims: Claims) -> None:
+    """One end of the range alone."""
+    for name, pattern in (
+        (
+            "data.start",
+            rf"(?:sample|data|series|panel|histor\w+)\s+(?:begins?|starts?)\s+(?:on|in|at|with)\s+(?:the\s+)?({DATE})",
+        ),
+        (
+            "data.end",
+            (
+                rf"(?:sample|data|series|panel|observations?)\s+(?:ends?|stops?|(?:end|run)s? "
+                rf"(?:on|until|through))\s+(?:on\s+|in\s+)?({DATE})"
+            ),
+        ),
+        ("data.end", rf"last (?:day|observation|date|week|row)[^.;\d]{{0,30}}({DATE})"),
+        ("data.start", rf"first (?:day|observation|date|week|row)[^.;\d]{{0,30}}({DATE})"),
+    ):
+        match = re.search(pattern, text, re.IGNORECASE)
+        day = day_of(match[1]) if match else None
+        if day:
+            claims.add(name, (day.first if name == "data.start" else day.last).isoformat(), one.text)
+
+
+def _series(one: Sentence, claims: Claims) -> None:
+    text = " ".join(one.text.split())
+    if "data.series" in claims.fields:
+        return
+    names: list[str] = []
+    pairs = [(a, b) for a, b in _PAIR.findall(text) if a in _CODES and b in _CODES]
+    joined = re.findall(r"\b(" + "|".join(_CODES) + r")(" + "|".join(_CODES) + r")\b", text)
+    if pairs or joined:
+        names = [f"{a}_{b}".lower() for a, b in (pairs or joined)]
+    elif claims.first("asset_class") == "fx":
+        names = _currencies(one)
+    elif claims.first("asset_class") == "rates":
+        names = _tenors(one)
+    names = names or _tickers(text) or _listed(one, claims)
+    single = re.search(r"(?:bars|prices?|closes|stock|shares?) of ([A-Z]{2,5})\b(?! (?:and|data))", text)
+    if not names and single and single[1] not in _ACRONYMS and claims.first("asset_class") in {"equity", "crypto"}:
+        claims.add("data.series", [single[1].lower()], one.text)
+    if len(names) >= (1 if pairs else 2):
+        claims.add("data.series", list(dict.fromkeys(names)), one.text)
+        if claims.first("family") == "trading":
+            claims.add("contract.symbols", list(dict.fromkeys(names)), one.text)
+
+
+def _currencies(one: Sentence) -> list[str]:
+    """Pairs against the dollar, as the market quotes them, from names or codes of currencies."""
+    if not re.search(r"dollar|usd|\beur", one.low):
+        return []
+    places: list[tuple[int, str]] = []
+    for code, pattern in _NAMES.items():
+        match = re.search(rf"{pattern}|\b{code.lower()}\b", one.low)
+        if match:
+            places.append((match.start(), code))
+    if len(places) < 2:
+        return []
+    return [f"{code}_usd".lower() if code in _FIRST else f"usd_{code}".lower() for _, code in sorted(places)]
+
+
+def _tenors(one: Sentence) -> list[str]:
+    if not re.search(r"matur|tenor|yield|curve|treasur|bond|bill|note", one.low):
+        return []
+    made: list[str] = []
+    pending: list[float] = []
+    end = 0
+    token = rf"({NUMBER})(?=[\s-]*(,|and\b|or\b|months?\b|years?\b|m\b|y\b|-))[\s-]*(months?\b|years?\b|m\b|y\b)?"
+    for match in re.finditer(token, one.low):
+        if pending and match.start() - end > 12:
+            pending = []
+        end = match.end()
+        pending.append(number_of(match[1]))
+        unit = match[3]
+        if unit:
+            made += [f"{number:g}{unit[0]}" for number in pending if 0 < number <= 60 and number == int(number)]
+            pending = []
+    return made if len(set(made)) >= 2 else []
+
+
+_LIST = re.compile(
+    r"\b[A-Z]{1,5}\b(?:\s*\([^)]{1,30}\))?(?:\s*(?:,\s*and|,|and|&|/)\s*\b[A-Z]{1,5}\b(?:\s*\([^)]{1,30}\))?)+"
+)
+
+
+def _listed(one: Sentence, claims: Claims) -> list[str]:
+    """Three or more names in words, as of commodities."""
+    if claims.first("asset_class") != "commodity":
+        return []
+    item = r"[a-z][a-z]+(?: [a-z]+)?(?: \([a-z]+\))?"
+    found = re.search(
+        rf"(?:\bwe (?:take|use|study|consider|model)|namely|:) ((?:{item}, )+{item},? and {item})", one.low
+    )
+    names = re.split(r",? and |, ", re.sub(r" \([a-z]+\)", "", found[1])) if found else []
+    return names if len(names) >= 3 else []
+
+
+def _tickers(text: str) -> list[str]:
+    for match in _LIST.finditer(text):
+        found = re.findall(r"\b[A-Z]{1,5}\b", re.sub(r"\([^)]*\)", "", match[0]))
+        kept = [name for name in found if name not in _ACRONYMS or (len(name) == 1 and name in "TVFC")]
+        if len(kept) >= 2 and len(kept) >= 0.7 * len(found):
+            return [name.lower() for name in kept]
+    inside = re.findall(r"[A-Z][\w.&' ]+\(([A-Z]{1,5})\)", text)
+    return [name.lower() for name in inside if name not in _ACRONYMS]
+
+
+_ORIGIN = re.compile(
+    r"(?:obtained|taken|downloaded|collected|retrieved|sourced|drawn|published|"
+    r"released|provided|distributed|compiled|available|are|come|comes|is)"
+    r"\s+(?:\w+\s+){0,2}?(?:from|by|at|in)\s+(?:the\s+)?((?:[A-Z]|"
+    r"[a-z0-9]+[_-])[\w.&'’\-]*(?:\s+(?:of|the|for|and|[A-Z][\w.&'’\-]*|data|package|"
+    r"set|dataset|library))*)"
+)
+_NO_SOURCE = re.compile(
+    r"^(?:Table|Section|Figure|Appendix|Equation|Eq|January|February|March|April|May|"
+    r"June|July|August|September|October|November|December|We|The)\b"
+)
+
+
+def _origin(one: Sentence, claims: Claims) -> None:
+    text = " ".join(one.text.split())
+    licences = [match[0].strip(" ,") for match in _LICENCE.finditer(text)]
+    if licences:
+        claims.add("data.licence", min(licences, key=len), one.text)
+    columns = re.search(r"\bcolumns? (?:are|is|named|called|:)[:\s]+((?:[\w.]+, )+[\w.]+,? and [\w.]+)", text)
+    if columns:
+        names = re.split(r",? and |, ", columns[1].rstrip("."))
+        claims.add("data.columns", names, one.text)
+        series = [name for name in names if not re.fullmatch(r"(?i)date|day|time|timestamp|week|month|year|id", name)]
+        if "data.series" not in claims.fields and series:
+            claims.add("data.series", series, one.text)
+    rows = re.search(rf"({NUMBER})\s+(?:daily\s+|weekly\s+|monthly\s+)?(?:observations|rows|data points)\b", one.low)
+    if rows and number_of(rows[1]) > 20 and re.search(r"sample|data|panel|series|total", one.low):
+        claims.add("data.observations", int(number_of(rows[1])), one.text)
+    match = _ORIGIN.search(text)
+    if (
+        match
+        and re.search(r"data|yield|price|rate|clos|series|bars|graph|quot|fixing|curve", one.low)
+        and not _NO_SOURCE.match(match[1])
+    ):
+        name = re.sub(r"\s+(?:of|the|for|and)$", "", match[1].strip().rstrip("."))
+        claims.add("data.source", name, one.text)
+    elif (
+        re.search(r"\b(?:dataset|data set|graph) (?:of|by|called|named)\b", one.low)
+        and "data.source" not in claims.fields
+    ):
+        named = re.search(
+            r"\b([A-Z]\w+(?:\s[A-Z]\w+){0,3})\s+(?:graph|data ?set|corpus|benchmark)|(?:called|named)\s+([A-Z]\w+)",
+            text,
+        )
+        if named:
+            claims.add("data.source", named[1] or named[2], one.text)
+    if re.search(
+        (
+            r"(?:data|path|sample|series|trajector|process|graph)\w*\s+(?:\w+\s+){0,4}?(?:are|"
+            r"is|were|was)\s+(?:\w+\s+){0,2}?(?:simulated|generated|synthetic|drawn)|"
+            r"simulated (?:data|path|graph|series|stand-in)|stand-in|we simulate|specified by|"
+            r"simulated (?:counterpart|version|copy|twin|panel|market)"
+        ),
+        one.low,
+    ):
+        specified = claims.first("asset_class") == "synthetic"
+        claims.add("data.kind", "specified" if specified else "simulated", one.text)
+
+
+def _semantics(one: Sentence, claims: Claims) -> None:
+    low = one.low
+    asset = claims.first("asset_class")
+    about = re.search(
+        (
+            r"forecast|predict|target|model|(?:done|everything) in|work with|analy|turned into|transform|convert|"
+            r"express|comput|generat|measured|quoted|unit|percent"
+        ),
+        low,
+    )
+    if not about or claims.first("family") in {"fraud", "trading"}:
+        return
+    name = "contract.value_semantics"
+    if re.search(
+        (
+            r"log(?:arithmic)?[\s-]*(?:return|change|difference|growth)|logarithms? of (?:\w+ "
+            r"){0,3}(?:ratio|relative)|differences? of (?:the )?log"
+        ),
+        low,
+    ):
+        if not re.search(r"\bnot\b[^,;]{0,40}return", low):
+            claims.add(name, "log_return", one.text)
+    elif re.search(r"realis?z?ed volatil", low):
+        claims.add(name, "realised_vol", one.text)
+    elif asset == "rates" and re.search(
+        r"percent|yields? (?:them|in level)|levels?\b|forecast (?:\w+ ){0,4}yield|yields (?:\w+ ){0,5}ahead|par yield",
+        low,
+    ):
+        claims.add(name, "yield_level", one.text)
+    elif asset in {"fx", "equity", "commodity", "crypto"} and re.search(
+        (
+            r"\blevels?\b|prices? themselves|rates? themselves|price paths|paths of (?:\w+ "
+            r"){0,3}prices|not (?:\w+ ){0,3}(?:returns|differenc)"
+        ),
+        low,
+    ):
+        claims.add(name, "price_level", one.text)
+    unit = re.search(
+        r"percent per annum|per cent per annum|percent a year|percentage points|basis points per annum|annual percent",
+        low,
+    )
+    if unit and "contract.unit" not in claims.fields and asset == "rates":
+        claims.add("contract.unit", "percent per annum" if "point" not in unit[0] else unit[0], one.text)
+    deviations = re.search(
+        r"(?:in (?:units of )?|unit is |units are )((?:standard deviations|multiples) of [\w ]{3,40}?)(?=[.,;)]|$)", low
+    )
+    if deviations:
+        claims.add("contract.unit", deviations[1].strip(), one.text)
