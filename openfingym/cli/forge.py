@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from openfingym.cli.forge_review import forge_argument, graph, mark, review, search
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
     from openfingym.forge.pipeline import Progress
     from openfingym.forge.stage import Reason
 
-forge_argument = click.argument("forge", type=click.Path(exists=True, file_okay=False, path_type=Path))
-
 
 @click.group()
 def forge() -> None:
     """Make task packages of papers, and prove them before anyone runs them."""
+
+
+for _command in (review, search, graph, mark):
+    forge.add_command(_command)
 
 
 @forge.command()
@@ -60,6 +63,7 @@ def forge() -> None:
 @click.pass_context
 def run(
     ctx: click.Context,
+    /,
     papers: str,
     out: Path,
     jobs: int,

@@ -7,7 +7,11 @@ one that stays.
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
+import signal
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +29,7 @@ from openfingym.forge.stage import STAGES, Asking, Candidate, Reason, Stage, Sta
 AT_ONCE = 2
 """Papers that are worked on at once, where nothing is said."""
 INSTALL = "install"
+_PR_SET_PDEATHSIG = 1
 
 StagesOf = Callable[[ForgeFolder, PaperFolder], tuple[Asking, Sequence[Stage]]]
 """Gives what a paper is asked with, and its stages in order; a function at the top of a module, since it is called in
@@ -192,7 +197,7 @@ def _each(folders: Sequence[Path], work: Callable[[Path], None], jobs: int) -> I
     context = multiprocessing.get_context("spawn")
     while waiting:
         batch, waiting = waiting, []
-        executor = ProcessPoolExecutor(jobs, mp_context=context)
+        executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with, initargs=(os.getpid(),))
         running: dict[Future[None], Path] = {}
         try:
             while batch or running:
@@ -212,9 +217,17 @@ def _each(folders: Sequence[Path], work: Callable[[Path], None], jobs: int) -> I
             executor.shutdown(cancel_futures=True)
     for folder in unsure:
         try:
-            with ProcessPoolExecutor(1, mp_context=context) as alone:
+            with ProcessPoolExecutor(1, mp_context=context, initializer=_end_with, initargs=(os.getpid(),)) as alone:
                 alone.submit(work, folder).result()
         except BrokenProcessPool:
             yield folder.name, "the process that worked on this paper was killed, as for want of memory; run it again"
         else:
             yield folder.name, None
+
+
+def _end_with(parent: int) -> None:
+    """Have this process end with the one that holds the forge: no other may work in it after its lock is gone."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,6 +45,8 @@ class Noting:
         )
         if deed == "kill" or (deed == "kill once" and first):
             os.kill(os.getpid(), signal.SIGKILL)
+        if deed == "sleep":
+            time.sleep(60)
         if deed == "defect":
             raise ZeroDivisionError("a defect")
         if deed == "budget":

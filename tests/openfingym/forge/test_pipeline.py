@@ -8,6 +8,7 @@ import signal
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from openfingym.errors import StoreError, UsageError
@@ -162,6 +163,20 @@ def test_killed_at_any_moment_it_goes_on(forge: ForgeFolder, after_s: float) -> 
         assert [one.result.stage for one in folder.results()] == [
             name for name in STAGES if name in {"harvest", *NAMES, "install"}
         ]
+
+
+def test_nothing_works_on_in_a_forge_whose_process_was_killed(forge: ForgeFolder) -> None:
+    folder = harvested(forge, "a", "triage: sleep")
+    process = multiprocessing.get_context("spawn").Process(target=_forge_whole, args=(forge.root,))
+    process.start()
+    assert process.pid is not None
+    while "triage" not in runs(folder):
+        time.sleep(0.05)
+    below = psutil.Process(process.pid).children(recursive=True)
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    _, alive = psutil.wait_procs(below, timeout=30)
+    assert alive == []
 
 
 def test_one_process_works_in_a_forge(forge: ForgeFolder) -> None:
