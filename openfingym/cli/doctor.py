@@ -16,6 +16,7 @@ EXTRAS = {
     "agents": (("arch", "lightgbm", "statsmodels"), "built-in programs outside of a container"),
     "arrow": (("pyarrow",), "answers and own data as Arrow and Parquet"),
     "faithful": (("torch",), "metrics that train a network as their papers do"),
+    "forge": (("bs4", "lxml", "pdfplumber", "py3langid", "pylatexenc"), "reading papers into tasks"),
     "llm": (("openai",), "agents that ask a model"),
     "mlflow": (("mlflow",), "results of rollouts in MLflow"),
     "minari": (("minari", "h5py"), "trading runs as datasets for offline learning"),

@@ -1,4 +1,4 @@
-"""``openfingym forge review|search|graph|bench``: what a person looks at once papers were worked on."""
+"""What a person looks at once papers were worked on: review, search, graph, mark and bench."""
 
 from __future__ import annotations
 

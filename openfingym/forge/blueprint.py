@@ -19,7 +19,7 @@ Value = Scalar | list[Scalar] | None
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, allow_inf_nan=False)
 
 
 class Quotation(_Frozen):

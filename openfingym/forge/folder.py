@@ -219,7 +219,7 @@ class ForgeFolder:
             return cls(root, ForgeSettings(**found))
         except FileNotFoundError:
             raise UsageError(
-                f"{root}: no forge there; begin one with `openfingym forge run PAPERS --out {root}`"
+                f"{root}: no forge there; begin one with `openfingym forge run PAPERS --model MODEL --out {root}`"
             ) from None
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
             raise UsageError(f"{path}: cannot be read as the settings of a forge ({error})") from None

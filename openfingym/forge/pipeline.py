@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -187,42 +188,46 @@ def _paper_in_process(root: Path, settings: ForgeSettings, stages_of: StagesOf, 
 
 
 def _each(folders: Sequence[Path], work: Callable[[Path], None], jobs: int) -> Iterator[tuple[str, str | None]]:
-    """Do something with each folder, each in a process; yields its name, and how its process died if it did.
+    """Do something with each folder, several at once; yields its name, and how its process died if it did.
 
-    Where a process dies, it is not known of which folder it was, since others were in hand as well: those are then
-    tried one after another, and the one whose process dies again is the one.
+    Each of the processes has one folder in hand, so that it is known whose work a process died of. That folder is tried
+    once more, after the others, since a process may also be killed for what others take of the memory.
     """
-    unsure: list[Path] = []
-    waiting = list(folders)
-    context = multiprocessing.get_context("spawn")
-    while waiting:
-        batch, waiting = waiting, []
-        executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with, initargs=(os.getpid(),))
-        running: dict[Future[None], Path] = {}
-        try:
-            while batch or running:
-                while batch and len(running) < jobs:
-                    running[executor.submit(work, batch[0])] = batch[0]
-                    batch.pop(0)
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    folder = running[future]
+    waiting = deque((folder, False) for folder in folders)
+    idle: list[ProcessPoolExecutor] = []
+    running: dict[Future[None], tuple[Path, bool, ProcessPoolExecutor]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                folder, is_second_try = waiting.popleft()
+                process = idle.pop() if idle else _process()
+                running[process.submit(work, folder)] = folder, is_second_try, process
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                folder, is_second_try, process = running.pop(future)
+                try:
                     future.result()
-                    del running[future]
+                except BrokenProcessPool:
+                    process.shutdown()
+                    if is_second_try:
+                        yield folder.name, "the process that worked on this paper was killed twice; run it again"
+                    else:
+                        waiting.append((folder, True))
+                except BaseException:
+                    process.shutdown()
+                    raise
+                else:
+                    idle.append(process)
                     yield folder.name, None
-        except BrokenProcessPool:
-            unsure.extend(running.values())
-            waiting = batch
-        finally:
-            executor.shutdown(cancel_futures=True)
-    for folder in unsure:
-        try:
-            with ProcessPoolExecutor(1, mp_context=context, initializer=_end_with, initargs=(os.getpid(),)) as alone:
-                alone.submit(work, folder).result()
-        except BrokenProcessPool:
-            yield folder.name, "the process that worked on this paper was killed, as for want of memory; run it again"
-        else:
-            yield folder.name, None
+    finally:
+        for process in [*idle, *(process for _, _, process in running.values())]:
+            process.shutdown(cancel_futures=True)
+
+
+def _process() -> ProcessPoolExecutor:
+    """A process that does one thing at a time."""
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(1, mp_context=context, initializer=_end_with, initargs=(os.getpid(),))
 
 
 def _end_with(parent: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from openfingym.data.curves import NAME, SHA256
 from openfingym.data.recipe import stamps
 from openfingym.errors import SubmissionError, TaskError
+from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.months import MonthsKind, is_own
 from openfingym.kinds.panels import panel_of, panel_recipe, split_text
@@ -79,6 +80,7 @@ class CurvesKind(MonthsKind):
 
     contract = CurvesContract
     start = START
+    forging = Forging(overlapping=True)
     dataset = NAME
     dataset_sha256 = SHA256
     load_train = ("train_inputs", "train_targets")

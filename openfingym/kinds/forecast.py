@@ -26,6 +26,7 @@ from openfingym.kinds.forecast_windows import (
     unpivot,
     windows_recipe,
 )
+from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.own_tables import start_from_values
 from openfingym.kinds.panels import PanelKind, renewed_panel
@@ -117,6 +118,13 @@ class ForecastKind(PanelKind):
 
     contract = ForecastContract
     start = START
+    forging = Forging(
+        stated=("horizons", "targets", "pooled", "low", "high"),
+        open_range=True,
+        overlapping=True,
+        one_target=True,
+        scaled_as_stated=True,
+    )
     load_train = ("train_inputs", "train_targets")
     load_test = ("test_inputs",)
     always_scores = True

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from openfingym.errors import SubmissionError, TaskError
+from openfingym.kinds.forging import Forging
 from openfingym.kinds.gaussian import gaussian_windows
 from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader, metric_options
@@ -104,6 +105,13 @@ class GenerationKind(Kind):
 
     contract = GenerationContract
     start = START
+    forging = Forging(
+        stated=("futures", "low", "high"),
+        open_range=True,
+        scaling_of_prices="start",
+        # Many draws are compared at once, which takes the verifier longer.
+        limits={"requests_per_minute": 10.0, "burst": 5, "feedback_clip": 100.0},
+    )
     load_train = ("train_inputs", "train_targets")
     load_test = ("test_inputs",)
     heavy = True

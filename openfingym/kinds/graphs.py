@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Material, Reader
 from openfingym.kinds.own_graphs import own_graphs, own_key, own_kind, start_from_graphs
 from openfingym.kinds.real_forms import required_form
@@ -55,6 +56,7 @@ class GraphsKind(ScoresKind):
 
     contract = GraphsContract
     start = START
+    forging = Forging()
     load_train = ("train_graphs", "train_labels")
     load_test = ("test_graphs",)
     takes_pulled = False

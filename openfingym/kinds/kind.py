@@ -21,6 +21,7 @@ from openfingym.task.known_kinds import kind_of_contract
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.kinds.forging import Forging
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.kinds.interpolation import Ends
     from openfingym.kinds.pictures import AgentAnswer, Picture
@@ -40,6 +41,8 @@ class Kind(ABC):
     """Class of its contracts, which has its name, family and baseline as well."""
     start: ClassVar[Start]
     """What ``openfingym task new`` writes."""
+    forging: ClassVar[Forging | None] = None
+    """How a paper becomes a task of this kind; None for a kind that the forge makes no tasks of."""
     load_train: ClassVar[tuple[str, str]]
     """Public arrays that ``interface.load_train()`` returns: what is known, and its answers."""
     load_test: ClassVar[tuple[str, ...]]

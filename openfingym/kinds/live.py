@@ -175,6 +175,7 @@ class LiveKind(TradingKind):
     """Trading while the market goes on."""
 
     contract: ClassVar[type[TradingContract]] = LiveContract
+    forging = None
     asked = "Trade, while the market goes on,"
     live = True
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from openfingym.errors import TaskError, UsageError
+from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Material, Reader
 from openfingym.kinds.own_graphs import own_graph, own_key, own_kind, start_from_graph
 from openfingym.kinds.real_forms import required_form
@@ -57,6 +58,7 @@ class NodesKind(ScoresKind):
 
     contract = NodesContract
     start = START
+    forging = Forging()
     load_train = ("train_nodes", "train_labels")
     load_test = ("test_nodes",)
     numbers = "test_nodes"

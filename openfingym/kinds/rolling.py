@@ -17,6 +17,7 @@ from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import bar_episodes
 from openfingym.kinds.bar_data import BarsContract, BarSource
 from openfingym.kinds.bars import BarsKind, bars_start
+from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.pictures import by_step, spread
 from openfingym.kinds.skillless.rolling import skillless
@@ -158,6 +159,7 @@ class RollingKind(BarsKind):
 
     contract = RollingContract
     start = START
+    forging = Forging()
     asked = "Forecast the next return"
     environment = "openfingym.envs.rolling:RollingEnv"
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from openfingym.data.characteristics import NAME, SHA256
 from openfingym.errors import TaskError
+from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.months import MonthsKind, is_own
 from openfingym.kinds.panels import panel_recipe, split_text
@@ -66,6 +67,7 @@ class RowsKind(MonthsKind):
 
     contract = RowsContract
     start = START
+    forging = Forging(open_range=True, overlapping=True)
     dataset = NAME
     dataset_sha256 = SHA256
     load_train = ("train_inputs", "train_targets")

@@ -18,6 +18,7 @@ from openfingym.data.bars import FIELDS, Bars
 from openfingym.kinds import bar_episodes
 from openfingym.kinds.bar_data import BarsContract, BarSource
 from openfingym.kinds.bars import BarsKind, bars_start
+from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.pictures import by_step, decided, spread
 from openfingym.kinds.skillless.trading import plans
@@ -220,6 +221,22 @@ class TradingKind(BarsKind):
 
     contract: ClassVar[type[TradingContract]] = TradingContract
     start = START
+    forging: ClassVar[Forging | None] = Forging(
+        stated=(
+            *("fee_bps", "slippage_bps", "max_participation"),
+            *("lot", "tick", "max_short", "borrow_bps_per_year"),
+        ),
+        assumed={
+            "lookback": (60, "bars that are shown at the start"),
+            "steps": (200, "steps of an episode"),
+            "initial_cash": (100_000.0, "money at the start"),
+            "fee_bps": (1.0, "fee"),
+            "slippage_bps": (2.0, "slippage"),
+            "max_participation": (0.1, "largest share of a bar's volume"),
+            "max_short": (1.0, "largest short position"),
+            "borrow_bps_per_year": (50.0, "cost of borrowing"),
+        },
+    )
     asked = "Trade the bars"
     environment = "openfingym.envs.making:trading_environment"
     vector_environment = "openfingym.envs.making:trading_vector"

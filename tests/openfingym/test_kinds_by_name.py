@@ -38,7 +38,7 @@ def switches(source: str) -> Iterator[str]:
         if isinstance(node, ast.Compare):
             operands = [node.left, *node.comparators]
             # Two families are named as kinds are.
-            families = any(ast.unparse(operand).endswith("family") for operand in operands)
+            families = any("family" in ast.unparse(operand) for operand in operands)
             if any(map(is_kind, operands)) or (not families and any(map(names_of, operands))):
                 yield ast.unparse(node)
         elif (

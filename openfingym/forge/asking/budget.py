@@ -61,7 +61,7 @@ class ForgeBudget:
         if self.usd is not None and spent.cost_usd >= self.usd:
             raise BudgetSpentError(
                 f"the budget of {self.usd:g} US dollars is spent ({spent.cost_usd:.4f} by {spent.answers} answers); "
-                "give more with --budget-usd, and what is done is not asked for again"
+                "give more with --budget, and what is done is not asked for again"
             )
         needed = len(prompt) // CHARACTERS_A_TOKEN
         if self.tokens is not None and spent.tokens + needed >= self.tokens:

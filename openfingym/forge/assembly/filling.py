@@ -19,11 +19,10 @@ from openfingym.forge.assembly.wording import (
 )
 from openfingym.forge.blueprint import Blueprint, MetricBlueprint, Stated, Value
 from openfingym.forge.stage import Reason
-from openfingym.kinds import KINDS
+from openfingym.kinds import KINDS, Kind
+from openfingym.kinds.forging import Forging
 from openfingym.task import TASK_NAME
 
-FORGED = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading")
-"""Kinds of tasks that papers' tasks may be of."""
 PROVISIONAL = 1e11
 """Ends of a range before the training data have said a better one."""
 RANGES = {"log_return": (-1.0, 1.0), "yield_level": (-5.0, 30.0)}
@@ -35,12 +34,6 @@ _UNITS = {
     "realised_vol": "realised volatility per day",
     "mixed": "as in the data",
 }
-_MORE = {
-    "forecast": ("horizons", "targets", "pooled", "low", "high"),
-    "generation": ("futures", "low", "high"),
-    "trading": ("fee_bps", "slippage_bps", "max_participation", "lot", "tick", "max_short", "borrow_bps_per_year"),
-}
-"""Keys of a contract that a paper may state beside those of its kind's scaffold."""
 _CHOICES: dict[str, tuple[str, ...]] = {
     "asset_class": ("commodity", "crypto", "equity", "fx", "rates", "lob", "synthetic", "graph"),
     "frequency": ("intraday", "hourly", "daily", "weekly", "monthly", "none"),
@@ -68,30 +61,24 @@ def filled(blueprint: Blueprint, provenance: Mapping[str, Any], name: str) -> Bl
     Raises:
         UnfitError: something is missing, or is not what a task may have.
     """
-    kind = blueprint.value("kind")
-    if kind not in FORGED:
-        raise UnfitError(
-            "no-kind", f"kind is {kind!r}; expected one of {', '.join(FORGED)}", blueprint.fields.get("kind")
-        )
-    start = KINDS[str(kind)].start
-    defaults = tomllib.loads(start.contract)
-    values: dict[str, Value] = {"kind": kind, "family": KINDS[str(kind)].contract.family}
-    for key, otherwise in (("asset_class", start.asset_class), ("frequency", start.frequency)):
+    name_of_kind = str(blueprint.value("kind"))
+    kind = KINDS.get(name_of_kind)
+    if kind is None or kind.forging is None:
+        known = ", ".join(one for one in KINDS if KINDS[one].forging is not None)
+        text = f"kind is {name_of_kind!r}; expected one of {known}"
+        raise UnfitError("no-kind", text, blueprint.fields.get("kind"))
+    defaults = tomllib.loads(kind.start.contract)
+    values: dict[str, Value] = {"kind": kind.name, "family": kind.contract.family}
+    for key, otherwise in (("asset_class", kind.start.asset_class), ("frequency", kind.start.frequency)):
         values[key] = blueprint.value(key) if blueprint.value(key) in _CHOICES[key] else otherwise
     values |= _dataset(provenance, bars="symbols" in defaults)
-    values |= _contract(blueprint, str(kind), defaults, values)
-    values |= _split(blueprint, str(kind), values)
-    values["scoring.baseline"] = KINDS[str(kind)].contract.baseline
-    if kind == "trading":
+    values |= _contract(blueprint, kind, kind.forging, defaults, values)
+    values |= _split(blueprint, kind, kind.forging, values)
+    values["scoring.baseline"] = kind.contract.baseline
+    if kind.is_record:
         years = PER_YEAR.get(str(values["frequency"]), 252.0)
         values |= {"contract.bars_per_year": years, "scoring.periods_per_year": years}
-    if kind == "generation":
-        # Many draws are compared at once, which takes the verifier longer.
-        values |= {
-            "verification.requests_per_minute": 10.0,
-            "verification.burst": 5,
-            "verification.feedback_clip": 100.0,
-        }
+    values |= {f"verification.{key}": limit for key, limit in kind.forging.limits.items()}
     assumed = sorted(key for key, stated in blueprint.fields.items() if stated.assumed)
     values |= {
         "task.version": "1.0.0",
@@ -164,36 +151,36 @@ def _source(provenance: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
 
 
 def _contract(
-    blueprint: Blueprint, kind: str, defaults: Mapping[str, Any], known: Mapping[str, Value]
+    blueprint: Blueprint, kind: Kind, forging: Forging, defaults: Mapping[str, Any], known: Mapping[str, Value]
 ) -> dict[str, Value]:
-    form = KINDS[kind].contract.model_fields
+    form = kind.contract.model_fields
     found: dict[str, Value] = {}
     for key in form:
         name = f"contract.{key}"
         value = blueprint.value(name, known.get(name))
         if value is None and key not in ("unit", "low", "high"):
             value = defaults.get(key)
-        if value is not None and key not in ("kind", "unit", "dtype") and key in (*defaults, *_MORE.get(kind, ())):
+        if value is not None and key not in ("kind", "unit", "dtype") and key in (*defaults, *forging.stated):
             found[name] = _typed(value, form[key].annotation, name, blueprint)
     channels, target = known.get("dataset.channels"), blueprint.value("data.target")
     several = isinstance(channels, list) and len(channels) > 1 and target in channels
-    if kind == "forecast" and several and "contract.targets" not in found:
+    if forging.one_target and several and "contract.targets" not in found:
         found["contract.targets"] = [str(target)]
-    if kind == "trading":
+    if kind.is_record:
         return found
     semantics = str(found.get("contract.value_semantics", ""))
     otherwise = _UNITS.get(semantics, str(defaults.get("unit", "as in the data")))
     found["contract.unit"] = unit_of(blueprint.value("contract.unit"), otherwise)
     if "contract.low" not in found or "contract.high" not in found:
-        found["contract.low"], found["contract.high"] = _range(kind, semantics, defaults)
+        found["contract.low"], found["contract.high"] = _range(forging, semantics, defaults)
     return found
 
 
-def _range(kind: str, semantics: str, defaults: Mapping[str, Any]) -> tuple[float, float]:
+def _range(forging: Forging, semantics: str, defaults: Mapping[str, Any]) -> tuple[float, float]:
     """Ends of the range, provisional where the training data are to say them."""
     if semantics in RANGES:
         return RANGES[semantics]
-    if kind in ("forecast", "generation", "rows"):
+    if forging.open_range:
         return -PROVISIONAL, PROVISIONAL
     return defaults["low"], defaults["high"]
 
@@ -212,12 +199,12 @@ def _typed(value: Value, form: object, name: str, blueprint: Blueprint) -> Value
     return value
 
 
-def _split(blueprint: Blueprint, kind: str, known: Mapping[str, Value]) -> dict[str, Value]:
+def _split(blueprint: Blueprint, kind: Kind, forging: Forging, known: Mapping[str, Value]) -> dict[str, Value]:
     """Always by time, with one horizon at least between two blocks."""
-    has_split = KINDS[kind].contract.has_split
+    has_split = kind.contract.has_split
     if has_split is False or (has_split is None and _is_process(str(known.get("dataset.name")))):
         return {}
-    otherwise = KINDS[kind].start.split or (0.6, 0.2, 0.2, 1)
+    otherwise = kind.start.split or (0.6, 0.2, 0.2, 1)
     shares = [blueprint.value(f"split.{part}") for part in ("train", "public", "private")]
     train = _share(shares[0]) or _share(blueprint.value("protocol.train_share")) or otherwise[0]
     public, private = _share(shares[1]), _share(shares[2])
@@ -233,13 +220,13 @@ def _split(blueprint: Blueprint, kind: str, known: Mapping[str, Value]) -> dict[
         "split.private": round(1.0 - train - public, 6),
         "split.embargo": max(least, int(stated) if isinstance(stated, int | float) else otherwise[3]),
     }
-    if kind in ("forecast", "rows", "curves"):
+    if forging.overlapping:
         found["split.train_stride"] = 1
     scaling = blueprint.value("split.scaling")
     if scaling in ("none", "standard", "mean", "start"):
         found["split.scaling"] = scaling
-    elif kind == "generation" and known.get("contract.value_semantics") == "price_level":
-        found["split.scaling"] = "start"
+    elif forging.scaling_of_prices and known.get("contract.value_semantics") == "price_level":
+        found["split.scaling"] = forging.scaling_of_prices
     return found
 
 

@@ -152,7 +152,9 @@ def rebuild(root: Path, *, shipped: bool = True) -> KnowledgeBase:
         StoreError: it cannot be written.
     """
     if not (root / "papers").is_dir():
-        raise UsageError(f"{root}: no forge there; begin one with `openfingym forge run PAPERS --out {root}`")
+        raise UsageError(
+            f"{root}: no forge there; begin one with `openfingym forge run PAPERS --model MODEL --out {root}`"
+        )
     parts = [
         paper_rows(PaperFolder(path))
         for path in sorted((root / "papers").iterdir())

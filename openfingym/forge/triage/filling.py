@@ -5,17 +5,9 @@ from __future__ import annotations
 import re
 
 from openfingym.forge.blueprint import Blueprint, Stated, Value
+from openfingym.kinds import KINDS
+from openfingym.kinds.forging import Forging
 
-_TRADING: dict[str, tuple[Value, str]] = {
-    "contract.lookback": (60, "bars that are shown at the start"),
-    "contract.steps": (200, "steps of an episode"),
-    "contract.initial_cash": (100_000.0, "money at the start"),
-    "contract.fee_bps": (1.0, "fee"),
-    "contract.slippage_bps": (2.0, "slippage"),
-    "contract.max_participation": (0.1, "largest share of a bar's volume"),
-    "contract.max_short": (1.0, "largest short position"),
-    "contract.borrow_bps_per_year": (50.0, "cost of borrowing"),
-}
 _SHAPED = {
     "start": r"divided by|relative to|rebased|multiple",
     "mean": r"mean|average",
@@ -43,23 +35,22 @@ def _changed(stated: Stated | None) -> bool:
 
 def _following(blueprint: Blueprint, kind: str) -> list[tuple[str, Value, str]]:
     made: list[tuple[str, Value, str]] = []
-    silent = "the paper does not say it; the library's trading tasks have this"
-    if kind == "trading":
-        made += [(name, value, f"{silent} ({what})") for name, (value, what) in _TRADING.items()]
-        series = blueprint.value("data.series")
-        if isinstance(series, list):
-            made.append(("contract.symbols", series, "the series of the data are what is traded"))
-    scaling = _scaling(blueprint, kind)
+    silent = "the paper does not say it; the library's tasks of this kind have this"
+    forging, series = KINDS[kind].forging or Forging(), blueprint.value("data.series")
+    made += [(f"contract.{key}", value, f"{silent} ({what})") for key, (value, what) in forging.assumed.items()]
+    if KINDS[kind].is_record and isinstance(series, list):
+        made.append(("contract.symbols", series, "the series of the data are what is traded"))
+    scaling = _scaling(blueprint, forging)
     if scaling:
         made.append(("split.scaling", scaling, "from how the paper scales its values"))
     return made
 
 
-def _scaling(blueprint: Blueprint, kind: str) -> str:
-    if kind == "generation" and blueprint.value("contract.value_semantics") == "price_level":
-        return "start"
+def _scaling(blueprint: Blueprint, forging: Forging) -> str:
+    if forging.scaling_of_prices and blueprint.value("contract.value_semantics") == "price_level":
+        return forging.scaling_of_prices
     stated = blueprint.fields.get("protocol.scaling")
-    if kind != "forecast" or stated is None or stated.value != "train":
+    if not forging.scaled_as_stated or stated is None or stated.value != "train":
         return ""
     words = " ".join(one.quote for one in stated.quotations).lower()
     if re.search(_SHAPED["standard"], words):

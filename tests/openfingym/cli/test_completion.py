@@ -90,12 +90,15 @@ def test_the_documented_line_gives_a_script_that_bash_reads() -> None:
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
 
+MODULES = {"pillow": "PIL", "beautifulsoup4": "bs4"}
+
+
 def test_the_extras_are_those_of_the_distribution() -> None:
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert EXTRAS.keys() == stated.keys() - {"ci", "dev"}
     for name, (modules, _) in EXTRAS.items():
         packages = [re.split(r"[^\w-]", line)[0].replace("-", "_") for line in stated[name]]
-        assert ["PIL" if package == "pillow" else package for package in packages] == list(modules)
+        assert [MODULES.get(package, package) for package in packages] == list(modules)
 
 
 def test_a_missing_extra_comes_with_its_command_and_changes_no_status(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,9 @@ from openfingym.forge.blueprint_file import (
 
 QUOTE = Quotation(quote='five days "ahead"\n\nof \\alpha', section="3 Protocol", start=12)
 TEXT = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=20)
-SCALAR = st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False) | st.dates() | TEXT
+SCALAR = (
+    st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | st.dates() | TEXT
+)
 
 
 def _stated(value: object) -> Stated:
@@ -64,6 +66,15 @@ def test_what_is_written_is_read_again(value: object, reason: str, quote: str) -
     assert after == before
     assert blueprint_toml(after) == blueprint_toml(before)
     assert blueprint_digest(after) == blueprint_digest(before)
+
+
+@pytest.mark.parametrize("number", ["inf", "nan", "-inf"])
+def test_a_value_is_a_finite_number(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "blueprint.toml"
+    text = blueprint_toml(_blueprint(**{"contract.low": _stated(0.25)}))
+    path.write_text(text.replace("value = 0.25", f"value = {number}"), "utf-8")
+    with pytest.raises(UsageError, match=r"contract\.low.*finite"):
+        read_blueprint(path)
 
 
 def test_a_person_edits_a_value_and_sees_what_changed(tmp_path: Path) -> None:
