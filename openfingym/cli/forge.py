@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +17,7 @@ from openfingym.cli.forge_review import forge_argument, graph, mark, review, sea
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
+from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.forge.blueprint import Blueprint, Stated
@@ -30,6 +35,39 @@ for _command in (review, search, graph, mark):
     forge.add_command(_command)
 
 
+def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Options of a command that runs a forge: who is asked, for how much, and where programs run."""
+    options = [
+        click.option("--reviewer", help="Model that reviews. Default: the one that writes."),
+        click.option(
+            "--base-url", default="", help="Address of the models' endpoint. Default: that of the environment."
+        ),
+        click.option(
+            "--budget", type=click.FloatRange(min=0.0), help="US dollars that may be spent, over papers and runs."
+        ),
+        click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens that may be used, over papers and runs."),
+        click.option(
+            "--backend",
+            default="sandbox",
+            show_default=True,
+            type=click.Choice(["docker", "sandbox", "inline"]),
+            help="What the baselines of the proofs run in.",
+        ),
+        click.option(
+            "--local-host",
+            "local_hosts",
+            multiple=True,
+            metavar="HOST:PORT",
+            help="A host with a private address from which data may be had nevertheless; HOST=ADDRESS:PORT for one "
+            "that is served there.",
+        ),
+        click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Papers at once."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 @forge.command()
 @click.argument("papers")
 @click.option(
@@ -39,26 +77,7 @@ for _command in (review, search, graph, mark):
     help="Folder of the forge. One that is there is gone on with.",
 )
 @click.option("--model", required=True, help="Model that reads and writes; stand-in/forge is rules, offline.")
-@click.option("--reviewer", help="Model that reviews. Default: the same.")
-@click.option("--base-url", default="", help="Address of the models' endpoint. Default: that of the environment.")
-@click.option("--budget", type=click.FloatRange(min=0.0), help="US dollars that may be spent, over papers and runs.")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens that may be used, over papers and runs.")
-@click.option(
-    "--backend",
-    default="sandbox",
-    show_default=True,
-    type=click.Choice(["docker", "sandbox", "inline"]),
-    help="What the baselines of the proofs run in.",
-)
-@click.option(
-    "--local-host",
-    "local_hosts",
-    multiple=True,
-    metavar="HOST:PORT",
-    help="A host with a private address from which data may be had nevertheless; HOST=ADDRESS:PORT for one that is "
-    "served there.",
-)
-@click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Papers at once.")
+@_settings_options
 @json_option("a list, an object a paper")
 @click.pass_context
 def run(
@@ -77,18 +96,15 @@ def run(
     may go well the next time.
     """
     from openfingym.forge.folder import ForgeFolder
-    from openfingym.forge.intake import take_in
-    from openfingym.forge.pipeline import forge_papers
-    from openfingym.forge.proving.install import install
-    from openfingym.forge.stages import stages_of
+    from openfingym.forge.running import run_forge
 
     begun = ForgeFolder.begin(out, _settings(**settings))
-    with begun.working():
-        folders = [folder for folder, _ in take_in(begun, papers)]
-        for progress in forge_papers(begun, folders, stages_of, install, jobs=jobs):
-            if not as_json:
-                _echo_progress(progress)
-    rows = [_status(folder) for folder in folders]
+    keys = set()
+    for progress in run_forge(begun, papers, jobs=jobs):
+        keys.add(progress.key)
+        if not as_json:
+            _echo_progress(progress)
+    rows = [_status(begun.paper(key)) for key in sorted(keys)]
     if as_json:
         print_json(rows)
     else:
@@ -148,6 +164,87 @@ def show(forge: Path, paper: str, as_json: bool) -> None:
             _echo_reason(kept.result.stage, reason)
     if blueprint is not None:
         _echo_blueprint(blueprint)
+
+
+@forge.command()
+@click.option(
+    "--model",
+    "models",
+    required=True,
+    multiple=True,
+    help="Model that reads and writes; several are set side by side. stand-in/forge is rules, offline.",
+)
+@click.option(
+    "--corpus",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of papers. Default: a dozen small ones that the library brings, written for this.",
+)
+@click.option(
+    "--key",
+    type=click.Path(exists=True, path_type=Path),
+    help="What should be found in them: a TOML file, or a folder that holds KEY.toml. Needed with --corpus.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the forges here, one a model, and go on with what is there. Default: none is kept.",
+)
+@_settings_options
+@json_option("a list, an object a model")
+@click.pass_context
+def bench(
+    ctx: click.Context,
+    /,
+    models: tuple[str, ...],
+    corpus: Path | None,
+    key: Path | None,
+    out: Path | None,
+    jobs: int,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Measure how well a model turns papers into tasks.
+
+    A forge is run over a corpus whose answer key is known, from papers to installed tasks: right and wrong fields,
+    tasks made and refused, faults let through, tokens and money. The exit status is 1 where a paper that should have
+    been refused became a task, and 4 where something failed that may go well the next time.
+    """
+    from openfingym.forge.bench import BenchCorpus, run_bench, shipped_corpus, side_by_side
+
+    if (corpus is None) != (key is None):
+        raise UsageError("--corpus and --key go together: the papers, and what should be found in them")
+    papers = shipped_corpus() if corpus is None or key is None else BenchCorpus(corpus, key)
+    silent = as_json or len(models) > 1
+    with _kept_or_temporary(out) as root:
+        found = [
+            run_bench(
+                _settings(model=model, **settings),
+                papers,
+                root / re.sub(r"[^\w.-]+", "-", model),
+                jobs=jobs,
+                on_progress=(lambda _: None) if silent else _echo_progress,
+            )
+            for model in models
+        ]
+    if as_json:
+        print_json([one.as_json() for one in found])
+    else:
+        click.echo(printable(side_by_side(found)))
+    figures = [one.figures() for one in found]
+    if any(one["let through"] for one in figures):
+        ctx.exit(1)
+    if any(one["failed"] for one in figures):
+        ctx.exit(4)
+
+
+@contextlib.contextmanager
+def _kept_or_temporary(folder: Path | None) -> Iterator[Path]:
+    """A folder, or one that is removed at the end."""
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="openfingym-forge-") as temporary:
+        yield Path(temporary)
 
 
 def _settings(

@@ -61,6 +61,10 @@ class ForgeSettings:
     """Tokens that may be used over all, prompts and answers; None for no limit."""
 
 
+_FREE = {"budget_usd": None, "budget_tokens": None, "local_hosts": ()}
+"""Settings that may be others when a forge is gone on with."""
+
+
 @dataclass(frozen=True)
 class KeptResult:
     """What a stage found, as it is kept."""
@@ -178,7 +182,7 @@ class ForgeFolder:
 
     @classmethod
     def begin(cls, root: Path, settings: ForgeSettings) -> ForgeFolder:
-        """Begin a forge in a folder, or go on with the one there; its budget is the one that is given now.
+        """Begin a forge in a folder, or go on with the one there, with the budget and the local hosts given now.
 
         Raises:
             UsageError: the forge there was begun with other models, or the folder holds something else.
@@ -186,7 +190,7 @@ class ForgeFolder:
         """
         if (root / "forge.toml").exists():
             found = cls.open(root)
-            before, now = ({**asdict(one), "budget_usd": 0, "budget_tokens": 0} for one in (found.settings, settings))
+            before, now = ({**asdict(one), **_FREE} for one in (found.settings, settings))
             if before != now:
                 changed = ", ".join(key for key in before if before[key] != now[key])
                 raise UsageError(

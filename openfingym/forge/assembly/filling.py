@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -79,12 +79,18 @@ def filled(blueprint: Blueprint, provenance: Mapping[str, Any], name: str) -> Bl
         years = PER_YEAR.get(str(values["frequency"]), 252.0)
         values |= {"contract.bars_per_year": years, "scoring.periods_per_year": years}
     values |= {f"verification.{key}": limit for key, limit in kind.forging.limits.items()}
+    metrics = _metrics(blueprint)
+    added = _ranking(kind, metrics)
+    values |= {f"scoring.metrics.{metric.bank}.relative_weight": 1.0 / len(added) for metric in added}
     assumed = sorted(key for key, stated in blueprint.fields.items() if stated.assumed)
+    ranked = f" Ranked by {', '.join(metric.bank for metric in added)}: none of the paper's metrics is proper."
     values |= {
         "task.version": "1.0.0",
         "provenance.paper": f"{blueprint.paper}: {plain(blueprint.title)}",
         "provenance.note": plain(
-            f"Forged. Assumed where the paper does not say it: {', '.join(assumed) or 'nothing'}.", 900
+            f"Forged.{ranked if added else ''} Assumed where the paper does not say it: "
+            f"{', '.join(assumed) or 'nothing'}.",
+            900,
         ),
         "agent.timeout_sec": 600.0,
         "verifier.timeout_sec": 120.0,
@@ -98,7 +104,7 @@ def filled(blueprint: Blueprint, provenance: Mapping[str, Any], name: str) -> Bl
         title=blueprint.title,
         name=name,
         fields={key: _stated(value) for key, value in values.items() if value is not None},
-        metrics=_metrics(blueprint),
+        metrics=[*metrics, *added],
     )
     dataset = str(values.get("dataset.name") or "of the paper")
     said: dict[str, Value] = {"description": sentence_of(done), "panel": panel_words(names_of(done), dataset)}
@@ -263,3 +269,26 @@ def _metrics(blueprint: Blueprint) -> list[MetricBlueprint]:
     shares[names[-1]] = round(1.0 - sum(shares[name] for name in names[:-1]), 9)
     by_bank = {metric.bank: metric for metric in reversed(blueprint.metrics)}
     return [by_bank[name].model_copy(update={"weight": _stated(shares[name])}) for name in names]
+
+
+def _ranking(kind: Kind, metrics: Sequence[MetricBlueprint]) -> list[MetricBlueprint]:
+    """Metrics of the kind's scaffold by which answers are ranked, without a share in the paper's total, where an answer
+    without skill may win all of the paper's.
+    """
+    from openfingym.metrics.registry import find_metric
+
+    if any(find_metric(metric.bank).ranks for metric in metrics):
+        return []
+    why = "none of the paper's metrics is proper, and this one of the kind's is"
+    return [
+        MetricBlueprint(
+            name=name,
+            formula=Stated(value="that of the bank of metrics", assumed=why),
+            direction=Stated(value=find_metric(name).direction, assumed=why),
+            unit=Stated(value=None, assumed=why),
+            weight=Stated(value=0.0, assumed=why),
+            bank=name,
+        )
+        for name, _ in kind.start.metrics
+        if find_metric(name).ranks
+    ]

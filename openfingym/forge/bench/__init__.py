@@ -3,5 +3,18 @@
 from openfingym.forge.bench.comparing import PaperMark, compare
 from openfingym.forge.bench.key import KeyPaper, read_key
 from openfingym.forge.bench.marking import BenchPaper, ForgeBench, mark_forge, side_by_side
+from openfingym.forge.bench.running import BenchCorpus, run_bench, shipped_corpus
 
-__all__ = ["BenchPaper", "ForgeBench", "KeyPaper", "PaperMark", "compare", "mark_forge", "read_key", "side_by_side"]
+__all__ = [
+    "BenchCorpus",
+    "BenchPaper",
+    "ForgeBench",
+    "KeyPaper",
+    "PaperMark",
+    "compare",
+    "mark_forge",
+    "read_key",
+    "run_bench",
+    "shipped_corpus",
+    "side_by_side",
+]

@@ -1,0 +1,93 @@
+"""A model's bench: a forge over a corpus with an answer key, in which the data that papers point at are served."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from openfingym.forge.bench.key import KeyPaper, read_key
+from openfingym.forge.bench.marking import ForgeBench, mark_forge
+from openfingym.forge.folder import ForgeFolder, ForgeSettings
+from openfingym.forge.pipeline import AT_ONCE, Progress
+from openfingym.forge.running import run_forge
+
+
+@dataclass(frozen=True)
+class BenchCorpus:
+    """Papers with an answer key."""
+
+    papers: Path
+    """Folder of the papers."""
+    key: Path
+    """Folder of ``KEY.toml``, or the file."""
+    served: Path | None = None
+    """Folder of the files that the hosts named in the papers have; None where they are reached as they are."""
+
+
+def shipped_corpus() -> BenchCorpus:
+    """The corpus that the library brings: small papers written for it, which are not real ones."""
+    package = Path(str(resources.files("openfingym")))
+    installed = package / "_forge"
+    root = installed if installed.is_dir() else package.parent / "tests" / "forge"
+    return BenchCorpus(root / "corpus", root / "key", root / "served")
+
+
+def run_bench(
+    settings: ForgeSettings,
+    corpus: BenchCorpus,
+    root: Path,
+    *,
+    jobs: int = AT_ONCE,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> ForgeBench:
+    """Run a forge over a corpus, and mark it.
+
+    Args:
+        settings: models, budget and backend.
+        corpus: the papers and what should be found in them.
+        root: folder of the forge; one that is there is gone on with.
+        jobs: papers at once.
+        on_progress: is called with the last stage of each paper.
+
+    Raises:
+        UsageError: the corpus or its key cannot be read, or the forge is another one.
+        StoreError: something cannot be written.
+    """
+    key = read_key(corpus.key)
+    with _served(corpus.served, key) as hosts:
+        forge = ForgeFolder.begin(root, replace(settings, local_hosts=(*settings.local_hosts, *hosts)))
+        for progress in run_forge(forge, corpus.papers, jobs=jobs):
+            on_progress(progress)
+    return mark_forge(forge, key)
+
+
+@contextlib.contextmanager
+def _served(folder: Path | None, key: Mapping[str, KeyPaper]) -> Iterator[tuple[str, ...]]:
+    """Serve a folder in place of the hosts that a key's papers name; gives them as settings of a forge have them."""
+    addresses = [str(paper.fields["data.url"]) for paper in key.values() if "data.url" in paper.fields]
+    hosts = sorted({host for address in addresses if (host := urlsplit(address).hostname)})
+    if folder is None or not hosts:
+        yield ()
+        return
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield tuple(f"{host}=127.0.0.1:{server.server_address[1]}" for host in hosts)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and prints nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name in the standard library
+        """Nothing."""

@@ -1,0 +1,33 @@
+"""A forge at work on the papers of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from openfingym.forge.folder import ForgeFolder
+from openfingym.forge.intake import take_in
+from openfingym.forge.pipeline import AT_ONCE, Progress, forge_papers
+from openfingym.forge.stages import stages_of
+
+
+def run_forge(forge: ForgeFolder, source: str | Path, *, jobs: int = AT_ONCE) -> Iterator[Progress]:
+    """Put the papers of a source through the stages, and install what is proved; yields the last stage of each paper,
+    and once more where its task was installed.
+
+    Whatever was done before is not done again.
+
+    Args:
+        forge: the forge; no other process may work in it.
+        source: a folder, a file, or a query of arXiv that begins with ``arxiv:``.
+        jobs: papers at once.
+
+    Raises:
+        UsageError: another process works in the forge, there is no such source, or the extra ``forge`` is missing.
+        StoreError: something cannot be written, as on a full disk.
+    """
+    from openfingym.forge.proving.install import install
+
+    with forge.working():
+        folders = [folder for folder, _ in take_in(forge, source)]
+        yield from forge_papers(forge, folders, stages_of, install, jobs=jobs)
