@@ -115,13 +115,21 @@ class Survey:
         return sum(trial.relative is None for trial in self.trials)
 
 
-def survey(package: BuiltPackage, hidden: Mapping[str, Array], *, seed: int = SEED, on_all: bool = False) -> Survey:
+def survey(
+    package: BuiltPackage,
+    hidden: Mapping[str, Array],
+    *,
+    seed: int = SEED,
+    on_all: bool = False,
+    answers: Mapping[str, NDArray[np.float64]] | None = None,
+) -> Survey:
     """Score every answer without skill on the private fold.
 
     Args:
         package: the built package of the task.
         hidden: the task's hidden arrays, by name.
         seed: seed of the answers that are drawn at random.
+        answers: other answers by name; None for those of the task's kind.
         on_all: score the best answer on every row of the private fold too, where it was found on a sample.
 
     Raises:
@@ -136,7 +144,8 @@ def survey(package: BuiltPackage, hidden: Mapping[str, Array], *, seed: int = SE
     judge = whole.on_sample(SAMPLE) if heavy else whole
     trials: dict[str, Trial] = {}
     best: NDArray[np.float64] | None = None
-    for name, values in kind.skillless(contract, read, shape, np.random.default_rng(seed)).items():
+    tried = kind.skillless(contract, read, shape, np.random.default_rng(seed)) if answers is None else answers
+    for name, values in tried.items():
         try:
             kind.check(contract, public, values)
             trials[name] = judge.trial(name, values)

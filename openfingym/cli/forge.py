@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from openfingym.forge.stage import Reason
 
 
+UPTO = ("screen", "read", "extract", "triage", "data", "rewards", "assemble", "prove", "install")
+"""Stages that may be the last one of a run."""
+
+
 @click.group()
 def forge() -> None:
     """Make task packages of papers, and prove them before anyone runs them."""
@@ -62,6 +66,13 @@ def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
             "that is served there.",
         ),
         click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Papers at once."),
+        click.option(
+            "--upto",
+            default="install",
+            show_default=True,
+            type=click.Choice(UPTO),
+            help="Last stage to do; docs/forge.md says what each does.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -86,6 +97,7 @@ def run(
     papers: str,
     out: Path,
     jobs: int,
+    upto: str,
     as_json: bool,
     **settings: Any,
 ) -> None:
@@ -100,7 +112,7 @@ def run(
 
     begun = ForgeFolder.begin(out, _settings(**settings))
     keys = set()
-    for progress in run_forge(begun, papers, jobs=jobs):
+    for progress in run_forge(begun, papers, jobs=jobs, upto=upto):
         keys.add(progress.key)
         if not as_json:
             _echo_progress(progress)
@@ -200,6 +212,7 @@ def bench(
     key: Path | None,
     out: Path | None,
     jobs: int,
+    upto: str,
     as_json: bool,
     **settings: Any,
 ) -> None:
@@ -222,6 +235,7 @@ def bench(
                 papers,
                 root / re.sub(r"[^\w.-]+", "-", model),
                 jobs=jobs,
+                upto=upto,
                 on_progress=(lambda _: None) if silent else _echo_progress,
             )
             for model in models
@@ -286,7 +300,8 @@ def _echo_status(rows: list[dict[str, object]]) -> None:
     columns = ["paper", "stage", "state", "why"]
     print_table("Papers", columns, [[str(row[column]) for column in columns] for row in rows])
     counts = Counter(str(row["state"]) for row in rows)
-    click.echo(f"{len(rows)} papers: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
+    found = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+    click.echo(f"{len(rows)} {'paper' if len(rows) == 1 else 'papers'}: {found}")
 
 
 def _stage(kept: KeptResult) -> dict[str, object]:

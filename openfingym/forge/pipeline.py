@@ -29,7 +29,7 @@ from openfingym.forge.stage import STAGES, Asking, Candidate, Reason, Stage, Sta
 
 AT_ONCE = 2
 """Papers that are worked on at once, where nothing is said."""
-INSTALL = "install"
+BEFORE_PROOF, PROVE, INSTALL = "assemble", "prove", "install"
 _PR_SET_PDEATHSIG = 1
 
 StagesOf = Callable[[ForgeFolder, PaperFolder], tuple[Asking, Sequence[Stage]]]
@@ -52,10 +52,12 @@ def forge_papers(
     install: Callable[[Path, Path], StageResult],
     *,
     jobs: int = AT_ONCE,
+    upto: str = INSTALL,
 ) -> Iterator[Progress]:
     """Put papers through the stages up to ``prove``, and install what is proved; yields the last stage of each paper.
 
-    A paper that is refused or fails ends; the rest goes on. What was done is not done again.
+    A paper that is refused or fails ends; the rest goes on. What was done is not done again. Proofs come when all tasks
+    are assembled, those that score for long first, so that none of them is left over for one processor.
 
     Args:
         forge: the forge, which the caller holds (:meth:`ForgeFolder.working`).
@@ -63,11 +65,31 @@ def forge_papers(
         stages_of: see :data:`StagesOf`.
         install: installs the task of a paper's folder into the forge at a root.
         jobs: papers at once.
+        upto: the last stage to do.
 
     Raises:
         StoreError: what was found cannot be written, as on a full disk.
     """
-    work = partial(_paper_in_process, forge.root, forge.settings, stages_of)
+    assembled: list[PaperFolder] = []
+    proves, last_before = _reaches(upto, PROVE), BEFORE_PROOF if _reaches(upto, BEFORE_PROOF) else upto
+    for progress in _worked(forge, papers, stages_of, last_before, jobs):
+        if proves and progress.kept.result.state == "passed":
+            assembled.append(forge.paper(progress.key))
+        else:
+            yield progress
+    assembled.sort(key=lambda paper: (not _scores_for_long(paper), paper.key))
+    yield from _worked(forge, assembled, stages_of, PROVE, jobs)
+    for paper in sorted(papers if _reaches(upto, INSTALL) else (), key=lambda one: one.key):
+        proved = paper.result(PROVE)
+        if proved is not None and proved.result.state == "passed":
+            yield Progress(paper.key, _installed(forge, paper, proved, install))
+
+
+def _worked(
+    forge: ForgeFolder, papers: Sequence[PaperFolder], stages_of: StagesOf, upto: str, jobs: int
+) -> Iterator[Progress]:
+    """Put papers through the stages up to one, in processes; yields the last result of each."""
+    work = partial(_paper_in_process, forge.root, forge.settings, stages_of, upto)
     for key, error in _each([paper.path for paper in papers], work, jobs):
         paper = forge.paper(key)
         if error is not None:
@@ -75,10 +97,24 @@ def forge_papers(
             paper.keep_result(crashed, "", 0.0)
         if (last := _last(paper)) is not None:
             yield Progress(key, last)
-    for paper in sorted(papers, key=lambda one: one.key):
-        proved = paper.result("prove")
-        if proved is not None and proved.result.state == "passed":
-            yield Progress(paper.key, _installed(forge, paper, proved, install))
+
+
+def _scores_for_long(paper: PaperFolder) -> bool:
+    """Whether a score of its task takes a processor for seconds, as its kind or a metric says."""
+    from openfingym.forge.blueprint_file import read_blueprint
+    from openfingym.kinds import KINDS
+    from openfingym.metrics.registry import METRICS
+
+    if not paper.blueprint_path.exists():
+        return False
+    blueprint = read_blueprint(paper.blueprint_path)
+    kind = KINDS.get(str(blueprint.value("kind")))
+    used = [METRICS[metric.bank] for metric in blueprint.metrics if metric.bank in METRICS]
+    return (kind is not None and kind.heavy) or any(metric.heavy for metric in used)
+
+
+def _reaches(upto: str, stage: str) -> bool:
+    return STAGES.index(upto) >= STAGES.index(stage)
 
 
 def work_on(paper: PaperFolder, asking: Asking, stages: Sequence[Stage], models: Sequence[str]) -> KeptResult | None:
@@ -181,10 +217,11 @@ def _installed(
     return paper.keep_result(result, made_from, time.monotonic() - started)
 
 
-def _paper_in_process(root: Path, settings: ForgeSettings, stages_of: StagesOf, folder: Path) -> None:
+def _paper_in_process(root: Path, settings: ForgeSettings, stages_of: StagesOf, upto: str, folder: Path) -> None:
     forge, paper = ForgeFolder(root, settings), PaperFolder(folder)
     asking, stages = stages_of(forge, paper)
-    work_on(paper, asking, stages, (settings.model, settings.reviewer))
+    wanted = [stage for stage in stages if _reaches(upto, stage.name)]
+    work_on(paper, asking, wanted, (settings.model, settings.reviewer))
 
 
 def _each(folders: Sequence[Path], work: Callable[[Path], None], jobs: int) -> Iterator[tuple[str, str | None]]:

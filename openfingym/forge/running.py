@@ -7,11 +7,13 @@ from pathlib import Path
 
 from openfingym.forge.folder import ForgeFolder
 from openfingym.forge.intake import take_in
-from openfingym.forge.pipeline import AT_ONCE, Progress, forge_papers
+from openfingym.forge.pipeline import AT_ONCE, INSTALL, Progress, forge_papers
 from openfingym.forge.stages import stages_of
 
 
-def run_forge(forge: ForgeFolder, source: str | Path, *, jobs: int = AT_ONCE) -> Iterator[Progress]:
+def run_forge(
+    forge: ForgeFolder, source: str | Path, *, jobs: int = AT_ONCE, upto: str = INSTALL
+) -> Iterator[Progress]:
     """Put the papers of a source through the stages, and install what is proved; yields the last stage of each paper,
     and once more where its task was installed.
 
@@ -21,6 +23,7 @@ def run_forge(forge: ForgeFolder, source: str | Path, *, jobs: int = AT_ONCE) ->
         forge: the forge; no other process may work in it.
         source: a folder, a file, or a query of arXiv that begins with ``arxiv:``.
         jobs: papers at once.
+        upto: the last stage to do.
 
     Raises:
         UsageError: another process works in the forge, there is no such source, or the extra ``forge`` is missing.
@@ -30,4 +33,4 @@ def run_forge(forge: ForgeFolder, source: str | Path, *, jobs: int = AT_ONCE) ->
 
     with forge.working():
         folders = [folder for folder, _ in take_in(forge, source)]
-        yield from forge_papers(forge, folders, stages_of, install, jobs=jobs)
+        yield from forge_papers(forge, folders, stages_of, install, jobs=jobs, upto=upto)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from openfingym.forge.bench.key import KeyPaper, read_key
 from openfingym.forge.bench.marking import ForgeBench, mark_forge
 from openfingym.forge.folder import ForgeFolder, ForgeSettings
-from openfingym.forge.pipeline import AT_ONCE, Progress
+from openfingym.forge.pipeline import AT_ONCE, INSTALL, Progress
 from openfingym.forge.running import run_forge
 
 
@@ -45,6 +45,7 @@ def run_bench(
     root: Path,
     *,
     jobs: int = AT_ONCE,
+    upto: str = INSTALL,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> ForgeBench:
     """Run a forge over a corpus, and mark it.
@@ -54,6 +55,7 @@ def run_bench(
         corpus: the papers and what should be found in them.
         root: folder of the forge; one that is there is gone on with.
         jobs: papers at once.
+        upto: the last stage to do.
         on_progress: is called with the last stage of each paper.
 
     Raises:
@@ -63,9 +65,9 @@ def run_bench(
     key = read_key(corpus.key)
     with _served(corpus.served, key) as hosts:
         forge = ForgeFolder.begin(root, replace(settings, local_hosts=(*settings.local_hosts, *hosts)))
-        for progress in run_forge(forge, corpus.papers, jobs=jobs):
+        for progress in run_forge(forge, corpus.papers, jobs=jobs, upto=upto):
             on_progress(progress)
-    return mark_forge(forge, key)
+    return mark_forge(forge, key, upto=upto)
 
 
 @contextlib.contextmanager

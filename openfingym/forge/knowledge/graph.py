@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from openfingym.errors import UsageError
 from openfingym.forge.knowledge.base import KnowledgeBase
 
 
@@ -60,8 +61,13 @@ def shared_graph(base: KnowledgeBase, *, only: str = "") -> SharedGraph:
     Args:
         base: the knowledge base.
         only: name of a task: only what it shares with others; all tasks if empty.
+
+    Raises:
+        UsageError: there is no such task.
     """
     tasks = {row["name"]: bool(row["shipped"]) for row in base.rows("tasks")}
+    if only and only not in tasks:
+        raise UsageError(f"no task {only!r} is known; `openfingym forge search FORGE WORDS` finds tasks")
     groups: list[dict[str, list[str]]] = []
     for table, column in (("task_datasets", "dataset"), ("task_metrics", "metric")):
         found: dict[str, list[str]] = {}

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.adversarial.promise import Trial, reader_of
+from openfingym.adversarial.promise import survey
 from openfingym.checks.check import Finding, check_package
-from openfingym.errors import SubmissionError
 from openfingym.forge.stage import Reason
-from openfingym.kinds import is_sequential, kind_of, score_with_replicates
-from openfingym.metrics import relative
-from openfingym.metrics.sampling_error import sampling_error
+from openfingym.kinds import is_sequential, kind_of
 from openfingym.packages.build import describe
 
 if TYPE_CHECKING:
@@ -114,25 +111,13 @@ def probe_copies(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator
 
 def probe_games(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Reason]:
     """Answers at the ends of the range, everywhere: neither may be better than the baseline."""
-    manifest, spec = package.manifest, package.task.spec
-    kind, contract, shape = kind_of(package.task), spec.contract, manifest.submission_shape
-    if is_sequential(contract) or kind.is_record:
+    contract, shape = package.task.spec.contract, package.manifest.submission_shape
+    if is_sequential(contract) or kind_of(package.task).is_record:
         return
-    public, private = kind.folds(spec, package.array, hidden, (manifest.n_public, manifest.n_private), 0)
-    design = kind.resampling(contract, private)
-    naive = kind.naive(contract, reader_of(package, hidden), shape)
-    base = score_with_replicates(contract, spec.scoring, private, naive, design)
-    for name, value in (("the largest value", contract.high), ("the smallest value", contract.low)):
-        answer = np.full(shape, value)
-        try:
-            kind.check(contract, public, answer)
-            score = score_with_replicates(contract, spec.scoring, private, answer, design)
-        except SubmissionError:
-            continue
-        interval = sampling_error(spec.scoring, score, base).relative_interval
-        trial = Trial(name, relative(spec.scoring, score.metrics, base.metrics), interval)
-        if trial.breaks:
-            yield Reason("metric-games", f"{name} everywhere beats the baseline: {trial}")
+    ends = {"the largest value": contract.high, "the smallest value": contract.low}
+    found = survey(package, hidden, answers={name: np.full(shape, value) for name, value in ends.items()})
+    for trial in found.breaks:
+        yield Reason("metric-games", f"{trial.name} everywhere beats the baseline: {trial}")
 
 
 def contamination(package: BuiltPackage) -> dict[str, object]:
