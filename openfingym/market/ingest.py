@@ -298,6 +298,8 @@ class Ingest:
             self._tell(
                 "silent", next(iter(mute)) if len(mute) == 1 else "", f"no data comes of {names}, and there is some"
             )
+            # If other symbols do come on the connection, the subscription is at fault and is renewed; if nothing
+            # comes, or renewing did not help, the connection is.
             if silent or worn:
                 self._links.drop(main, f"it is open and brings nothing of {names}", now)
                 return

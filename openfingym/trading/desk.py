@@ -52,6 +52,8 @@ class OrderDesk(Portfolio):
         client, reason = working.client_id, _NONE
         if client is not None and client in self._by_client:
             known_id, known = self._by_client[client]
+            # The same order with the same id is a repetition, as after an answer that was lost; it must not be placed
+            # twice.
             if plain.same_as(known):
                 return known_id
             reason = Reason.DUPLICATE_ID

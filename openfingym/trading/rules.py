@@ -56,6 +56,7 @@ def inside_price(
     that, and otherwise at its limit if the price was there after the trigger: on the path ``CERTAIN`` if the close
     is at the limit or better, which proves it.
     """
+    # Sell orders are mirrored: with all prices negated they are buys, and one set of comparisons serves both sides.
     b, level = (low if d > 0.0 else -h), d * limit
     resting = kind == LIMIT or (kind == STOP_LIMIT and triggered)
     if resting and b > level:
@@ -67,6 +68,7 @@ def inside_price(
     if w < at_stop:
         return NO_FILL, 0.0, False
     order = worst_first(d, o, h, low, path)
+    # Which extreme of the bar came first is not known; unless told otherwise, the order that is worse for the trader.
     reached = when(at_stop, start, b, w, end, order)
     if kind == STOP or level >= at_stop:
         return stop, reached, True

@@ -63,6 +63,8 @@ class Queries:
 
     def _named(self, database: duckdb.DuckDBPyConnection, query: str) -> list[str]:
         """The tables that a query names, or a :class:`~openfingym.errors.UsageError` if it reads anything else."""
+        # The engine's own parser says what the query reads: a pattern over its text would miss what a comment, a
+        # quoted name or a nested query hides. What is not a table of the view could be a file of this machine.
         ((text,),) = database.execute("SELECT json_serialize_sql($1)", [query]).fetchall()
         tree = json.loads(text)
         if tree["error"]:
@@ -70,6 +72,7 @@ class Queries:
         if len(tree["statements"]) != 1:
             raise UsageError(f"query: {len(tree['statements'])} statements; it must be one SELECT")
         nodes = list(_nodes(tree))
+        # Names that the query itself gives to its parts (WITH name AS ...).
         own = {entry["key"] for node in nodes for entry in node.get("cte_map", {}).get("map", ())}
         named = set()
         for node in nodes:

@@ -89,12 +89,17 @@ class GateRequest:
         """Why the gate does not forward a request with this head, or None."""
         length = self.headers.get(b"content-length", b"0")
         coding = self.headers.get(b"transfer-encoding")
+        # Two readings of where a body ends are how a second request is smuggled past a gate: a header that is
+        # repeated, a length that is not plain digits, or both a length and chunks, is refused rather than
+        # interpreted.
         if (
             self.repeated
             or not length.isdigit()
             or (coding is not None and (coding.lower() != b"chunked" or b"content-length" in self.headers))
         ):
             return MALFORMED
+        # Compared as bytes with a list of what is let through. Nothing is decoded or normalised first, so that no spelling
+        # of another route can pass.
         if (self.method, self.target) not in ROUTES or (b"upgrade" in self.headers and not self.is_live):
             return NOT_FOUND
         if self.is_live and not is_handshake(self.headers):

@@ -125,6 +125,7 @@ class Asker:
         asked = [one.question for one in found]
         if unknown := set(order.names) - {one.id for one in asked}:
             raise UsageError(f"there is no question {min(unknown)[:100]!r}; ask it first, with POST /v1/questions")
+        # Truths of simulated questions follow from a key on this machine; a real score may not rest on them.
         if made_up := [known.question.id for known in found if known.simulated]:
             raise UsageError(f"question {made_up[0]} is SIMULATED; on the real clock expected one of the real world")
         for one in asked:

@@ -227,6 +227,7 @@ def outcomes(
     from openfingym_verifier.ledger_rows import EpisodeRow
 
     counts: dict[FoldName, int] = {"public": task.manifest.n_public, "private": task.manifest.n_private}
+    # Later rows replace earlier ones of the same episode.
     latest = {(row.fold, row.number): row for row in rows}
     found = np.empty(task.shape)
     every = [(fold, number) for fold, count in counts.items() for number in range(count)]

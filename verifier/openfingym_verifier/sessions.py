@@ -261,6 +261,7 @@ class Sessions:
         path = self.tape(row.id)
         with TapeReader(path) as reader:
             header = reader.header
+        # A tape lies in a folder: a file that was put in its place must not become the result of this rollout.
         if header.session.get("rollout") != row.id or header.task != row.task_digest:
             raise VerifierError(f"{path} is not the tape of this rollout's session")
         machine, found = replayed(path)
@@ -270,6 +271,8 @@ class Sessions:
             raise VerifierError(INTERRUPTED)
         if (fault := machine.account.fault) is not None:
             raise VerifierError(f"the account at {machine.feed.venue} is not the session's own: {fault}")
+        # What was valued live and what the tape gives must be the same to the last bit, or nobody could check the
+        # score.
         if record is not None and not np.array_equal(record, machine.record):
             raise VerifierError("the session's tape gives another account than there was")
         with path.open("rb") as file:

@@ -64,11 +64,13 @@ def read_json(body: bytes) -> NDArray[np.generic]:
             'Expected a JSON object with the single key "predictions", a nested list of numbers.',
         )
     try:
+        # As objects first: NumPy would read texts, booleans and null as numbers without a word.
         cells = np.array(document["predictions"], dtype=object)
     except ValueError:
         raise Problem(
             "wrong-shape", "The lists under predictions are ragged; every one of a level must have the same length."
         ) from None
+    # The exact type, since a boolean is an int by inheritance.
     kinds = set(map(type, cells.ravel().tolist()))
     if kinds <= {float, int}:
         try:

@@ -40,12 +40,14 @@ def prepared(order: Order, item: Instrument, price: float, client_id: str, time:
         return Reason.BAD_QUANTITY
     prices: list[Decimal | None] = []
     for value, taken in ((order.limit_price, order.type in _LIMITED), (order.stop_price, order.type in _STOPPED)):
+        # A price must be there exactly where the type of the order takes one.
         if taken != (not math.isnan(value)) or (taken and not 0.0 < value < math.inf):
             return Reason.BAD_PRICE
         prices.append(rounded_price(exact(value), order.side, item) if taken else None)
     limit, stop = prices
     if limit == 0 or stop == 0:
         return Reason.OFF_TICK
+    # Without a last price only a limit order has a worst price of its own to be held for.
     if not 0.0 < price < math.inf and order.type is not OrderType.LIMIT:
         return Reason.VENUE_AWAY
     quantity = rounded_quantity(exact(order.quantity), item)
@@ -80,6 +82,8 @@ def refusal(mirror: Mirror, broker: Broker, order: Submitted, price: Price, old:
         old: the order in whose place it comes.
     """
     freed = old.remaining if old is not None else ZERO
+    # The worst case is that all open orders fill. A replacement may fill where the old order does not, so what the old
+    # one holds is freed, and counted once.
     exposure = mirror.exposure(order.symbol)
     if order.side is Side.BUY:
         opening = min(max(exposure.most - freed + order.quantity, ZERO), order.quantity)

@@ -350,6 +350,8 @@ class Mirror:
         found the same.
         """
         local = self._holdings.get(asset, ZERO)
+        # An answer tells of a time between question and answer. One that was asked before the last fill had settled, or
+        # while fills wait for their orders, may lack what we have, and would undo it.
         touched = self._touched.get(asset)
         if (touched is not None and started < touched + self._grace) or self.parked:
             return False
@@ -359,6 +361,7 @@ class Mirror:
                 return False
             if self._unsettled[asset]:
                 return False
+            # A difference counts once two questions, one after the other, found the same one.
             suspect = self._suspects.get(asset)
             if suspect is not None and started <= suspect[1]:
                 return False

@@ -195,6 +195,8 @@ class Reconciler:
                 if order.state is not OrderState.SUBMITTED:
                     self._wait_for(Purpose("order", order.asked.client_id, order.asked.symbol, order.order_id))
         elif stage == "fills":
+            # A minute earlier than the last fill known, since the venue's clock and ours differ; fills are told apart
+            # by id, so that one read twice counts once.
             since = (self.mirror.last_execution or self._began or 0) - MINUTE
             for query in self.broker.fills_since(max(since, 0)):
                 self._wait_for(Purpose("fills", detail=query))
@@ -211,6 +213,8 @@ class Reconciler:
                 found = broker.read_open(body)
                 for report in found:
                     mirror.told(report, at)
+                # An order that we believe open and the venue does not list has ended in a way that was not heard;
+                # only its own answer says which.
                 listed = {report.order_id for report in found}
                 for order in mirror.live.values():
                     if order.order_id and order.order_id not in listed:
@@ -224,6 +228,7 @@ class Reconciler:
                 mirror.told(broker.read_account(number, body, asked.sent.monotonic), at)
             case "fills" if isinstance(purpose.detail, FillQuery):
                 fills, more = broker.read_fills(purpose.detail, body, at)
+                # Fills first: what else is on the page may take one of them back.
                 news = sum(isinstance(one, BrokerExecution) and mirror.told(one, at) for one in fills)
                 for one in fills:
                     if not isinstance(one, BrokerExecution):
@@ -267,6 +272,7 @@ class Reconciler:
                 since = (order.asked.time or (self._began or at.wall) - _FOREIGN) - MINUTE
                 self._ask(Purpose("fills", detail=FillQuery(order.asked.symbol, order.order_id, max(since, 0))))
         for order_id, parked in mirror.parked.items():
+            # Fills of an order that is not known, as of one sent before a restart: they count once the order is.
             wanted.add(("parked", order_id))
             if self._paced("parked", order_id, at):
                 symbol = next((one.symbol for one in parked if isinstance(one, BrokerExecution)), "")

@@ -92,6 +92,7 @@ class BarHistory:
             made = self._made.bars(self._interval, left, left + self._interval)[0]
             return None if math.isnan(made.close) else [made.open, made.high, made.low, made.close, made.volume]
         parts = [self._stated.get(edge) for edge in range(left, left + self._interval, self._unit)]
+        # A minute that is missing, or has no price, tells nothing of the bar.
         sound = [part for part in parts if part is not None and 0.0 < part.low <= part.high < math.inf]
         if not sound:
             return None

@@ -38,11 +38,14 @@ def tournament(tape: Path, agents: Sequence[Agent], *, budgets: Budgets | None =
         tell, shown = tellers(machine), machine.shown
         decisions: list[tuple[SessionAccount, int, Decision]] = []
         for record in reader:
+            # Decisions take effect at the record at which those of the taped agent did, so that all agents trade at
+            # the same time, whatever each took to decide.
             if decisions and decides(record, machine):
                 for account, seen, decision in decisions:
                     account.decide(seen, decision, record.at)
                 decisions.clear()
             teller = tell.get(record.kind)
+            # What the taped agent did is its own; the others see the market alone.
             if teller is None or record.kind in OWN:
                 continue
             teller(record)

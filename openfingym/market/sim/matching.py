@@ -125,6 +125,7 @@ class OrderBook:
         while quantity and heap:
             price = side * heap[0]
             level = levels[price]
+            # A level that was emptied stays in the heap until it is met: taking it out at once would cost a search.
             if not level.total:
                 heapq.heappop(heap)
                 del levels[price]
@@ -133,6 +134,7 @@ class OrderBook:
                 break
             orders = level.orders
             while quantity and orders:
+                # A dictionary keeps the order of insertion, which is the order of time within a price.
                 maker = next(iter(orders.values()))
                 traded = min(maker.left, quantity)
                 quantity -= traded

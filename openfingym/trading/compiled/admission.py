@@ -85,6 +85,8 @@ def _reserve(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
         int(orders[i, k, KIND]),
         orders[i, k, REMAINING],
     )
+    # What closes a position frees cash and needs no cover. Units that other orders of the same side are to close are
+    # spoken for, so that two orders never close the same units.
     opening, closing = remaining, -d * book[i, symbol, POSITION]
     if closing > 0.0:
         for other in range(count):
@@ -96,6 +98,7 @@ def _reserve(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
             opening = rules.settled(opening, -closing, m.lot)
             if opening <= 0.0:
                 return NONE
+    # Held is what the order costs at the worst price at which it can fill, so that no later fill overdraws the account.
     base = rules.worst_price(kind, d, orders[i, k, LIMIT], orders[i, k, STOP], book[i, symbol, MARK])
     quantity, volume = remaining, book[i, symbol, VOLUME]
     if m.max_participation > 0.0 and volume > 0.0:
@@ -105,6 +108,7 @@ def _reserve(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
     short, value = _values(a, i)
     if d > 0.0:
         hold = opening * price + paid
+        # Proceeds of short sales are owed with the units; only some markets let them pay for others.
         free = a.cells[i, CASH] if m.proceeds_fund_longs else a.cells[i, CASH] - short
         for other in range(count):
             if other != instead_of:

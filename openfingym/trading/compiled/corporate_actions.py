@@ -77,7 +77,10 @@ def _change_orders(a: State, i: int, m: Market, s: int, ratio: float, dividend: 
         if orders[i, n, SYMBOL] != s:
             continue
         limit, stop, triggered = orders[i, n, LIMIT], orders[i, n, STOP], orders[i, n, TRIGGERED] != 0.0
+        # A reverse split would leave fractions of lots, and an enormous one quantities beyond float64: the order ends.
         lost = ratio < 1.0 or orders[i, n, REMAINING] * ratio == math.inf
+        # Whether the order waits below the market. Such prices fall with a dividend, as the market's does, and are
+        # rounded down; those above stay, and are rounded up by a split, so that no change lets an order fill sooner.
         below = (orders[i, n, KIND] == rules.LIMIT or triggered) == (orders[i, n, SIDE] > 0.0)
         if ratio == 1.0:
             if orders[i, n, KIND] == rules.MARKET or not below:

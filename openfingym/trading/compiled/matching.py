@@ -146,6 +146,8 @@ def _fill(a: State, i: int, m: Market, k: int, symbol: int, base: float) -> bool
     against = -d * a.book[i, symbol, POSITION]
     price = slipped(a, i, m, kind, base, d, quantity, symbol)
     reason = NONE
+    # Only what opens or enlarges a position can be refused here. Costs may have moved since the order was admitted:
+    # what the account cannot carry any more is cut down to the part that closes.
     if quantity - against > rules.ROUNDING * quantity:
         reason = refusal(a, i, m, symbol, d, quantity, base, price)
         if reason != NONE:
@@ -157,6 +159,7 @@ def _fill(a: State, i: int, m: Market, k: int, symbol: int, base: float) -> bool
                 return True
             left = rules.settled(orders[i, k, REMAINING], -quantity, m.lot)
             orders[i, k, REMAINING] = left
+            # What is held for the order shrinks with what is left of it to open.
             if left < orders[i, k, OPENING]:
                 share = left / orders[i, k, OPENING]
                 orders[i, k, OPENING] = left

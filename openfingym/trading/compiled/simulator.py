@@ -110,6 +110,7 @@ def _submit(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
     orders, k = a.orders, int(a.cells[i, ORDERS])
     symbol, side, quantity = nearest(requests[j, 0]), requests[j, 1], requests[j, 2]
     kind, time_in_force = nearest(requests[j, 3]), nearest(requests[j, 6])
+    # Written so that NaN, of which every comparison is false, is malformed too.
     if not (side != 0.0 and abs(side) >= 0.0 and 0.0 <= kind <= 3.0 and 0.0 <= time_in_force <= 1.0):
         say(a, i, _REJECTED, 0.0, -1.0, 0.0, math.nan, math.nan, 0.0, 0.0, _MALFORMED)
         return
@@ -122,6 +123,8 @@ def _submit(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
         orders[i, k, KIND] = kind
         orders[i, k, IOC] = time_in_force
         orders[i, k, REMAINING] = quantity
+        # The next free row of the table is filled before it is known whether the order is taken: it counts only once
+        # ORDERS is raised, below.
         orders[i, k, LIMIT] = math.nan if m.forgiving and kind in (rules.MARKET, rules.STOP) else requests[j, 4]
         orders[i, k, STOP] = math.nan if m.forgiving and kind < rules.STOP else requests[j, 5]
         orders[i, k, TRIGGERED] = 0.0
@@ -234,6 +237,8 @@ def target(a: State, i: int, m: Market, weights: Floats, n: int) -> None:
 def on_bar(a: State, i: int, m: Market, bars: Floats) -> None:
     """Let the next bar pass."""
     cells, book = a.cells, a.book
+    # The order of what follows is the market's: corporate actions before the open, interest on what was short
+    # overnight, then the open with its rebalancing, the orders within the bar, and the close that values the account.
     t = int(cells[i, ROW]) + 1
     cells[i, ROW] = t
     cells[i, TRADED] = cells[i, COST] = cells[i, CLOSED] = cells[i, WON] = 0.0
@@ -250,6 +255,7 @@ def on_bar(a: State, i: int, m: Market, bars: Floats) -> None:
             book[i, s, VOLUME] = bars[t, s, UNITS]
             book[i, s, ROOM] = m.max_participation * bars[t, s, UNITS] if m.max_participation > 0.0 else math.inf
         else:
+            # No bar, no trade: the last price stays as the mark, and nothing fills against it.
             book[i, s, ROOM] = 0.0
     if cells[i, TARGETED] != 0.0:
         cells[i, TARGETED] = 0.0

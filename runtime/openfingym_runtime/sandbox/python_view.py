@@ -106,6 +106,8 @@ def _distributions() -> tuple[dict[str, str], list[str], list[Path]]:
         for entry in _recorded(distribution):
             path = PurePosixPath(entry)
             top = path.parts[0]
+            # Only what lies inside site-packages is bound: files elsewhere are the host's, and ``.pth`` files run
+            # code when Python starts.
             if (
                 top == ".."
                 or path.is_absolute()
@@ -121,6 +123,7 @@ def _distributions() -> tuple[dict[str, str], list[str], list[Path]]:
                 binds[top] = real
             if elf.is_library(path.name):
                 objects.append(Path(str(distribution.locate_file(entry))))
+            # Some libraries ship historical prices, of which a task's hidden rows may be a part.
             if name in WITH_MARKET_DATA and (cover := _data(path)) is not None:
                 hidden[f"{SITE}/{cover}"] = None
     present = [path for path in objects if path.is_file()]

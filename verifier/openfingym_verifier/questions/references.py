@@ -211,6 +211,7 @@ def _tell(look: _Look, shown: object) -> None:
             text = None
         elif not isinstance(shown, Mapping):
             raise TypeError(f"a reference is an object, found {type(shown).__name__}")
+        # A market that is closed may have the outcome in its price; a forecast made now would not be one.
         elif shown.get("closed") or shown.get("resolved"):
             closed = Problem("truth-known", f"The market of {question.id} is closed; it takes no forecasts.")
             look.shown.set_exception(closed)
@@ -219,6 +220,7 @@ def _tell(look: _Look, shown: object) -> None:
             text = canonical_json(dict(shown)).decode()
             if len(text) > LONGEST_REFERENCE:
                 raise ValueError(f"a reference of {len(text)} characters, expected at most {LONGEST_REFERENCE}")
+    # A forecast counts without a reference too: what fails here must not refuse it.
     except Exception as error:
         logger.warning("%s: nothing was captured of its market: %s", question.id, str(error) or type(error).__name__)
         text = None
