@@ -14,7 +14,7 @@ from openfingym.cli.completion import complete_agent, complete_task
 from openfingym.cli.model_options import ModelOptions, model_options, patience_option
 from openfingym.cli.notices import noticing
 from openfingym.cli.rollout_tables import print_ended, print_intended
-from openfingym.cli.run import exit_status
+from openfingym.cli.run_results import exit_status
 from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option, split_option
 from openfingym.cli.verifier import verifier_option
 from openfingym.errors import UsageError

@@ -89,7 +89,7 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
         as_json: print JSON for programs instead of tables.
     """
     from openfingym.cli.rollout_progress import duration
-    from openfingym.cli.run import split_line
+    from openfingym.cli.run_results import split_line
 
     resumed, unrun = len(work.done), len(work.specs) - len(results)
     groups = [_ended(found) for found in _by_agent(results)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,8 +15,8 @@ from openfingym.cli.choices import BACKENDS, CLOCKS
 from openfingym.cli.completion import complete_agent, complete_task
 from openfingym.cli.model_options import ModelOptions, model_options, patience_option
 from openfingym.cli.notices import noticing
-from openfingym.cli.printable import printable
-from openfingym.cli.render import TerminalProgress, number, print_json, print_table, typed, with_interval
+from openfingym.cli.render import TerminalProgress, print_json
+from openfingym.cli.run_results import exit_status, print_results
 from openfingym.cli.seconds import Seconds
 from openfingym.cli.task import (
     fresh_option,
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from openfingym.agents.llm.session import Listener
     from openfingym.kinds.asking import Clock, QuestionsOrder
     from openfingym.kinds.question_range import QuestionRange
+    from openfingym.market.session.terms import SessionOrder
     from openfingym.packages.package import BuiltPackage
     from openfingym.questions import Question
-    from openfingym.results import RolloutResult, SplitName
+    from openfingym.results import SplitName
     from openfingym.task import Task
 
 
@@ -151,7 +152,7 @@ def run(
     from openfingym.adversarial.marks import skill_of
     from openfingym.agents import require_model, resolve, suited, without_tools
     from openfingym.instances import place_of
-    from openfingym.kinds import is_deferred, is_live
+    from openfingym.kinds import is_live
     from openfingym.market.session.terms import SessionOrder
     from openfingym.models.endpoint import PATIENCE_S
     from openfingym.packages.tapes import require_renewal
@@ -169,15 +170,9 @@ def run(
     spec, allowance, prices = model.spec(), model.allowance(), model.price_table()
     tasks = [catalog.load_task(name, real=real) for name in names]
     asked = SessionOrder(venue, duration, str(tape.absolute()) if tape is not None else None)
-    if asked != SessionOrder() and not all(is_live(task.spec.contract) for task in tasks):
-        raise UsageError("--duration, --venue and --tape are for tasks about a live market; leave them out")
-    if clock is not None and not all(is_deferred(task.spec.contract) for task in tasks):
-        raise UsageError(
-            "--clock is for tasks about what has not happened yet, such as polymarket-forecast; leave it out"
-        )
     on = split or "test"
-    if place_of(on, instance) is not None and (fresh or clock is not None or asked != SessionOrder()):
-        raise UsageError("an instance has hidden data of its own; leave out --fresh, --clock and live sessions")
+    instanced = place_of(on, instance) is not None
+    _require_fitting(tasks, asked, clock, instanced=instanced, fresh=fresh)
     asked_range, given = _asked(questions, clock, tasks)
     for task in tasks:
         suited(resolved, task)
@@ -236,6 +231,27 @@ def run(
     ctx.exit(exit_status(results))
 
 
+def _require_fitting(
+    tasks: Sequence[Task], asked: SessionOrder, clock: str | None, *, instanced: bool, fresh: bool
+) -> None:
+    """Return if the options that are for tasks of some kinds, or for the test split alone, fit all of the tasks.
+
+    Raises:
+        UsageError: one does not; nothing has been built or run.
+    """
+    from openfingym.kinds import is_deferred, is_live
+    from openfingym.market.session.terms import SessionOrder
+
+    if asked != SessionOrder() and not all(is_live(task.spec.contract) for task in tasks):
+        raise UsageError("--duration, --venue and --tape are for tasks about a live market; leave them out")
+    if clock is not None and not all(is_deferred(task.spec.contract) for task in tasks):
+        raise UsageError(
+            "--clock is for tasks about what has not happened yet, such as polymarket-forecast; leave it out"
+        )
+    if instanced and (fresh or clock is not None or asked != SessionOrder()):
+        raise UsageError("an instance has hidden data of its own; leave out --fresh, --clock and live sessions")
+
+
 def _asked(text: str | None, clock: str | None, tasks: Sequence[Task]) -> tuple[QuestionRange | None, list[Question]]:
     """What --questions says: which ones by their numbers, or those of a file."""
     from openfingym.kinds.question_range import FORM, QuestionRange
@@ -279,26 +295,6 @@ def _given(path: Path, clock: str | None, tasks: Sequence[Task]) -> list[Questio
     return read_questions(path, time.time_ns())
 
 
-POLICIES = {
-    (
-        "strict",
-        "rounded",
-    ): "policy: strict, season {season}: shown no finer than the sampling error, moved towards the baseline",
-    (
-        "strict",
-        "held",
-    ): "policy: strict, season {season}: once the season is closed, `openfingym verifier collect` fetches what is held",
-    ("strict", "full"): "policy: strict, season {season}: shown as it was computed",
-    ("local", "full"): "policy: local: shown as it was computed, to the user of the machine on which the labels lie",
-}
-"""What is said of the policy under which results came about, and of how much of them is shown."""
-TAPES = {
-    "fresh": "fresh tape: its hidden data were drawn for this rollout, and the baseline is scored on them as well",
-    "twin": "twin tape: its hidden bars were resampled from real ones, and the baseline is scored on them as well",
-}
-"""What is said of a rollout that was not played on the package's own hidden data."""
-
-
 def _listener(show: TerminalProgress, package: BuiltPackage, agent: Agent) -> Listener | None:
     """A listener that prints what an agent says and does; None where it says nothing, or the output is not wanted."""
     if agent.acts is None or show.console is None:
@@ -307,117 +303,3 @@ def _listener(show: TerminalProgress, package: BuiltPackage, agent: Agent) -> Li
 
     show.console.print(f"\n{package.manifest.name}: {agent.name}", style="bold", markup=False)
     return LiveConversation(show.console).heard
-
-
-def split_line(split: str, instance: int | None = None) -> str:
-    """What is said of a rollout on an instance."""
-    which = f"instance {instance}" if instance is not None else "instances"
-    return f"{which} of the split {split}, cut from training data: no score, and in no report of scores"
-
-
-def session_line(session: Mapping[str, object]) -> str:
-    """A live session in a sentence."""
-    venue = (
-        f"a SIMULATED venue that speaks {session['venue']}'s protocols" if session["simulated"] else session["venue"]
-    )
-    early = "; its agent left early, and was sold out" if session["left_early"] else ""
-    return (
-        f"a session of {session['duration_s']} s on {venue}, a bar each {session['interval_s']} s, "
-        f"{session['incomplete_bars']} bars with missing trades{early}"
-    )
-
-
-def questions_line(questions: Mapping[str, object] | str) -> str:
-    """What a rollout was asked, in a sentence."""
-    if isinstance(questions, str):
-        return (
-            f"questions {questions} alone, on which the baseline is scored as well: to be compared with results on the "
-            "same ones"
-        )
-    kind = "SIMULATED questions" if questions["simulated"] else "questions of the real market"
-    counts = ", ".join(f"{questions[name]} {name}" for name in ("scored", "void", "open"))
-    later = (
-        f"; from {questions['resolved_from']} on `openfingym ledger resolve` resolves the last of them, and "
-        "`openfingym ledger sync` brings the score into this folder"
-        if questions["open"]
-        else ""
-    )
-    return f"asked {questions['asked']} {kind}: {counts}{later}"
-
-
-def exit_status(results: list[RolloutResult]) -> int:
-    """0 if all are scored, 4 if any ended in an error of ours, else 3."""
-    states = {result.state for result in results}
-    return 4 if "error" in states else 3 if "rejected" in states else 0
-
-
-def print_results(results: list[RolloutResult]) -> None:
-    """Print a table of results, and why each rejected or failed one was."""
-    from openfingym.adversarial.marks import meanings_of, skill_of
-
-    print_table(
-        "",
-        ["task", "data", "agent", "state", "total", "baseline", "relative total", "skill", "tries", "seconds", "where"],
-        [
-            (
-                r.task,
-                r.data_kind,
-                r.agent,
-                r.state,
-                with_interval(r.total, r.total_interval),
-                "-" if r.baseline is None else f"{r.baseline} {number(r.baseline_total)}",
-                with_interval(r.relative_total, r.relative_interval),
-                skill_of(r) or "-",
-                f"{r.submissions_accepted}/{r.budget}",
-                f"{r.wall_s:.1f}",
-                r.backend,
-            )
-            for r in results
-        ],
-        right=["total", "baseline", "relative total", "tries", "seconds"],
-        optional=["where", "seconds", "tries", "agent", "baseline"],
-    )
-    for result in results:
-        if result.turns:
-            cost = "cost unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
-            tokens = f"{result.prompt_tokens} + {result.completion_tokens} tokens"
-            click.echo(f"{result.task}: {result.model or 'its own model'}: {result.turns} answers, {tokens}, {cost}")
-        if result.reason:
-            click.echo(f"{result.task}: {result.state}: {printable(result.reason)}")
-        if result.split != "test":
-            click.echo(f"{result.task}: {split_line(result.split, result.instance)}")
-        if result.tape != "given":
-            click.echo(f"{result.task}: {TAPES[result.tape]}")
-        if result.session is not None:
-            click.echo(f"{result.task}: {session_line(result.session)}")
-        if result.questions is not None:
-            click.echo(f"{result.task}: {questions_line(result.questions)}")
-        for flag in result.flags:
-            click.echo(f"{result.task}: flagged by the verifier: {flag}")
-    click.echo(
-        "total: the task's loss, the source paper's where it has one, verified on the private fold, lower is better"
-    )
-    click.echo(
-        "relative total: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; "
-        "this one ranks"
-    )
-    beside = [result.verifier_s for result in results if result.verifier_s is not None]
-    if beside:
-        click.echo(f"seconds: the agent's own; the verifier took {sum(beside):.1f} s beside them")
-    if any(result.relative_interval for result in results):
-        click.echo(
-            "[low, high]: 95 % interval; where that of the relative total holds 1, agent and baseline cannot be told "
-            "apart"
-        )
-    for meaning in meanings_of(map(skill_of, results)):
-        click.echo(meaning)
-    for policy, disclosure, season in dict.fromkeys(
-        (result.policy, result.disclosure, result.season) for result in results
-    ):
-        if policy is not None and disclosure is not None:
-            click.echo(POLICIES[policy, disclosure].format(season=season))
-    click.echo(
-        f"details: {typed(results[0].path)}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else "")
-    )
-    if any(result.turns for result in results):
-        click.echo(f"read what was done: openfingym view {typed(results[0].path)}")

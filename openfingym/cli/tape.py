@@ -121,7 +121,7 @@ def replay(ctx: click.Context, path: Path, agent: str | None, backend: str, out:
 
 def _run_on(ctx: click.Context, path: Path, agent: str, backend: str, out: Path, *, as_json: bool) -> None:
     """Run an agent on a tape's market."""
-    from openfingym.cli.run import exit_status, print_results
+    from openfingym.cli.run_results import exit_status, print_results
     from openfingym.market.session.terms import SessionOrder
     from openfingym.market.tape_reader import TapeReader
     from openfingym.rollouts.single import run

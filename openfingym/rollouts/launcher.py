@@ -23,15 +23,14 @@ from openfingym.agents import Agent, require_model, suited
 from openfingym.errors import UsageError, VerifierError
 from openfingym.instances import Instances, place_of
 from openfingym.kinds import is_live
-from openfingym.kinds.question_range import QuestionRange
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.view import seen_with
-from openfingym.questions.question import REAL_CLOCK
 from openfingym.results import RolloutResult, SplitName, write_run
 from openfingym.rollouts.acting import ActingParts, act
 from openfingym.rollouts.bounds import lifetime_s, limits_of
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.rollouts.resuming import RolloutNote
 from openfingym.rollouts.run_files import VerifierRecords, evidence_of, files_of
 from openfingym.rollouts.verdict import OURS, Acted, Contact, failed, judged
@@ -250,11 +249,9 @@ class Launcher:
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
                 another tape; or the task has no such instance, or no such questions.
         """
-        order, asked = (None, questions) if isinstance(questions, str) else (questions, None)
-        if asked is not None:
-            given = QuestionRange.parse(asked)
-            given.require(package.task.spec.contract, package.manifest.name, package.manifest.n_private)
-            asked = str(given)
+        order = RolloutOrder.of(
+            package, seed=seed, fresh=fresh, session=session, questions=questions, split=split, instance=instance
+        )
         with contextlib.ExitStack() as held:
             package = held.enter_context(self._seen(package, split, instance))
             agent = suited(agent, package.task)
@@ -262,16 +259,10 @@ class Launcher:
             return self._run(
                 package,
                 agent,
+                order,
                 None if setup is None else replace(setup, listener=listener, opened=opened),
-                seed=seed,
                 out=out,
-                cancel=cancel,
-                fresh=fresh,
-                session=session,
-                questions=order,
-                asked=asked,
-                split=split,
-                instance=instance,
+                cancel=cancel or threading.Event(),
                 ended=ended,
                 note=None if note is None else RolloutNote(note),
             )
@@ -287,82 +278,56 @@ class Launcher:
         self,
         package: BuiltPackage,
         agent: Agent,
+        order: RolloutOrder,
         setup: ModelSetup | None,
         *,
-        seed: int,
         out: Path | None,
-        cancel: threading.Event | None,
-        fresh: bool,
-        session: SessionOrder | None,
-        questions: QuestionsOrder | None,
-        asked: str | None,
-        split: SplitName,
-        instance: int | None,
+        cancel: threading.Event,
         ended: Callable[[Outcome], None] | None,
         note: RolloutNote | None,
     ) -> RolloutResult:
         """Run a rollout whose model is open, on the package that its agent sees; see :meth:`run`."""
-        backend = self._backend(agent)
-        name = backend.name if backend else "host"
-        line, cancel = self._line(package), cancel or threading.Event()
+        backend, line = self._backend(agent), self._line(package)
         # An engine that is away is waited for before the rollout exists, so that its time has not begun.
         if backend is not None:
             backend.ready(self._patience_s, cancel)
-        if backend is None and questions is not None:
+        if backend is None and order.questions is not None:
             raise UsageError("the oracle does not know what has not happened yet; run it without --clock")
         started = datetime.now(UTC)
         ttl_s = lifetime_s(package, setup.open_s if setup else None)
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
-        ticket = None if note is None else note.ticket(client, ttl_s, package, agent.name, seed, asked)
-        ticket = ticket or client.create_rollout(
-            package.manifest.name,
-            agent=agent.name,
-            seed=seed,
-            ttl_s=ttl_s,
-            fresh=fresh,
-            session=None if session is None else session.to_dict(),
-            questions=asked if questions is None else questions.to_dict(),
-            split=split,
-            instance=instance,
-        )
+        asked = order.question_range
+        ticket = None if note is None else note.ticket(client, ttl_s, package, agent.name, order.seed, asked)
+        ticket = ticket or order.create(client, package, agent, ttl_s)
         if note is not None:
             setup = _noted(note, ticket, setup)
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
-        result = RolloutResult(
-            rollout_id=ticket.rollout_id,
-            task=package.manifest.name,
-            task_digest=package.manifest.digest,
-            data_kind="real" if questions is not None and questions.clock == REAL_CLOCK else package.manifest.data_kind,
-            agent=agent.name,
-            backend=name,
-            seed=seed,
-            state="error",
+        result = order.unscored(
+            package,
+            agent,
+            ticket,
+            backend=backend.name if backend else "host",
             model=setup.model.name if setup and setup.model else None,
-            budget=ticket.budget,
-            tape=ticket.tape,
-            split=split,
-            instance=instance,
-            questions=asked,
+            started=started,
             resumed=0 if note is None else note.resumed,
-            started_at=started.isoformat(timespec="milliseconds"),
         )
         contact = Contact()
         acted, evidence = Acted(contact=contact), VerifierRecords()
         try:
-            own = {} if ticket.tape == "given" and questions is None else client.data(ticket.rollout_id)
+            own = {} if ticket.tape == "given" and order.questions is None else client.data(ticket.rollout_id)
             with seen_with(package, own) as seen, contact.acting.running():
                 pool = self._pool_for(line, seen)
                 parts = ActingParts(backend, client, partial(self._gate_keeper, line), self._conversation_runner, pool)
-                acted = act(seen, agent, setup, ticket, parts, seed=seed, cancel=cancel, contact=contact)
+                acted = act(seen, agent, setup, ticket, parts, seed=order.seed, cancel=cancel, contact=contact)
             _require_not_left(note, cancel)
             if ended is not None and acted.outcome is not None:
                 ended(acted.outcome)
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
             with contact.finalizing.running():
-                verified = client.finalize(ticket.rollout_id, None if session is None else ttl_s)
-                if verified.state == "deferred" and questions is not None and questions.clock == "simulated":
+                verified = client.finalize(ticket.rollout_id, None if order.session is None else ttl_s)
+                if verified.state == "deferred" and order.simulates_clock:
                     verified = client.settle(ticket.rollout_id)
             final = judged(result, verified, acted)
             # A score without its evidence would be one that nobody can check.
@@ -377,7 +342,7 @@ class Launcher:
             # somebody is to go on with it.
             with contextlib.suppress(VerifierError):
                 if note is None:
-                    line.client.finalize(ticket.rollout_id, None if session is None else INTERRUPTED_S)
+                    line.client.finalize(ticket.rollout_id, None if order.session is None else INTERRUPTED_S)
             raise
         result = replace(result, wall_s=round(acted.own_s, 3), verifier_s=round(acted.verifier_s, 3))
         if out is None:

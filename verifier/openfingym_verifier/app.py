@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 from fastapi import Depends, FastAPI, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse
 from starlette.routing import Route
 
-from openfingym.errors import UsageError
-from openfingym.kinds.asking import QuestionsOrder
-from openfingym.kinds.question_range import QuestionRange
-from openfingym.market.session.terms import SessionOrder
 from openfingym.verifiers.answers import (
-    HeldTask,
-    LogRow,
     Participant,
-    RolloutStatus,
-    RolloutTicket,
     Season,
-    VerifiedResult,
 )
 from openfingym.verifiers.routes import (
     EPISODES,
     JSON,
     LIVE,
     MEDIA_TYPES,
-    NPY,
-    NPZ,
     QUESTIONS,
     RECORDINGS,
     ROLLOUT,
@@ -43,15 +29,14 @@ from openfingym.verifiers.routes import (
     TASK,
 )
 from openfingym_verifier import documents as doc
-from openfingym_verifier.access import authorization, caller_of, operators_only
+from openfingym_verifier.access import authorization, operators_only
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import PostRoute, read_within
 from openfingym_verifier.live import EpisodeEndpoints, LiveEndpoint
 from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
-from openfingym_verifier.principals import Caller
+from openfingym_verifier.owner_routes import add_owner_routes
 from openfingym_verifier.problems import Problem, of_failure
 from openfingym_verifier.questions.routes import add_question_routes
-from openfingym_verifier.receipt_routes import add_receipt_routes
 from openfingym_verifier.rollout import Rollout, utc
 from openfingym_verifier.telemetry import CONTENT_TYPE
 
@@ -60,7 +45,6 @@ if TYPE_CHECKING:
 
     from starlette.types import Message, Receive, Scope, Send
 
-    from openfingym_verifier.grading import Grading
     from openfingym_verifier.intake import Submission
     from openfingym_verifier.ledger_rows import SeasonRecord
     from openfingym_verifier.principals import ParticipantRecord
@@ -76,8 +60,6 @@ MAX_CONTROL_BYTES = 64 * 1024
 BATCHES = frozenset({QUESTIONS, RECORDINGS})
 """Paths that the operator posts many things to at once."""
 MAX_BATCH_BYTES = 64 * 1024 * 1024
-NDJSON = "application/x-ndjson"
-TAPE = "application/vnd.openfingym.tape"
 _BY_STATUS = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
 
 
@@ -172,7 +154,7 @@ def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, v
     _add_problem_handlers(app)
     _add_open_routes(app, service)
     _add_monitor_routes(app, service, tokens)
-    _add_owner_routes(app, service, tokens)
+    add_owner_routes(app, service, tokens)
     _add_operator_routes(app, service, tokens)
     _add_rollout_routes(app, service, tokens)
     add_question_routes(app, service, tokens)
@@ -228,121 +210,6 @@ def _add_monitor_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
     async def metrics() -> Response:
         """Counters for Prometheus."""
         return Response(service.telemetry.text(), headers={"Content-Type": CONTENT_TYPE})
-
-
-def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
-    """Add the routes with which the operator reaches every rollout, and a participant those that it created."""
-    the_caller = caller_of(tokens, service.members)
-
-    async def addressed(rollout_id: Annotated[str, Path(max_length=64)], caller: Caller = the_caller) -> Rollout:
-        rollout = await service.find(rollout_id)
-        if not caller.operator and rollout.row.principal != caller.name:
-            # As of one that does not exist: that there is one is nobody else's business.
-            raise Problem("not-found", "There is no such rollout.")
-        return rollout
-
-    the_rollout = Depends(addressed)
-
-    bearer = HTTPBearer(scheme_name="admin token or participant's key", auto_error=False)
-    common: dict[str, Any] = {"tags": ["owner"], "dependencies": [Depends(bearer)], "responses": PROBLEM_RESPONSE}
-
-    @app.get("/v1/tasks", response_model=list[HeldTask], **common)
-    async def tasks(caller: Caller = the_caller) -> list[dict[str, object]]:
-        """The tasks this verifier holds; what the baseline scores on the private fold is the operator's to know."""
-        return [
-            await _task_summary(task, service.grading if caller.operator else None) for task in service.tasks.values()
-        ]
-
-    @app.post("/v1/rollouts", status_code=201, response_model=RolloutTicket, **common)
-    async def create(body: doc.NewRollout, caller: Caller = the_caller) -> dict[str, object]:
-        """Begin a rollout; its token is in the answer and nowhere else."""
-        rollout = await service.create(
-            body.task,
-            agent=body.agent,
-            seed=body.seed,
-            ttl_s=body.ttl_s,
-            fresh=body.fresh,
-            session=None if body.session is None else SessionOrder(**body.session.model_dump()),
-            questions=None if body.questions is None else _questions_order(body.questions),
-            split=body.split,
-            instance=body.instance,
-            caller=caller,
-        )
-        return _ticket(rollout, tokens)
-
-    @app.post("/v1/rollouts/{rollout_id}/token", response_model=RolloutTicket, **common)
-    async def token(body: doc.NewToken, rollout: Rollout = the_rollout) -> dict[str, object]:
-        """Another token of a rollout whose questions are asked one by one, for whoever goes on where the process that
-        had the first one died; ``begun`` questions are over.
-        """
-        await service.extend(rollout, body.ttl_s)
-        return _ticket(rollout, tokens)
-
-    @app.get("/v1/rollouts/{rollout_id}", response_model=RolloutStatus, **common)
-    async def status(rollout: Rollout = the_rollout) -> dict[str, object]:
-        """The state of a rollout, its budget and its submissions."""
-        return rollout.owner_status(now_ns())
-
-    @app.post("/v1/rollouts/{rollout_id}/finalize", response_model=VerifiedResult, **common)
-    async def finalize(rollout: Rollout = the_rollout, caller: Caller = the_caller) -> dict[str, object]:
-        """End a rollout and get its result on the private fold: the operator as it was computed, a participant as the
-        policy has it.
-
-        A repetition gives the same; of a result that was held, what is released when its season is closed.
-        """
-        result = await service.finalize(rollout)
-        return result if caller.operator else service.told(rollout)
-
-    @app.post("/v1/rollouts/{rollout_id}/settle", response_model=VerifiedResult, **common)
-    async def settle(rollout: Rollout = the_rollout, caller: Caller = the_caller) -> dict[str, object]:
-        """Move the simulated clock of a finished rollout past its questions, have them resolved, and get its result.
-
-        For the operator alone, as all that moves clocks.
-        """
-        if not caller.operator:
-            raise Problem("forbidden", "Clocks are the operator's to move.")
-        return await service.settle(rollout)
-
-    @app.get("/v1/rollouts/{rollout_id}/data", response_class=Response, **_binary(common, NPZ))
-    async def data(rollout: Rollout = the_rollout) -> Response:
-        """Public arrays of the rollout's tape that take the place of the package's; none where the tape changes
-        none.
-        """
-        return Response(await service.data(rollout), media_type=NPZ)
-
-    @app.get("/v1/rollouts/{rollout_id}/tape", response_class=Response, **_binary(common, TAPE))
-    async def tape(rollout: Rollout = the_rollout) -> Response:
-        """The tape of the rollout's session, once the rollout is finished."""
-        path = service.sessions.tape(rollout.id)
-        if rollout.result is None or not path.exists():
-            raise Problem("not-found", "This rollout has no tape, or not yet: it is there once a session is finished.")
-        return FileResponse(path, media_type=TAPE)
-
-    @app.get("/v1/rollouts/{rollout_id}/log", response_model=list[LogRow], **common)
-    async def log(rollout: Rollout = the_rollout) -> list[dict[str, object]]:
-        """This rollout's rows of the hash-chained log."""
-        return await service.in_pool(service.ledger.log_entries, rollout.id)
-
-    @app.get("/v1/rollouts/{rollout_id}/submissions/{n}", response_class=Response, **_binary(common, NPY))
-    async def submission(n: Annotated[int, Path(ge=1, lt=2**31)], rollout: Rollout = the_rollout) -> Response:
-        """The values of an accepted submission as they were scored.
-
-        A finished rollout of a sequential task has one: the outcomes of all its episodes.
-        """
-        payload = await service.in_pool(service.ledger.payload, rollout.id, n)
-        if payload is None:
-            raise Problem("not-found", f"This rollout has {len(rollout.feedback)} submissions.")
-        stream = io.BytesIO()
-        shape = (await service.tapes.form_of(rollout)).shape
-        np.lib.format.write_array(stream, np.frombuffer(payload, "<f8").reshape(shape), allow_pickle=False)
-        return Response(stream.getvalue(), media_type=NPY)
-
-    @app.get("/v1/rollouts/{rollout_id}/actions", response_class=Response, **_binary(common, NDJSON))
-    async def actions(rollout: Rollout = the_rollout) -> Response:
-        """Every action taken in a sequential task, one JSON object a line: episode, fold, number, step and action."""
-        return Response(await service.in_pool(service.ledger.all_actions, rollout.id), media_type=NDJSON)
-
-    add_receipt_routes(app, service, the_caller, the_rollout, common)
 
 
 def _add_operator_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
@@ -401,28 +268,6 @@ def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
         return {**rollout.agent_status(), **await service.episodes.place(rollout)}
 
 
-def _ticket(rollout: Rollout, tokens: TokenIssuer) -> dict[str, object]:
-    row = rollout.row
-    return {
-        "rollout_id": row.id,
-        "task": row.task,
-        "task_digest": row.task_digest,
-        "budget": row.budget,
-        "tape": row.tape,
-        "split": row.split,
-        "instance": row.instance,
-        "questions": row.question_range,
-        "begun": rollout.accepted if rollout.result is None else row.budget,
-        "token": tokens.issue(row.id, row.expires_ns),
-        "expires_at": utc(row.expires_ns),
-    }
-
-
-def _binary(common: dict[str, Any], media_type: str) -> dict[str, Any]:
-    content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
-    return {**common, "responses": {**common["responses"], 200: {"content": content}}}
-
-
 def _participant(one: ParticipantRecord) -> dict[str, object]:
     revoked = None if one.revoked_ns is None else utc(one.revoked_ns)
     return {"name": one.name, "created_at": utc(one.created_ns), "revoked_at": revoked}
@@ -431,24 +276,6 @@ def _participant(one: ParticipantRecord) -> dict[str, object]:
 def _season(season: SeasonRecord) -> dict[str, object]:
     closed = None if season.closed_ns is None else utc(season.closed_ns)
     return {"name": season.name, "opened_at": utc(season.opened_ns), "closed_at": closed}
-
-
-async def _task_summary(task: HiddenTask, grading: Grading | None) -> dict[str, object]:
-    """The description of a task; without ``grading`` it says nothing of the private fold."""
-    manifest, baseline = task.manifest, None
-    if grading is not None:
-        # A heavy baseline takes seconds; it is told once it is known.
-        baseline = grading.known_baseline(task) if task.heavy else await grading.baseline(task)
-    return {
-        "name": task.name,
-        "version": manifest.version,
-        "digest": manifest.digest,
-        "data_kind": manifest.data_kind,
-        "submission_shape": task.shape,
-        "budget": task.budget,
-        "baseline": task.spec.scoring.baseline,
-        "baseline_total": None if baseline is None else baseline.total,
-    }
 
 
 def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
@@ -472,12 +299,3 @@ def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
         "media_types": (JSON,) if task.sequential else MEDIA_TYPES,
     }
     return {name: own[name] if name in own else task.told[name] for name in doc.TaskContract.model_fields}
-
-
-def _questions_order(asked: doc.NewRolloutQuestions | str) -> QuestionsOrder | QuestionRange:
-    try:
-        if isinstance(asked, str):
-            return QuestionRange.parse(asked)
-        return QuestionsOrder(asked.clock, tuple(asked.names))
-    except UsageError as error:
-        raise Problem("malformed-request", str(error)) from None

@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
-from openfingym.errors import UsageError
-from openfingym.kinds import asks_questions, looks_ahead
+from openfingym.kinds import asks_questions
 from openfingym.kinds.asking import QuestionsOrder
 from openfingym.kinds.question_range import QuestionRange
-from openfingym.market.session.terms import SessionOrder
 from openfingym.packages.tapes import choose
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.clock import now_ns
+from openfingym_verifier.creation import CreationRules
 from openfingym_verifier.deferral import Deferrals, order_of
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.episode_service import EpisodeService
@@ -60,6 +59,7 @@ from openfingym_verifier.writer import HEAVY_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from openfingym.market.session.terms import SessionOrder
     from openfingym.results import SplitName, TapePolicy
     from openfingym_verifier.ledger_rows import SeasonRecord
     from openfingym_verifier.policy import Policy
@@ -135,6 +135,7 @@ class Service:
         )
         self.deferrals = Deferrals(ledger, self.questions, self.tapes, self._rollouts, self._threads)
         self._submissions.deferrals = self._finalization.deferrals = self.deferrals
+        self._creation = CreationRules(policy, self.sessions, self.instances, self.deferrals)
         for rollout in self._rollouts:
             self._submissions.resume(rollout)
 
@@ -198,14 +199,14 @@ class Service:
         now, owner = now_ns(), (caller or self.members.operator).name
         rules = task.spec.verification
         ordered = fresh or session is not None or questions is not None or asked is not None
-        self._require_known(task, caller)
-        on = await self._instance(task, split, instance, caller, ordered=ordered)
+        self._creation.require_known(task, caller)
+        on = await self._creation.instance(task, split, instance, caller, ordered=ordered)
         if session is not None:
-            await self._require_session(session, task, caller)
+            await self._creation.require_session(session, task, caller)
         if questions is not None:
-            self._require_questions(questions, task, caller)
+            self._creation.require_questions(questions, task, caller)
         if asked is not None:
-            self._require_range(asked, task, caller, ordered=fresh or session is not None)
+            self._creation.require_range(asked, task, caller, ordered=fresh or session is not None)
         made_up = questions is not None and questions.clock != REAL_CLOCK
         own = split == "test" and session is None and asked is None
         wanted = own and (fresh or made_up or self._tape_policy == "fresh")
@@ -257,74 +258,6 @@ class Service:
             if rollout.result is None:
                 await self.ledger.writer.submit(Extended(rollout.id, now, expires).apply)
                 rollout.row = replace(rollout.row, expires_ns=expires)
-
-    async def _instance(
-        self, task: HiddenTask, split: SplitName, index: int | None, caller: Caller | None, *, ordered: bool
-    ) -> HiddenTask:
-        """What a rollout of a split is on: the task itself, or one of its instances.
-
-        Raises:
-            Problem: ``malformed-request``: there is no such instance; ``forbidden``: the caller may have none.
-            VerifierError: the instance cannot be built.
-        """
-        if split == "test":
-            if index is not None:
-                raise Problem("malformed-request", "The split test is the task as it is; leave out the instance.")
-            return task
-        if index is None:
-            raise Problem("malformed-request", f"A rollout of the split {split} needs the number of an instance.")
-        if ordered:
-            raise Problem(
-                "malformed-request",
-                f"An instance of {split} has hidden data of its own; leave out fresh, session and questions.",
-            )
-        if caller is not None and not caller.operator and not self.policy.instances:
-            raise Problem(
-                "forbidden",
-                f"Instances are the operator's under the {self.policy.name} policy; train against a verifier of your "
-                "own, which builds the same ones.",
-            )
-        try:
-            return await self.instances.get(task, split, index)
-        except UsageError as error:
-            raise Problem("malformed-request", str(error)) from None
-
-    async def _require_session(self, session: SessionOrder, task: HiddenTask, caller: Caller | None) -> None:
-        if not task.live:
-            raise Problem("malformed-request", f"{task.name} is not about a live market; leave out the session.")
-        if caller is not None and not caller.operator and session != SessionOrder(duration_s=session.duration_s):
-            raise Problem("forbidden", "Sessions on a real venue or on a tape are the operator's to begin.")
-        await in_threads(self.sessions.threads, self.sessions.require, session, task)
-
-    def _require_questions(self, order: QuestionsOrder, task: HiddenTask, caller: Caller | None) -> None:
-        if caller is not None and not caller.operator:
-            raise Problem(
-                "forbidden", "Questions of a rollout are the operator's to ask; take part with POST /v1/forecasts."
-            )
-        self.deferrals.asker.require(order, task)
-
-    def _require_known(self, task: HiddenTask, caller: Caller | None) -> None:
-        if not looks_ahead(task.spec.contract) or caller is None or caller.operator or self.policy.question_ranges:
-            return
-        raise Problem(
-            "forbidden",
-            f"The tools of {task.name} show the answers; under the {self.policy.name} policy they are the operator's "
-            "to try. Take the task without hindsight.",
-        )
-
-    def _require_range(self, asked: QuestionRange, task: HiddenTask, caller: Caller | None, *, ordered: bool) -> None:
-        if ordered:
-            raise Problem("malformed-request", "A slice is of a task's own questions; leave out fresh and session.")
-        if caller is not None and not caller.operator and not self.policy.question_ranges:
-            raise Problem(
-                "forbidden",
-                f"Under the {self.policy.name} policy a slice of questions is the operator's to ask, since the score "
-                "of a few tells their answers; leave the questions out, and all are asked.",
-            )
-        try:
-            asked.require(task.spec.contract, task.name, task.manifest.n_private)
-        except UsageError as error:
-            raise Problem("malformed-request", str(error)) from None
 
     async def _begin(self, row: RolloutRow, task: HiddenTask, *, fresh: bool) -> tuple[RolloutRow, HiddenTask]:
         """Choose a rollout's tape, draw it, and write the rollout; returns its row, and its task on that tape."""

@@ -95,11 +95,13 @@ class NewTime(_Document):
 
 def add_question_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
     """Add the routes by which questions are asked, read and answered, and the operator's."""
-    _add_callers_routes(app, service, tokens)
+    _add_question_routes(app, service, tokens)
+    _add_forecast_routes(app, service, tokens)
     _add_operators_routes(app, service, tokens)
 
 
-def _add_callers_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
+def _add_question_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
+    """Add the routes by which callers read what is asked, and what came of it."""
     the_caller = caller_of(tokens, service.members)
     bearer = HTTPBearer(scheme_name="admin token or participant's key", auto_error=False)
     common: dict[str, Any] = {"tags": ["questions"], "dependencies": [Depends(bearer)], "responses": PROBLEM_RESPONSE}
@@ -136,6 +138,14 @@ def _add_callers_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
         known = await own.find(name, caller)
         found: dict[str, Any] = await own.read(reading.question, known.question.id)
         return found
+
+
+def _add_forecast_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
+    """Add the routes by which callers answer questions, and read their receipts and what others answered."""
+    the_caller = caller_of(tokens, service.members)
+    bearer = HTTPBearer(scheme_name="admin token or participant's key", auto_error=False)
+    common: dict[str, Any] = {"tags": ["questions"], "dependencies": [Depends(bearer)], "responses": PROBLEM_RESPONSE}
+    own = service.questions
 
     @app.post(FORECASTS, status_code=201, **common)
     async def forecast(

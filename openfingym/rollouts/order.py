@@ -1,0 +1,132 @@
+"""What a rollout is on, as its caller asked for it: the verifier is told so, and the result says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self
+
+from openfingym.kinds.question_range import QuestionRange
+from openfingym.questions.question import REAL_CLOCK
+from openfingym.results import RolloutResult, SplitName
+
+if TYPE_CHECKING:
+    from openfingym.agents import Agent
+    from openfingym.kinds.asking import QuestionsOrder
+    from openfingym.market.session.terms import SessionOrder
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.verifiers.client import RolloutTicket, VerifierClient
+
+
+@dataclass(frozen=True)
+class RolloutOrder:
+    """What one rollout of an agent is on.
+
+    Attributes:
+        seed: seed that the agent's program is given.
+        fresh: whether the rollout gets hidden data of its own, where the task can have any.
+        session: the live session that the private episode is to be; None for the package's own bars.
+        questions: what it is asked of what has not happened yet; None for the package's own questions.
+        question_range: which of the package's own questions it is asked, such as ``1-10``; None for all.
+        split: ``test`` for the task as it is; else the rollout is on an instance.
+        instance: which instance of the split, from 0; None on the test split.
+    """
+
+    seed: int
+    fresh: bool
+    session: SessionOrder | None
+    questions: QuestionsOrder | None
+    question_range: str | None
+    split: SplitName
+    instance: int | None
+
+    @classmethod
+    def of(
+        cls,
+        package: BuiltPackage,
+        *,
+        seed: int,
+        fresh: bool,
+        session: SessionOrder | None,
+        questions: QuestionsOrder | str | None,
+        split: SplitName,
+        instance: int | None,
+    ) -> Self:
+        """An order in which a range of questions is checked against the package and written in its plain form.
+
+        Raises:
+            UsageError: the text is no range, or the task has no such questions.
+        """
+        if not isinstance(questions, str):
+            return cls(seed, fresh, session, questions, None, split, instance)
+        asked = QuestionRange.parse(questions)
+        asked.require(package.task.spec.contract, package.manifest.name, package.manifest.n_private)
+        return cls(seed, fresh, session, None, str(asked), split, instance)
+
+    @property
+    def simulates_clock(self) -> bool:
+        """Whether it is asked questions whose clock can be moved past their resolution when the agent is done."""
+        return self.questions is not None and self.questions.clock == "simulated"
+
+    def create(self, client: VerifierClient, package: BuiltPackage, agent: Agent, ttl_s: float) -> RolloutTicket:
+        """Have the verifier begin the rollout.
+
+        Args:
+            client: speaks to the verifier that scores the task.
+            package: the package that the rollout is on.
+            agent: the agent that acts.
+            ttl_s: seconds until the rollout's token expires.
+        """
+        return client.create_rollout(
+            package.manifest.name,
+            agent=agent.name,
+            seed=self.seed,
+            ttl_s=ttl_s,
+            fresh=self.fresh,
+            session=None if self.session is None else self.session.to_dict(),
+            questions=self.question_range if self.questions is None else self.questions.to_dict(),
+            split=self.split,
+            instance=self.instance,
+        )
+
+    def unscored(
+        self,
+        package: BuiltPackage,
+        agent: Agent,
+        ticket: RolloutTicket,
+        *,
+        backend: str,
+        model: str | None,
+        started: datetime,
+        resumed: int,
+    ) -> RolloutResult:
+        """The result as it stands before anything is scored; its state is ``error`` until something better is known.
+
+        Args:
+            package: the package that the rollout is on.
+            agent: the agent that acts.
+            ticket: the rollout, as its verifier knows it.
+            backend: name of what isolates its programs; ``host`` where nothing is run.
+            model: name of the language model; None where none is asked.
+            started: when it was begun.
+            resumed: how often it has been gone on with.
+        """
+        of_real_market = self.questions is not None and self.questions.clock == REAL_CLOCK
+        return RolloutResult(
+            rollout_id=ticket.rollout_id,
+            task=package.manifest.name,
+            task_digest=package.manifest.digest,
+            data_kind="real" if of_real_market else package.manifest.data_kind,
+            agent=agent.name,
+            backend=backend,
+            seed=self.seed,
+            state="error",
+            model=model,
+            budget=ticket.budget,
+            tape=ticket.tape,
+            split=self.split,
+            instance=self.instance,
+            questions=self.question_range,
+            resumed=resumed,
+            started_at=started.astimezone(UTC).isoformat(timespec="milliseconds"),
+        )
