@@ -26,7 +26,7 @@ def read_reply(text: str, protocol: JudgingProtocol, token: str) -> JudgeReply:
 
     Args:
         text: what the judge said, all of it.
-        protocol: what it was asked by.
+        protocol: the protocol under which the judge was asked.
         token: which the JSON of its reply must repeat.
 
     Returns:

@@ -161,7 +161,7 @@ def question_for(
         moments: when it is made, its deadline, and from when on it is resolved, in nanoseconds since the epoch.
         provider: name of the provider.
         query: what that is asked.
-        clock: whose time counts.
+        clock: the clock by which deadline and resolution are told, real or simulated.
         rules: how it is resolved.
         unit: unit of the answer, where it is a number.
     """

@@ -376,7 +376,7 @@ class SequentialKind(Kind):
             contract: the contract of the task, whose episodes are questions.
             read: reads a public array, given its name.
             number: number of the episode, as in :meth:`episode`.
-            outcome: what it came to, as its agent answered it.
+            outcome: what the episode came to, as it follows from the answer of its agent.
         """
         raise NotImplementedError(f"a {self.name} task asks no questions")
 

@@ -35,7 +35,7 @@ def forest(cells: Sequence[Cell]) -> Markup | None:
     """Skill with its interval, a table a family, all on one scale; None where there is no interval.
 
     Args:
-        cells: in the order to draw them within each family.
+        cells: the results to draw, in their order within each family.
     """
     drawn = [(cell.skill.low, cell.skill.high) for cell in cells if cell.skill.low is not None]
     spans = [(low, high) for low, high in drawn if low is not None and high is not None]

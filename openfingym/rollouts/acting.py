@@ -53,7 +53,7 @@ def act(
         agent: the agent that acts.
         setup: what an agent that talks has; None for any other.
         ticket: the rollout, as its verifier knows it.
-        parts: what it acts with.
+        parts: the launcher's backend, client, gates and workspaces, with which the agent acts.
         seed: seed that programs are given.
         cancel: ends it early when set.
         contact: where its contact with the verifier is noted.

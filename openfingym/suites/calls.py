@@ -28,7 +28,7 @@ class ToolParameter:
     Attributes:
         name: name of the argument.
         type: text, date, integer or choice.
-        about: what it is, for an agent.
+        about: what the argument means, as an agent is told.
         required: whether it must be given.
         longest: characters of a text.
         low: least integer.

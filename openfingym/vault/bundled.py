@@ -83,7 +83,7 @@ def build(folder: Path | None = None) -> Vault:
     """Build the snapshot from the files of the package.
 
     Args:
-        folder: where it shall be; None for the store.
+        folder: folder that the snapshot is written to; None for the store.
     """
     stated = read_statement(FILES / "vault.toml")
     with VaultWriter(folder, name=NAME, title=stated.title, sources=[*stated.sources, *_sources()]) as writer:

@@ -23,7 +23,7 @@ class Source:
     Attributes:
         name: publisher, and the copy that was read.
         licence: under what terms the rows may be used and passed on.
-        url: where it is, if anywhere.
+        url: address at which the rows are published; empty where there is none.
         note: what a reader has to know of it.
     """
 

@@ -21,7 +21,7 @@ class OpenTable:
     """A table, opened.
 
     Args:
-        spec: what it holds.
+        spec: the columns and the key of the table.
         path: its file of columns.
 
     Raises:

@@ -27,8 +27,8 @@ class Vault:
     threads and processes share them. Safe to use from several threads.
 
     Attributes:
-        folder: where it is.
-        manifest: what it holds.
+        folder: folder of the snapshot.
+        manifest: what the snapshot holds: its tables, their columns and digests.
         digest: digest of what it says; equal for equal contents.
     """
 

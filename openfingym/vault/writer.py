@@ -46,7 +46,7 @@ class VaultWriter:
     Args:
         folder: where the snapshot shall be; it must not exist. None for the store, under its name and digest.
         name: name of the vault; lower-case letters, digits and ``-``.
-        title: what it holds, in one line.
+        title: what the vault holds, in one line.
         sources: where its rows come from.
         simulated: whether a simulator made any of them.
         notes: what a suite wants to know of its own snapshots.
@@ -109,7 +109,7 @@ class VaultWriter:
         """Add a table.
 
         Args:
-            spec: what it holds.
+            spec: the columns and the key of the table.
             rows: data frames, or paths of Parquet files (``.parquet``) or CSV files with a header, or an iterable of
                 either. They have the columns of the spec and ``known_at``: times with a zone, or without one in UTC.
                 Rows that became known at one time keep their order.

@@ -102,7 +102,7 @@ class Connection:
         Args:
             method: method of the request.
             path: path of the route.
-            token: what it is sent with; None for no token.
+            token: bearer token of the request; None sends none.
             again: failures after which it is sent again, where it may be.
             request: what :meth:`httpx.Client.request` takes.
 

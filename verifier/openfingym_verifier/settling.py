@@ -41,7 +41,7 @@ def settled_result(
 
     Args:
         rollout: the rollout.
-        order: what it was asked.
+        order: what the rollout was to be asked, and by which clock.
         task: the task as it was asked it.
         kept: the questions, each scored or void.
         shown: float64[questions], the price that was shown of each.

@@ -57,7 +57,7 @@ def require_expected(table: Table, request: SourceRequest, expected: Expected | 
 
     Args:
         table: what the source gave.
-        request: what it was asked for.
+        request: what the source was asked for.
         expected: what the dataset should hold; None for a source asked directly, whose symbols and frequency alone are
             looked at.
         name: name of the dataset or source, for messages.

@@ -158,7 +158,7 @@ class SessionAccount:
         Args:
             number: the number of the mark.
             market: what every agent is shown of the market.
-            info: what it is told beside that.
+            info: what this account's agent is told beside the market.
             at: now.
         """
         terms = self.terms

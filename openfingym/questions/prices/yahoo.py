@@ -47,7 +47,7 @@ class YahooPrices:
     """Yahoo's chart interface.
 
     Args:
-        web: where it is; None for the public one.
+        web: fetches pages of the interface; None for the public one's.
     """
 
     def __init__(self, web: Web | None = None) -> None:

@@ -105,7 +105,7 @@ def estimate(
         weeks: intp[questions].
         subjects: intp[questions].
         lost: whether 1 less the ratio is meant, as of a skill.
-        bounds: what it can be; an interval goes no further.
+        bounds: least and greatest value that the figure can have; an interval is cut there.
     """
     found = ratio(part, whole, weeks, subjects)
     if found is None:

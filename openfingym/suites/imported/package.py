@@ -87,7 +87,7 @@ def write_task(folder: Path, name: str, questions: Sequence[ImportedQuestion], l
     """Write the folder of a task that asks imported questions.
 
     Args:
-        folder: where it goes; must not exist.
+        folder: folder of the task, which must not exist.
         name: name of the import, and of the task.
         questions: what was imported.
         lender: name of the suite whose tools are lent, or ``none``.

@@ -60,7 +60,7 @@ class Served:
             splits: splits that clients may choose from; the first is played where a client names none.
             tools: whether tasks that are stepped through are played as verified rollouts with tools as well.
             places: rollouts with tools, and so sandboxes, that are open at once.
-            agent: whose prompts, tools and limits such rollouts have.
+            agent: name of the agent whose prompts, tools and limits rollouts with tools have.
             reward: their reward (:mod:`openfingym.training.rewards`).
             backend: how their programs are isolated.
             verifier: where a running verifier is; None for one of its own.

@@ -23,7 +23,7 @@ def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = 
     """The application that serves tasks; whatever it opened is ended with it.
 
     Args:
-        served: what it offers.
+        served: the tasks, splits and tools that the application offers.
         guard: who is let in.
         sessions: sessions that are open at once, at most.
         idle_s: seconds for which a session without a socket is kept when nothing is done in it.

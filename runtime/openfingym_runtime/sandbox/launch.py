@@ -87,7 +87,7 @@ def sandbox(job: Job, view: PythonView, server: Forkserver | None = None) -> Ite
     """Build a sandbox for ``job`` and destroy it, with everything in it, on the way out.
 
     Args:
-        job: whose program is to run in it.
+        job: the job whose program is to run in the sandbox.
         view: files of Python that the program sees.
         server: forks the program's process; None executes it.
 

@@ -126,7 +126,7 @@ def check(
 
     Args:
         ledger: what is known.
-        account: whose.
+        account: name of the account that placed the order.
         listing: the terms of what is traded.
         side: 1 or -1.
         lots: how much.

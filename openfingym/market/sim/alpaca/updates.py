@@ -23,7 +23,7 @@ class TradePeer(Peer):
         number: the number of the connection.
         request: that opens it.
         ledger: what is known.
-        terms: what it is granted.
+        terms: limits that the venue sets the connection.
         binary: whether JSON goes in binary frames, as on the paper venue.
     """
 

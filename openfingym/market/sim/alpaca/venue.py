@@ -50,7 +50,7 @@ class AlpacaVenue(LocalVenue):
     Args:
         exchange: what it serves; nobody else may collect its events. Symbols with a slash are crypto.
         faults: what goes wrong.
-        terms: what it grants connections.
+        terms: limits that the venue sets each connection.
         hours: when stocks trade; always unless told otherwise. Outside, their crowds stand still.
         requests: how many an account may send in a minute, of trading and of market data each.
         most_symbols: whose trades or quotes one connection may subscribe.

@@ -27,7 +27,7 @@ class BinanceVenue(LocalVenue):
     Args:
         exchange: what it serves; nobody else may collect its events.
         faults: what goes wrong.
-        terms: what it grants connections.
+        terms: limits that the venue sets each connection.
         weight_limit: weight of requests in a minute.
     """
 

@@ -29,7 +29,7 @@ def corporate_text(key: str, company: Company, metric: str, report: Scheduled, u
 
     Args:
         key: key of the problem, which decides the wording.
-        company: whose report it is.
+        company: the company that reports.
         metric: by its name in the taxonomy.
         report: the report of the quarter, as the calendar has it.
         unit: that is asked for.

@@ -54,7 +54,7 @@ def write_findeepforecast(folder: str | Path | None, size: WorldSize | None = No
     """Write the vault to a folder, or to the store if it is None.
 
     Args:
-        folder: where it shall be.
+        folder: folder that the vault is written to; it must not exist. None for the store.
         size: how large it is.
         seed: the world.
 

@@ -65,7 +65,7 @@ class Listed:
         number: its place in the world.
         symbol: ticker with its market, such as ``HLMR.US``.
         name: name of the company.
-        economy: where it is listed.
+        economy: code of the economy in which the company is listed, such as ``US``.
         indices: names of the indices of which it is a member.
         sector: its sector.
         year_end: last month of its fiscal year.

@@ -21,7 +21,7 @@ class ReleaseCalendar:
     """A calendar: rows in the order in which they became known, of which the last one of a key counts.
 
     Args:
-        vault: where it is.
+        vault: the vault that holds the calendar.
         table: ``release_calendar`` or ``report_calendar``.
         subject: its column with what is scheduled.
     """

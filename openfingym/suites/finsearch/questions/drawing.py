@@ -104,7 +104,7 @@ class Draw:
     Attributes:
         rng: all that is random.
         world: everything, whenever it was known: to choose parameters by, never to compute an answer.
-        subset: whose question it is.
+        subset: the subset of the suite that the question belongs to.
         zh: whether it is asked in Chinese.
         first, last: days between which it is asked.
     """

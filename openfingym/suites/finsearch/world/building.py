@@ -55,7 +55,7 @@ def write_finsearch(
     """Write the vault to a folder, or to the store if it is None.
 
     Args:
-        folder: where it shall be.
+        folder: folder that the vault is written to; it must not exist. None for the store.
         size: how large the simulated part is.
         seed: the simulated part.
         real: vault with real tables, under the names and with the columns of the bundled one; the bundled one if None.

@@ -44,7 +44,7 @@ class PricedLine:
 
     Attributes:
         line: the line.
-        company: whose shares they are.
+        company: the company that issued the shares.
         times: its sessions.
         bars: float64[sessions, 5], open, high, low, close, volume, as traded.
         value: float64[sessions], log of the close times the shares that one of the listing has become.

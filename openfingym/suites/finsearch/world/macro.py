@@ -39,7 +39,7 @@ class Statistic:
         name_zh: its name in Chinese.
         units: unit of its values.
         country: code of two letters.
-        topic: what it is about.
+        topic: name of what the series measures.
         form: ``level`` (grows, is revised), ``rate`` (comes back to a mean, is not),
             ``steps`` (a rate that is set), ``change`` and ``change month`` of another one, or ``difference``.
         start: first value.
