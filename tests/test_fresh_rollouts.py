@@ -24,8 +24,8 @@ TELLS = """
 import hashlib, interface, numpy as np
 train, test = interface.load_train()[0], interface.load_test_inputs()
 interface.submit(np.zeros(interface.SUBMISSION_SHAPE))
-print(hashlib.sha256(np.ascontiguousarray(train).tobytes()).hexdigest(), hashlib.sha256(np.ascontiguousarray(test).tobytes()).hexdigest())
-"""  # noqa: E501
+print(*(hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest() for part in (train, test)))
+"""
 
 
 def digest(array: np.ndarray) -> str:

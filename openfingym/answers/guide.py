@@ -116,8 +116,8 @@ _NO_MONEY = _of(
     r"|date|率|比例|占比|同比|环比|百分|指数|哪|多少家"
 )
 _CURRENCY = _of(
-    r"\b(?:USD|HKD|CNY|CNH|RMB|EUR|GBP|JPY|CHF|AUD|CAD|SGD|TWD|KRW|INR|NZD|SEK|NOK|DKK|PLN|CZK|HUF|TRY|ZAR|BRL|MXN|RUB|THB"
-    r"|IDR|MYR|PHP|ILS|RON|BGN|dollars?|yuan|euros?"
+    r"\b(?:USD|HKD|CNY|CNH|RMB|EUR|GBP|JPY|CHF|AUD|CAD|SGD|TWD|KRW|INR|NZD|SEK|NOK|DKK|PLN"
+    r"|CZK|HUF|TRY|ZAR|BRL|MXN|RUB|THB|IDR|MYR|PHP|ILS|RON|BGN|dollars?|yuan|euros?"
     r"|pounds?|yen|francs?|renminbi|won|rupees?|cents?)\b"
     r"|[$€£¥￥]|美元|港元|人民币|欧元|日元|英镑|亿元|万元|百万元|元\b|元[）)，,。？?]|单位[:：]"
 )

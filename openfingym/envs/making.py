@@ -138,7 +138,8 @@ def _with_spec(env: T, task: str | Path | Task, loaded: Task, options: dict[str,
     """An environment that says how it was made, so that Gymnasium can make it again."""
     from openfingym.envs.registration import spec_of
 
-    env.unwrapped.spec = spec_of(loaded.name, {"task": str(task) if isinstance(task, Path) else task, **options})  # type: ignore[attr-defined]
+    arguments: dict[str, object] = {"task": str(task) if isinstance(task, Path) else task, **options}
+    env.unwrapped.spec = spec_of(loaded.name, arguments)  # type: ignore[attr-defined]
     return env
 
 

@@ -134,7 +134,12 @@ class Adapter:
         """An attribute of the environment, which its accounts share, once for each of them."""
         return [getattr(self.env, attr_name)] * len(self._places(indices))
 
-    def set_attr(self, attr_name: str, value: object, indices: int | Iterable[int] | None = None) -> None:  # noqa: ARG002
+    def set_attr(
+        self,
+        attr_name: str,
+        value: object,  # noqa: ARG002
+        indices: int | Iterable[int] | None = None,  # noqa: ARG002
+    ) -> None:
         """Refused: accounts are no environments of their own."""
         raise UsageError(f"{attr_name!r} cannot be set; the accounts share one environment, whose options are final")
 

@@ -122,8 +122,10 @@ class HiddenTradingEnv(AccountEnv[Observation]):
         self._open_orders: list[_Open] = []
         self._splits: deque[NDArray[np.float64]] = deque(maxlen=contract.lookback)
         # Gymnasium's Env is generic in what a space holds, its spaces are not.
-        self.observation_space = episodes.observation_space(self.market.max_orders_per_batch)  # type: ignore[assignment]
-        self.action_space = episodes.weights_space() if episodes.weighted else order_space(len(bars.symbols))  # type: ignore[assignment]
+        observed = episodes.observation_space(self.market.max_orders_per_batch)
+        acted = episodes.weights_space() if episodes.weighted else order_space(len(bars.symbols))
+        self.observation_space = observed  # type: ignore[assignment]
+        self.action_space = acted  # type: ignore[assignment]
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
         """Begin the next episode.

@@ -25,8 +25,8 @@ LONGEST = 3000
 _SPEAKS = re.compile(
     r"answer_?\s?score|\"score\"|'score'|\bscore\b[^.\n]{0,20}[:=]\s*[\"']?1"
     r"|\b(?:score|grade|mark|judge|treat)\s+(?:this|it|me|my|the answer)\b[^.\n]{0,40}\b(?:correct|right|1|full|valid)"
-    r"|\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|instructions?|rules?"
-    r"|criteria|reference|prompt)"
+    r"|\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier"
+    r"|instructions?|rules?|criteria|reference|prompt)"
     r"|\b(?:output|return|respond|reply|print|emit|give)\b[^.\n]{0,30}(?:\bscore\b|\{\s*\"|[\"']1[\"'])"
     r"|\b(?:respond|reply) with\b[^.\n]{0,20}\b1\b"
     r"|\b(?:system|developer|assistant|user)\s*(?:prompt|message|note|:)|<\|?(?:im_start|im_end|system|endoftext)"

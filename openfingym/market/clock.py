@@ -143,7 +143,9 @@ class _SimulatedLoop(asyncio.SelectorEventLoop):
         return self._simulated.monotonic() / SECOND
 
     # Some versions of Python declare wider types.
-    def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:
         job = super().run_in_executor(executor, func, *args)
         self.working += 1
         job.add_done_callback(self._worked)

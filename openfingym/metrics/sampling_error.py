@@ -65,8 +65,10 @@ class Replicates:
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Replicates:
         """Read what :meth:`to_dict` gave."""
-        metrics = {name: np.array(values, dtype=np.float64) for name, values in data["metrics"].items()}  # type: ignore[attr-defined]
-        return cls(metrics, float(data["scale"]), float(data["reach"]), bool(data["full_size"]))  # type: ignore[arg-type]
+        listed = data["metrics"].items()  # type: ignore[attr-defined]
+        metrics = {name: np.array(values, dtype=np.float64) for name, values in listed}
+        scale, reach = (float(data[name]) for name in ("scale", "reach"))  # type: ignore[arg-type]
+        return cls(metrics, scale, reach, bool(data["full_size"]))
 
     def standard_error(self, results: NDArray[np.float64]) -> float | None:
         """Standard error of a number from its replicates; None where too many are NaN, or it is not finite."""

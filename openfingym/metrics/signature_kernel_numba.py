@@ -62,7 +62,8 @@ def _add_level(typing: Any, below: Any, level: Any, second: Any) -> Any:  # noqa
             context.make_array(kind)(context, builder, one) for kind, one in zip(signature.args, arguments, strict=True)
         ]
         columns = builder.udiv(arrays[0].nitems, ir.Constant(arrays[0].nitems.type, LANES))
-        running = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * LANES))  # type: ignore[no-untyped-call]
+        zeros = ir.Constant(vector, [0.0] * LANES)
+        running = cgutils.alloca_once_value(builder, zeros)  # type: ignore[no-untyped-call]
         with cgutils.for_range(builder, columns) as loop:
             places = [builder.gep(builder.bitcast(array.data, vector.as_pointer()), [loop.index]) for array in arrays]
             # NumPy aligns an array to its numbers, not to vectors of them.

@@ -44,7 +44,10 @@ def _says(value: object, stated: Mapping[str, object]) -> bool:
     if not isinstance(value, dict):
         return value is None
     plain = all(isinstance(one, str | int | float | None) for one in value.values())
-    return plain and all(name in value and isinstance(value[name], kind) for name, kind in stated.items())  # type: ignore[arg-type]
+    return plain and all(
+        name in value and isinstance(value[name], kind)  # type: ignore[arg-type]
+        for name, kind in stated.items()
+    )
 
 
 def _is_slice(value: object) -> bool:

@@ -157,7 +157,9 @@ class _Slot:
 async def _asked(policy: Policy | str, episode: Episode) -> Mapping[str, Any] | str:
     if isinstance(policy, str):
         return policy
-    if inspect.iscoroutinefunction(policy) or inspect.iscoroutinefunction(getattr(policy, "__call__", None)):  # noqa: B004
+    # An object whose call is a coroutine is no coroutine function itself.
+    call = getattr(policy, "__call__", None)  # noqa: B004
+    if inspect.iscoroutinefunction(policy) or inspect.iscoroutinefunction(call):
         found: Any = policy(episode.messages, episode.tools)
     else:
         found = await _threaded(policy, episode)

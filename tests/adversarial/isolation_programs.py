@@ -60,7 +60,8 @@ for name, place in places.items():
     seen["flock", name] = attempt(lambda: fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB))
     attempt(lambda: fcntl.flock(place, fcntl.LOCK_UN))
     for asked in (fcntl.F_GETLK, 36):
-        seen["locked", name, asked] = attempt(lambda: struct.unpack("hhqqi4x", fcntl.fcntl(place, asked, lock(fcntl.F_WRLCK)))[0])
+        answered = lambda: fcntl.fcntl(place, asked, lock(fcntl.F_WRLCK))
+        seen["locked", name, asked] = attempt(lambda: struct.unpack("hhqqi4x", answered())[0])
     seen["lease", name] = attempt(lambda: fcntl.fcntl(place, SETLEASE, fcntl.F_WRLCK))
     seen["hint", name] = attempt(lambda: fcntl.fcntl(place, 1035, bytes(8)).hex())
 status = open("/proc/self/status").read()
@@ -70,7 +71,7 @@ left, right = socket.socketpair()
 seen["under way"] = sum(attempt(lambda: socket.send_fds(left, [b"x"], [0])) == 1 for _ in range(100))
 seen["locks"] = attempt(lambda: open("/proc/locks").read())
 print(json.dumps(sorted((str(name), value) for name, value in seen.items())))
-"""  # noqa: E501
+"""
 """Says what it finds of all that: the same, whatever others do."""
 
 LOCKING = """
@@ -184,11 +185,13 @@ for pid in {server, 1}:
         attempt(f"read {name} of {pid}", lambda: os.read(os.open(f"/proc/{pid}/{name}", os.O_RDONLY), 1) and 0)
     for name in ("mem", "oom_score_adj", "comm"):
         attempt(f"write {name} of {pid}", lambda: os.open(f"/proc/{pid}/{name}", os.O_RDWR))
-    attempt(f"write timerslack_ns of {pid}", lambda: os.write(os.open(f"/proc/{pid}/timerslack_ns", os.O_RDWR), b"1000000000"))
+    slack = f"/proc/{pid}/timerslack_ns"
+    attempt(f"write timerslack_ns of {pid}", lambda: os.write(os.open(slack, os.O_RDWR), b"1000000000"))
     for name in ("fd", "map_files", "root/work", "cwd", "ns"):
         attempt(f"list {name} of {pid}", lambda: os.listdir(f"/proc/{pid}/{name}") and 0)
-    attempt(f"read vm of {pid}", lambda: libc.process_vm_readv(pid, vector(ctypes.addressof(own)), 1, vector(id(own)), 1, 0))
-    attempt(f"write vm of {pid}", lambda: libc.process_vm_writev(pid, vector(ctypes.addressof(own)), 1, vector(id(own)), 1, 0))
+    both = lambda: (pid, vector(ctypes.addressof(own)), 1, vector(id(own)), 1, 0)
+    attempt(f"read vm of {pid}", lambda: libc.process_vm_readv(*both()))
+    attempt(f"write vm of {pid}", lambda: libc.process_vm_writev(*both()))
     attempt(f"trace {pid}", lambda: libc.ptrace(16, pid, 0, 0))
     attempt(f"take a descriptor of {pid}", lambda: libc.syscall(438, os.pidfd_open(pid), 0, 0))
     attempt(f"limit {pid}", lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, (64, 64)) and 0)
@@ -199,5 +202,5 @@ for pid in {server, 1}:
             attempt(f"signal {number} to {pid}", lambda: os.kill(pid, number))
         attempt(f"signal {pid} by its handle", lambda: signal.pidfd_send_signal(os.pidfd_open(pid), 0))
 print(json.dumps(got))
-"""  # noqa: E501
+"""
 """A program of a workspace, at the process that runs it and the others."""

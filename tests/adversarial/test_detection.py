@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -242,9 +243,9 @@ def market(store_home: object) -> HiddenTask:
 
 @pytest.mark.parametrize(("share", "rollouts"), [(1.0, 1), (0.3, 1), (0.1, 12)])
 def test_hindsight_is_flagged(market: HiddenTask, share: float, rollouts: int) -> None:
-    contract = market.spec.contract
-    cost = (contract.fee_bps + contract.slippage_bps + contract.half_spread_bps) * 1e-4  # type: ignore[union-attr]  # a trading contract
-    attacker = attacks.Hindsight(len(contract.symbols), cost=cost, short=0.0, share=share)  # type: ignore[union-attr]
+    contract: Any = market.spec.contract  # a trading contract
+    cost = (contract.fee_bps + contract.slippage_bps + contract.half_spread_bps) * 1e-4
+    attacker = attacks.Hindsight(len(contract.symbols), cost=cost, short=0.0, share=share)
     records = attacks.watched_then_played(market, attacker, rollouts)
     assert attacks.gain(market, records[-1]) > 0.1
     pool = Pool()
@@ -254,9 +255,9 @@ def test_hindsight_is_flagged(market: HiddenTask, share: float, rollouts: int) -
 
 
 def test_honest_traders_are_never_flagged(market: HiddenTask) -> None:
-    contract = market.spec.contract
+    contract: Any = market.spec.contract  # a trading contract
     count = HONEST_ROLLOUTS if ALL else 4
-    for name, policy in honest.traders(market, len(contract.symbols), contract.lookback).items():  # type: ignore[union-attr]
+    for name, policy in honest.traders(market, len(contract.symbols), contract.lookback).items():
         pool = Pool()
         for number in range(count):
             assert flags_of_rollout(pool, market.grader, [honest.traded(market, policy(number))]) == [], name

@@ -191,10 +191,11 @@ def test_a_program_cannot_touch_the_process_that_runs_it(backend: Backend, treas
 
 LOOK = """
 import json, os
-texts = [open(f"/proc/self/{name}").read() for name in ("mountinfo", "mounts", "mountstats", "maps", "cgroup", "environ")]
+names = ("mountinfo", "mounts", "mountstats", "maps", "cgroup", "environ")
+texts = [open(f"/proc/self/{name}").read() for name in names]
 texts += [os.readlink(f"/proc/self/{name}") for name in ("root", "cwd", "exe")]
 print(json.dumps("\\n".join(texts)))
-"""  # noqa: E501
+"""
 
 
 def test_no_folder_of_the_host_is_told(backend: Backend, job: Job) -> None:

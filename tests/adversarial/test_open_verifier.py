@@ -53,8 +53,12 @@ class Served:
     def __init__(self, package: BuiltPackage, state: Path, *arguments: str, files: int | None = None) -> None:
         limit = None if files is None else (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
         self.process = subprocess.Popen(
-            command(package, state, *arguments), env=environment(), stdout=subprocess.PIPE, text=True, preexec_fn=limit  # noqa: PLW1509
-        )  # fmt: skip
+            command(package, state, *arguments),
+            env=environment(),
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=limit,  # noqa: PLW1509
+        )
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().split()[-1]
         self.port = int(self.url.rpartition(":")[2])

@@ -34,9 +34,11 @@ commodity_variant1_logreturn;30;1-5;6;6;F1;log_return;gold silver platinum palla
 commodity_variant2_logreturn;60;1-10;7;7;F1;log_return;crude_oil_wti gasoline heating_oil natural_gas gold copper silver
 commodity_variant3_logreturn;90;1-20;8;8;F1;log_return;corn wheat soybeans kc_wheat cocoa coffee sugar cotton
 commodity_variant4_logreturn;20;1-2;6;6;F1;log_return;gold silver crude_oil_wti natural_gas copper soybeans
-commodity_variant5_logreturn;45;1-15;9;9;F1;log_return;gold silver platinum palladium copper crude_oil_wti gasoline heating_oil natural_gas
+commodity_variant5_logreturn;45;1-15;9;9;F1;log_return;gold silver platinum palladium copper crude_oil_wti \
+gasoline heating_oil natural_gas
 commodity_variant6_logreturn;60;1-10;7;7;F1;log_return;cocoa coffee sugar cotton corn wheat soybeans
-commodity_variant7_logreturn;40;1-5;7;7;F1;log_return;copper platinum palladium crude_oil_wti heating_oil natural_gas cotton
+commodity_variant7_logreturn;40;1-5;7;7;F1;log_return;copper platinum palladium crude_oil_wti \
+heating_oil natural_gas cotton
 crypto;72;1-3;20;20;F1;price_level;
 crypto_logreturn;72;1-12;12;12;F1;log_return;
 crypto_variant1_logreturn;24;1-1;6;6;F1;log_return;btc eth bnb xrp sol ada
@@ -62,7 +64,8 @@ fx_variant3;10;1-1;8;8;F1;price_level;eur_usd gbp_usd usd_jpy usd_chf usd_cad us
 fx_variant4_logreturn;90;1-20;8;8;F1;log_return;usd_cad usd_nok nzd_usd usd_zar usd_mxn eur_usd gbp_usd usd_chf
 fx_variant5_logreturn;45;1-3;9;9;F1;log_return;usd_jpy usd_cny usd_krw usd_sgd usd_hkd usd_inr nzd_usd gbp_usd eur_usd
 fx_variant6;20;1-2;7;7;F1;price_level;eur_usd usd_chf gbp_usd usd_sek usd_nok usd_cad usd_jpy
-fx_variant7_logreturn;60;1-15;10;10;F1;log_return;usd_try usd_zar usd_mxn usd_inr usd_krw usd_cny usd_sgd usd_hkd usd_jpy eur_usd
+fx_variant7_logreturn;60;1-15;10;10;F1;log_return;usd_try usd_zar usd_mxn usd_inr usd_krw usd_cny usd_sgd usd_hkd \
+usd_jpy eur_usd
 global_index_volatility;21;1,5,15,21;8;8;F4;realised_vol;gspc gdaxi fchi ftse nsei n225 ks11 hsi
 lob;72;1-3;14;5;F1;price_level;
 nifty50_multifactor;30;1-1;8;1;F5;price_level;
@@ -77,7 +80,7 @@ treasury_variant6;15;1-3;6;6;F2;yield_level;2y 3y 5y 7y 10y 20y
 treasury_variant7;5;1-1;7;7;F2;yield_level;3m 6m 1y 2y 3y 5y 7y
 tsfm;252;1-1;1;1;F7;log_return;
 yieldcurve;10;1-1;150;150;F8;yield_level;
-"""  # noqa: E501
+"""
 ROWS = {f"1_{row['id']}_forecasting": row for row in csv.DictReader(io.StringIO(CATALOGUE), delimiter=";")}
 WIDTHS = {"rows": 42, "curves": 150}
 """Inputs of the kinds whose data is no panel."""

@@ -238,8 +238,9 @@ def test_a_verifier_killed_in_the_middle_is_not_noticed(
 
 def test_no_gate_is_said_clearly(package: BuiltPackage) -> None:
     for transport in TRANSPORTS:
+        interface = Interface(package.data.parent, gate="/nowhere/gate.sock")
         with pytest.raises(VerifierUnavailable, match="nowhere"):
-            Interface(package.data.parent, gate="/nowhere/gate.sock").make(transport=transport).reset()  # type: ignore[arg-type]
+            interface.make(transport=transport).reset()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

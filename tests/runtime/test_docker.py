@@ -283,9 +283,10 @@ from openfingym_runtime.job import Job, Limits
 
 name, task = sys.argv[1], Path(sys.argv[2])
 with GateKeeper(Path("/nonexistent.sock")) as keeper, keeper.open(rollout_id=name, token="t") as gate:
-    job = Job(name, "import time; time.sleep(300)", {"interface.py": task}, gate.directory, Limits(300, 256, 1, 32, 16, 1000))
+    limits = Limits(300, 256, 1, 32, 16, 1000)
+    job = Job(name, "import time; time.sleep(300)", {"interface.py": task}, gate.directory, limits)
     DockerBackend().run(job)
-"""  # noqa: E501
+"""
 
 
 @pytest.fixture

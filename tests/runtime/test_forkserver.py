@@ -69,7 +69,8 @@ names = ("Name Umask State Tgid Pid PPid TracerPid Uid Gid Groups NStgid NSpid N
 found["status"] = {name: status.get(name) for name in names.split()}
 found["status"]["SigQ"] = status["SigQ"].split("/")[1]  # before it, what all processes of the user have queued
 found["environment"] = dict(os.environ)
-found["shown environment"] = sorted(part.decode() for part in open("/proc/self/environ", "rb").read().split(b"\\0") if part)
+shown = open("/proc/self/environ", "rb").read().split(b"\\0")
+found["shown environment"] = sorted(part.decode() for part in shown if part)
 found["environment"].pop("OPENFINGYM_DEADLINE")
 found["shown environment"] = [text for text in found["shown environment"] if "DEADLINE" not in text]
 found["python"] = [sys.argv, sys.orig_argv, sys.path, sys.flags, sys.executable, sys.prefix, sys._base_executable,
@@ -78,7 +79,8 @@ found["python"] = [sys.argv, sys.orig_argv, sys.path, sys.flags, sys.executable,
 found["main"] = sorted(vars(sys.modules["__main__"]))
 found["streams"] = [[s.encoding, s.errors, s.line_buffering, s.write_through, s.isatty(), s.seekable()]
                     for s in (sys.stdin, sys.stdout, sys.stderr)]
-found["limits"] = {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT")}
+limits = [name for name in dir(resource) if name.startswith("RLIMIT")]
+found["limits"] = {name: resource.getrlimit(getattr(resource, name)) for name in limits}
 found["descriptors"] = [[name, os.readlink(f"/proc/self/fd/{name}").split(":")[0]] for name in ("0", "1", "2")]
 found["open"] = len(os.listdir("/proc/self/fd"))
 for name in ("mountinfo", "mounts", "cgroup", "uid_map", "gid_map", "setgroups", "oom_score_adj", "cmdline", "comm",
@@ -91,20 +93,27 @@ for name in ("mountinfo", "mounts", "cgroup", "uid_map", "gid_map", "setgroups",
         found[name] = error.errno
 for name in ("cwd", "root", "exe"):
     found[name] = os.readlink(f"/proc/self/{name}")
-found["identity"] = [os.getpid(), os.getppid(), os.getpgrp(), os.getsid(0), os.getresuid(), os.getresgid(), os.umask(0o22)]
+found["identity"] = [os.getpid(), os.getppid(), os.getpgrp(), os.getsid(0),
+                     os.getresuid(), os.getresgid(), os.umask(0o22)]
 found["signals"] = [[int(n), str(signal.getsignal(n))] for n in signal.valid_signals()]
 found["processes"] = sorted(name for name in os.listdir("/proc") if name.isdigit())
-tree = sorted(os.path.join(top, name) for top, folders, files in os.walk("/") if not top.startswith("/proc/") for name in folders + files)
-found["tree"] = [len(tree), hashlib.sha256("".join(tree).encode()).hexdigest(), [path for path in tree if path.count("/") < 3]]
+walked = [(top, folders + files) for top, folders, files in os.walk("/") if not top.startswith("/proc/")]
+tree = sorted(os.path.join(top, name) for top, names in walked for name in names)
+high = [path for path in tree if path.count("/") < 3]
+found["tree"] = [len(tree), hashlib.sha256("".join(tree).encode()).hexdigest(), high]
 def look(path):
     info = os.lstat(path)
-    return [path, stat.filemode(info.st_mode), info.st_uid, info.st_gid, os.statvfs(path).f_flag if not stat.S_ISLNK(info.st_mode) else 0]
-found["places"] = [look(path) for path in ("/", "/task", "/task/data", "/task/data/train.csv", "/agent", "/agent/program.py", "/work",
-                   "/tmp", "/dev", "/dev/shm", "/dev/null", "/run/openfingym", "/proc", "/etc/passwd", "/usr/local/bin/python3")]
-found["space"] = [[os.statvfs(path).f_blocks, os.statvfs(path).f_bfree, os.statvfs(path).f_files] for path in ("/work", "/tmp", "/dev/shm")]
+    flags = os.statvfs(path).f_flag if not stat.S_ISLNK(info.st_mode) else 0
+    return [path, stat.filemode(info.st_mode), info.st_uid, info.st_gid, flags]
+places = ("/", "/task", "/task/data", "/task/data/train.csv", "/agent", "/agent/program.py", "/work", "/tmp", "/dev",
+          "/dev/shm", "/dev/null", "/run/openfingym", "/proc", "/etc/passwd", "/usr/local/bin/python3")
+found["places"] = [look(path) for path in places]
+sizes = [os.statvfs(path) for path in ("/work", "/tmp", "/dev/shm")]
+found["space"] = [[size.f_blocks, size.f_bfree, size.f_files] for size in sizes]
 found["host"] = socket.gethostname()
-found["mapped"] = sorted({line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if len(line.split(None, 5)) == 6 and "/lib" not in line
-                          and "site-packages" not in line and ".so" not in line})
+libraries = ("/lib", "site-packages", ".so")
+mapped = [line.split(None, 5) for line in open("/proc/self/maps") if not any(part in line for part in libraries)]
+found["mapped"] = sorted({parts[5].strip() for parts in mapped if len(parts) == 6})
 found["program"] = open("/agent/program.py").read()
 found["ours"] = [name for name in sys.modules if name.split(".")[0] in ("inside", "openfingym", "openfingym_runtime")]
 found["loaded"] = sorted({"numpy", "pandas", "sklearn"} & set(sys.modules))
@@ -113,9 +122,10 @@ found["threads"] = [len(threading.enumerate()), threading.current_thread() is th
 found["handlers"] = gc.get_threshold(), gc.isenabled(), gc.callbacks
 found["used"] = time.process_time() < 5
 import sklearn.linear_model, pandas, numpy
-found["places of packages"] = [numpy.__file__, pandas.__file__, sklearn.__file__, json.__file__, str(numpy.__spec__.origin)]
+packages = (numpy, pandas, sklearn, json)
+found["places of packages"] = [*(package.__file__ for package in packages), str(numpy.__spec__.origin)]
 print(json.dumps(found, default=str))
-"""  # noqa: E501
+"""
 
 
 @pytest.fixture
@@ -252,15 +262,20 @@ ENDS = {
     "interrupted": "raise KeyboardInterrupt",
     "killed": "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
     "at exit": "import atexit; atexit.register(print, 'bye'); print('first')",
-    "thread": "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), print('late'))).start()\nprint('main')",  # noqa: E501
+    "thread": "import threading, time\nlate = lambda: (time.sleep(0.2), print('late'))\n"
+    "threading.Thread(target=late).start()\nprint('main')",
     "left open": "class F:\n    def __del__(self): print('gone')\nf = F()\nf.itself = f\ng = F()",
     "child": "import os\nif os.fork() == 0:\n    print('child')\nelse:\n    os.wait(); print('parent')",
     "unflushed": "import os, sys\nsys.stdout = os.fdopen(os.dup(1), 'w')\nprint('kept')",
-    "pool": "import multiprocessing as m\nif __name__ == '__main__':\n    print(m.get_context('fork').Pool(2).map(abs, [-1]))",  # noqa: E501
-    "spawned": "import subprocess, sys; print(subprocess.run([sys.executable, '-c', 'import numpy; print(1)']).returncode)",  # noqa: E501
+    "pool": "import multiprocessing as m\nif __name__ == '__main__':\n"
+    "    print(m.get_context('fork').Pool(2).map(abs, [-1]))",
+    "spawned": "import subprocess, sys\ncommand = [sys.executable, '-c', 'import numpy; print(1)']\n"
+    "print(subprocess.run(command).returncode)",
     "closed": "import sys; sys.stdout.close(); sys.stderr.close()",
-    "broken pipe": "import os\nr, w = os.pipe()\nos.close(r)\ntry:\n    os.write(w, b'x')\nexcept BrokenPipeError:\n    print('broken')",  # noqa: E501
-    "own module": "import sys\nsys.path.insert(0, '/work')\nopen('/work/mine.py', 'w').write('f = open(\"/work/x\", \"w\"); f.write(\"1\")')\nimport mine\nprint(mine.f.name)",  # noqa: E501
+    "broken pipe": "import os\nr, w = os.pipe()\nos.close(r)\n"
+    "try:\n    os.write(w, b'x')\nexcept BrokenPipeError:\n    print('broken')",
+    "own module": "import sys\nsys.path.insert(0, '/work')\nmodule = 'f = open(\"/work/x\", \"w\"); f.write(\"1\")'\n"
+    "open('/work/mine.py', 'w').write(module)\nimport mine\nprint(mine.f.name)",
 }  # fmt: skip
 
 

@@ -99,11 +99,16 @@ def test_passes_back_status_content_type_and_retry_after_only(gate, upstream):
 @pytest.mark.parametrize(
     "line",
     [
-        "GET /v1/rollouts", "POST /v1/rollouts", "POST /v1/rollouts/r1/finalize", "GET /v1/tasks", "GET /metrics", "GET /openapi.json",  # noqa: E501
-        "GET /v1/task?x=1", "GET /v1/task/", "GET /v1/task#f", "GET /v1/../v1/tasks", "GET /v1/%74ask", "GET //v1/task", "GET /V1/task",  # noqa: E501
-        "GET http://verifier/v1/task", "POST /v1/task", "PUT /v1/submissions", "DELETE /v1/rollout", "OPTIONS *", "HEAD /v1/task",  # noqa: E501
-        "CONNECT verifier:80", "TRACE /v1/task", "PRI *", "GET /v1/task%00", "GET /v1/episodes", "GET /v1/steps", "PUT /v1/steps",  # noqa: E501
-        "POST /v1/steps/", "POST /v1/steps?x", "POST /v1/episodes/live", "GET /v1/episodes/live", "GET /v1/rollouts/r1/actions",  # noqa: E501
+        "GET /v1/rollouts", "POST /v1/rollouts", "POST /v1/rollouts/r1/finalize", "GET /v1/tasks", "GET /metrics",
+        "GET /openapi.json",
+        "GET /v1/task?x=1", "GET /v1/task/", "GET /v1/task#f", "GET /v1/../v1/tasks", "GET /v1/%74ask",
+        "GET //v1/task", "GET /V1/task",
+        "GET http://verifier/v1/task", "POST /v1/task", "PUT /v1/submissions", "DELETE /v1/rollout", "OPTIONS *",
+        "HEAD /v1/task",
+        "CONNECT verifier:80", "TRACE /v1/task", "PRI *", "GET /v1/task%00", "GET /v1/episodes", "GET /v1/steps",
+        "PUT /v1/steps",
+        "POST /v1/steps/", "POST /v1/steps?x", "POST /v1/episodes/live", "GET /v1/episodes/live",
+        "GET /v1/rollouts/r1/actions",
     ],
 )  # fmt: skip
 def test_every_other_route_is_not_found(gate, upstream, line):

@@ -143,7 +143,8 @@ def test_steps_by_request_and_by_message_through_the_gate(gate: Gate, client: Ve
     [
         {"Upgrade": None}, {"Upgrade": "h2c"}, {"Connection": "keep-alive"}, {"Sec-WebSocket-Version": "8"},
         {"Sec-WebSocket-Version": None},
-        {"Sec-WebSocket-Key": None}, {"Sec-WebSocket-Key": "short"}, {"Sec-WebSocket-Key": KEY + "="}, {"Sec-WebSocket-Key": "!" * 24},  # noqa: E501
+        {"Sec-WebSocket-Key": None}, {"Sec-WebSocket-Key": "short"}, {"Sec-WebSocket-Key": KEY + "="},
+        {"Sec-WebSocket-Key": "!" * 24},
         {"Content-Length": "3"}, {"Transfer-Encoding": "chunked"}, {"line": "POST /v1/episodes/live HTTP/1.1"},
         {"line": "GET /v1/episodes/live?x HTTP/1.1"}, {"line": "GET /v1/task HTTP/1.1"}, {"line": "GET /v1/episodes "
                                                                                                   "HTTP/1.1"},

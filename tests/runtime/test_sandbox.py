@@ -141,14 +141,15 @@ def test_task_files_are_there_and_read_only(run: Callable[[str], Outcome]) -> No
     outcome = run("""
         import os
         print(open("/task/instruction.md").read(), open("/task/data/train.csv").read(), sorted(os.listdir("/task")))
-        for path in ("/task/instruction.md", "/task/data/train.csv", "/task/new", "/agent/program.py", "/usr/new", "/run/openfingym/new"):
+        task = ("/task/instruction.md", "/task/data/train.csv", "/task/new")
+        for path in (*task, "/agent/program.py", "/usr/new", "/run/openfingym/new"):
             try:
                 open(path, "a")
                 print("WROTE", path)
             except OSError:
                 pass
         open("/work/out", "w").write("x"), open("/tmp/out", "w").write("x"), open("/dev/null", "w").write("x")
-    """)  # noqa: E501
+    """)
     assert outcome.exit_code == 0, outcome.output
     assert outcome.output == b"forecast 1,2,3 ['data', 'instruction.md']\n"
 
@@ -158,10 +159,11 @@ def test_only_listed_mounts_and_no_host_process(report: Callable[[str], object])
         places = ["/", "/work", "/tmp", "/dev/shm", "/proc", "/task", "/agent", "/usr", "/dev/null", "/run/openfingym",
                   "/opt/agent/site-packages/numpy", os.path.dirname(os.__file__)]
         listed = os.listdir("/proc")
-        print(json.dumps({"flags": {path: os.statvfs(path).f_flag for path in places}, "mounts": open("/proc/self/mountinfo").read(),
+        print(json.dumps({"flags": {path: os.statvfs(path).f_flag for path in places},
+                          "mounts": open("/proc/self/mountinfo").read(),
                           "pids": sorted(name for name in listed if name.isdigit()), "root": sorted(os.listdir("/")),
                           "proc": sorted(name for name in listed if not name.isdigit()), "host": os.uname().nodename}))
-    """)  # noqa: E501
+    """)
     assert isinstance(seen, dict)
     assert {path for path, flags in seen["flags"].items() if not flags & os.ST_RDONLY} == {
         "/work",
@@ -223,9 +225,10 @@ def test_packaged_market_data_is_masked(report: Callable[[str], object]) -> None
     sizes = report("""
         import arch, statsmodels.api
         tops = [os.path.dirname(arch.__file__) + "/data", os.path.dirname(statsmodels.__file__) + "/datasets"]
-        print(json.dumps([os.path.getsize(os.path.join(top, name)) for start in tops for top, _folders, files in os.walk(start)
-                          for name in files if not name.endswith((".py", ".pyc"))]))
-    """)  # noqa: E501
+        found = [(top, name) for start in tops for top, _folders, files in os.walk(start) for name in files]
+        data = [os.path.join(*place) for place in found if not place[1].endswith((".py", ".pyc"))]
+        print(json.dumps([os.path.getsize(path) for path in data]))
+    """)
     assert isinstance(sizes, list)
     assert len(sizes) > 20
     assert set(sizes) == {0}

@@ -83,20 +83,26 @@ def judge(machine: str, call: str | int, *arguments: int, audit: int | None = No
 @pytest.mark.parametrize(
     ("verdict", "call", "arguments"),
     [
-        (ALLOWED, "read", ()), (ALLOWED, "execve", ()), (ALLOWED, "openat", ()), (ALLOWED, "futex", ()), (ALLOWED, "connect", ()),  # noqa: E501
+        (ALLOWED, "read", ()), (ALLOWED, "execve", ()), (ALLOWED, "openat", ()), (ALLOWED, "futex", ()),
+        (ALLOWED, "connect", ()),
         (ALLOWED, "socket", (1, 1)), (EPERM, "socket", (2, 1)), (EPERM, "socket", (10, 2)), (EPERM, "socket", (16, 3)),
-        (EPERM, "socket", (40, 1)), (EPERM, "socket", (38, 5)), (EPERM, "socket", (2 | 1 << 32, 1)), (ALLOWED, "socket", (1 | 1 << 32, 1)),  # noqa: E501
-        (ALLOWED, "socketpair", (1, 1)), (EPERM, "socketpair", (30, 1)), (EPERM, "socketpair", (1, 2)), (EPERM, "socket", (1, 5)),  # noqa: E501
+        (EPERM, "socket", (40, 1)), (EPERM, "socket", (38, 5)), (EPERM, "socket", (2 | 1 << 32, 1)),
+        (ALLOWED, "socket", (1 | 1 << 32, 1)),
+        (ALLOWED, "socketpair", (1, 1)), (EPERM, "socketpair", (30, 1)), (EPERM, "socketpair", (1, 2)),
+        (EPERM, "socket", (1, 5)),
         (ALLOWED, "socket", (1, 1 | 0o2004000)), (EPERM, "socket", (1, 2 | 0o2000000)),
-        (ALLOWED, "fcntl", (3, 1, 0)), (ALLOWED, "fcntl", (3, 1030, 0)), (GRANTED, "fcntl", (3, 6)), (GRANTED, "fcntl", (3, 38)),  # noqa: E501
-        (EPERM, "fcntl", (3, 5)), (EPERM, "fcntl", (3, 1024)), (EPERM, "fcntl", (3, 1036)), (EPERM, "fcntl", (3, 1024 | 1 << 32)),  # noqa: E501
+        (ALLOWED, "fcntl", (3, 1, 0)), (ALLOWED, "fcntl", (3, 1030, 0)), (GRANTED, "fcntl", (3, 6)),
+        (GRANTED, "fcntl", (3, 38)),
+        (EPERM, "fcntl", (3, 5)), (EPERM, "fcntl", (3, 1024)), (EPERM, "fcntl", (3, 1036)),
+        (EPERM, "fcntl", (3, 1024 | 1 << 32)),
         (GRANTED, "flock", (3, 2)), (GRANTED, "fadvise64", (3, 0, 0, 4)), (ALLOWED, "fadvise64", (3, 0, 0, 3)),
         (ALLOWED, "preadv2", ()), (seccomp.ERRNO | errno.EOPNOTSUPP, "preadv2", (3, 0, 1, 0, 0, 8)),
         (ALLOWED, "prlimit64", (0, 7)), (EPERM, "prlimit64", (1, 7)), (ALLOWED, "setpriority", (0, 0, 5)),
         (EPERM, "setpriority", (0, 9, 5)),
         (EPERM, "ioprio_set", (1, 9)), (ALLOWED, "setsockopt", (3, 1, 2)), (GRANTED, "setsockopt", (3, 1, 7)),
         (EPERM, "setsockopt", (3, 1, 26)), (EPERM, "setsockopt", (3, 1, 32)), (ALLOWED, "setsockopt", (3, 6, 7)),
-        (ALLOWED, "clone", (0x3D0F00,)), (ALLOWED, "clone", (17,)), (EPERM, "clone", (0x10000000,)), (EPERM, "clone", (0x20000 | 17,)),  # noqa: E501
+        (ALLOWED, "clone", (0x3D0F00,)), (ALLOWED, "clone", (17,)), (EPERM, "clone", (0x10000000,)),
+        (EPERM, "clone", (0x20000 | 17,)),
         (EPERM, "clone", (0x40000000,)), (ENOSYS, "clone3", ()),
         (ENOTTY, "ioctl", (0, 0x5412)), (ENOTTY, "ioctl", (0, 0x541C)), (ENOTTY, "ioctl", (0, 0x5412 | 1 << 32)),
         (ENOTTY, "ioctl", (0, 0xB701)),
@@ -104,9 +110,11 @@ def judge(machine: str, call: str | int, *arguments: int, audit: int | None = No
         (ALLOWED, "mmap", (0, 1, 3, 0x22)), (ALLOWED, "mmap", (0, 1, 1, 0x01)), (EPERM, "mmap", (0, 1, 3, 0x21)),
         (EPERM, "mmap", (0, 1, 3, 0x23)), (EPERM, "mmap", (0, 1, 3, 0x40022)), (ALLOWED, "mmap", (0, 1, 3, 0x20022)),
         (ALLOWED, "personality", (0xFFFFFFFF,)), (ALLOWED, "personality", (0,)), (EPERM, "personality", (0x40000,)),
-        (EPERM, "ptrace", ()), (EPERM, "bpf", ()), (EPERM, "io_uring_setup", ()), (EPERM, "unshare", ()), (EPERM, "memfd_create", ()),  # noqa: E501
+        (EPERM, "ptrace", ()), (EPERM, "bpf", ()), (EPERM, "io_uring_setup", ()), (EPERM, "unshare", ()),
+        (EPERM, "memfd_create", ()),
         (ENOSYS, 463, ()), (ENOSYS, 0x3FFFFFFF, ()), (ALLOWED, 462, ()),
-        (seccomp.KILL_PROCESS, 0x40000000, ()), (seccomp.KILL_PROCESS, 0x40000000 | 41, (2,)), (seccomp.KILL_PROCESS, 0xFFFFFFFF, ()),  # noqa: E501
+        (seccomp.KILL_PROCESS, 0x40000000, ()), (seccomp.KILL_PROCESS, 0x40000000 | 41, (2,)),
+        (seccomp.KILL_PROCESS, 0xFFFFFFFF, ()),
     ],
 )  # fmt: skip
 def test_verdict(machine: str, verdict: int, call: str | int, arguments: tuple[int, ...]) -> None:

@@ -78,7 +78,8 @@ def nothing_is_left(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def _run(job: Job, program: str, **limits: float) -> Outcome:
-    return SandboxBackend().run(replace(job, program=program, limits=replace(LIMITS, **limits)))  # type: ignore[arg-type]  # every field is a number
+    changed = replace(LIMITS, **limits)  # type: ignore[arg-type]  # every field is a number
+    return SandboxBackend().run(replace(job, program=program, limits=changed))
 
 
 def test_success_leaves_nothing(job: Job) -> None:
@@ -164,10 +165,11 @@ def _launcher(job: Job) -> subprocess.Popen[str]:
         from openfingym_runtime.sandbox import SandboxBackend
         limits = Limits(60, 512, 1, 32, 16, 1 << 16)
         try:
-            SandboxBackend().run(Job({job.rollout_id!r}, {FOREVER!r}, {{}}, pathlib.Path({str(job.gate_directory)!r}), limits))
+            gate = pathlib.Path({str(job.gate_directory)!r})
+            SandboxBackend().run(Job({job.rollout_id!r}, {FOREVER!r}, {{}}, gate, limits))
         except KeyboardInterrupt:
             print("interrupted")
-    """  # noqa: E501
+    """
     path = os.pathsep.join(str(ROOT / part) for part in (".", "verifier", "runtime", "runtime/agent"))
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code)],

@@ -249,7 +249,8 @@ class Server:
             "Content-Type": media_type,
             **{k.replace("_", "-"): v for k, v in headers.items()},
         }
-        return self.http.post("/v1/submissions", content=body, headers=all_headers)  # type: ignore[arg-type]  # whatever httpx takes
+        content: Any = body  # whatever httpx takes
+        return self.http.post("/v1/submissions", content=content, headers=all_headers)
 
 
 @contextlib.contextmanager

@@ -130,7 +130,8 @@ def test_what_is_scored_is_what_was_predicted(running: Any, package: BuiltPackag
     assert [(a.episode, a.fold, a.number, a.step) for a in taken[:101]] == [
         (1, "private", 0, k) for k in range(1, 101)
     ] + [(2, "private", 1, 1)]
-    np.testing.assert_array_equal([a.action["predictions"] for a in taken], values.reshape(-1, SYMBOLS))  # type: ignore[index]
+    answered = [a.action["predictions"] for a in taken]  # type: ignore[index]
+    np.testing.assert_array_equal(answered, values.reshape(-1, SYMBOLS))
     assert verify_chain(running.embedded.state, expected_head=result.log_head).entries > EPISODES * STEPS
 
 

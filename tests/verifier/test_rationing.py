@@ -106,7 +106,8 @@ def recovered(n: int, rate: float, seed: int) -> float:
         groups = [slice(2 * i * size, (2 * i + 1) * size), slice((2 * i + 1) * size, (2 * i + 2) * size)]
         values = np.zeros(n)
         values[groups[0]], values[groups[1]] = 1.0, 2.0
-        shown = feedback(score(scoring, truth, {"scores": values}), scoring, Verification())["metrics"]["auroc"]  # type: ignore[index]
+        told = feedback(score(scoring, truth, {"scores": values}), scoring, Verification())
+        shown = told["metrics"]["auroc"]  # type: ignore[index]
         counts = likeliest_counts(n, positives, size, shown)
         for group, count in zip(groups, counts, strict=True):
             guess[group] = int(count > size / 2) if rate <= 0.5 else int(count >= size / 2)

@@ -137,7 +137,8 @@ class Bomb:
     """Unpickling it is visible."""
 
     def __reduce__(self) -> tuple[object, tuple[str, ...]]:
-        return (open, ("/tmp/openfingym-verifier-unpickled", "w"))  # type: ignore[return-value]  # what a hostile pickle does
+        # What a hostile pickle does.
+        return (open, ("/tmp/openfingym-verifier-unpickled", "w"))  # type: ignore[return-value]
 
 
 def npz_bomb(claimed: int | None) -> bytes:

@@ -178,7 +178,8 @@ class Ledger:
         )
         with self.read() as connection:
             lines = (
-                f'{{"episode":{row["n"]},"fold":"{row["fold"]}","number":{row["number"]},"step":{row["step"]},"action":{row["action"]}}}\n'
+                f'{{"episode":{row["n"]},"fold":"{row["fold"]}","number":{row["number"]},'
+                f'"step":{row["step"]},"action":{row["action"]}}}\n'
                 for row in connection.execute(query, (rollout_id,))
             )
             return "".join(lines).encode()

@@ -95,7 +95,8 @@ _EIGHTHS = {
     "+": "0.5",
 }
 _SCALED_BEFORE = re.compile(
-    r"(?:\bin|\bUSD|\bEUR|\bCNY|\bRMB|\bHKD|\$|单位[:是为]?)\s*(thousands?|millions?|billions?|trillions?|mn|bn|tn|万亿|百万|千万|万|亿)"
+    r"(?:\bin|\bUSD|\bEUR|\bCNY|\bRMB|\bHKD|\$|单位[:是为]?)\s*"
+    r"(thousands?|millions?|billions?|trillions?|mn|bn|tn|万亿|百万|千万|万|亿)"
     r"(?:\s*(?:of\s+)?(?:U\.?S\.?\s*)?(?:dollars|USD|EUR|CNY|RMB|yuan|美元|港元|元))?\s*[):=,]*\s*$",
     re.IGNORECASE,
 )

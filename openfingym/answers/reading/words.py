@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-_DIGITS = {char: value for value, chars in enumerate(("零〇", "一壹", "二两贰兩", "三叁", "四肆", "五伍", "六陆", "七柒", "八捌", "九玖")) for char in chars}  # fmt: skip  # noqa: E501
+_WRITTEN = ("零〇", "一壹", "二两贰兩", "三叁", "四肆", "五伍", "六陆", "七柒", "八捌", "九玖")
+_DIGITS = {char: value for value, chars in enumerate(_WRITTEN) for char in chars}
 _TENS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000}
 _MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
 _DIGIT = "".join(_DIGITS)

@@ -207,7 +207,12 @@ class Alpaca(Broker):
             fields["page_token"] = query.page
         return Request("GET", f"/v2/account/activities/FILL?{urlencode(fields)}")
 
-    def read_fills(self, query: FillQuery, body: bytes, at: Instant) -> tuple[list[Report], FillQuery | None]:  # noqa: ARG002
+    def read_fills(
+        self,
+        query: FillQuery,
+        body: bytes,
+        at: Instant,  # noqa: ARG002
+    ) -> tuple[list[Report], FillQuery | None]:
         """See :class:`Broker`."""
         fills = parsed("alpaca", body, list)
         with protocol("alpaca"):

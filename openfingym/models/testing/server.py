@@ -171,7 +171,8 @@ class StandIn:
         return fault.name if fault.times is None or self._met[key] <= fault.times else None
 
     async def _hang(self, http: fastapi.Request) -> None:
-        while not (self._stopping or await http.is_disconnected()):  # noqa: ASYNC110  # starlette has no event to wait for
+        # Starlette has no event to wait for.
+        while not (self._stopping or await http.is_disconnected()):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 

@@ -66,10 +66,13 @@ def _curve(title: str, places: Sequence[str], lines: Sequence[tuple[str, Sequenc
         paths.append((f"s{number % TONES}", f"M{path}"))
         dots += [(f"s{number % TONES}", f"{x:.2f}%", f"{y:.2f}%", f"{name}: {100.0 * value:.1f}") for x, y, value in
                  points]  # fmt: skip
-    spoken = f"{title}. " + "; ".join(
-        f"{name}: {', '.join(f'{place} {100.0 * value:.1f}' for place, value in zip(places, values, strict=True) if value is not None)}"  # noqa: E501
-        for name, values in lines
-    )
+    told = []
+    for name, values in lines:
+        shown = zip(places, values, strict=True)
+        told.append(
+            f"{name}: " + ", ".join(f"{place} {100.0 * value:.1f}" for place, value in shown if value is not None)
+        )
+    spoken = f"{title}. " + "; ".join(told)
     marks = axes(scale, "%", across, spoken)
     # There are few places, and each is worth its name, however narrow the page.
     marks = replace(marks, ticks=tuple((x, "x", anchor, text) for x, _, anchor, text in marks.ticks))

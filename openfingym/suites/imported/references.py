@@ -44,7 +44,8 @@ _ASKED_UNIT = re.compile(
     r"|单位[:：]\s*([^\s,，。；;)）]{1,8})|多少(万亿|亿|百万|万)?(美元|港元|人民币|欧元|元)",
     re.IGNORECASE,
 )
-_COUNTS = {word: number for number, words in enumerate(("0", "one 1 一", "two 2 二 两", "three 3 三", "four 4 四", "five 5 五", "six 6 六")) for word in words.split()}  # fmt: skip  # noqa: E501
+_COUNT_WORDS = ("0", "one 1 一", "two 2 二 两", "three 3 三", "four 4 四", "five 5 五", "six 6 六")
+_COUNTS = {word: number for number, words in enumerate(_COUNT_WORDS) for word in words.split()}
 _LAST = re.compile(
     r"^(?:rt_)?(?:last|price|latest|close|exchange_rate|current|最新价|收盘价|现价)(?:_price)?$", re.IGNORECASE
 )

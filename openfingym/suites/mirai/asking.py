@@ -107,7 +107,8 @@ def prompt(question: SuiteQuestion, way: Approach, subset: str, found: object) -
 
 def _style(way: Approach) -> Style:
     if way.method == "react":
-        return {"function": "react-single", "block": "react-code", "tags": "thinking"}.get(way.action, "react-single")  # type: ignore[return-value]
+        styles: dict[str, Style] = {"function": "react-single", "block": "react-code", "tags": "thinking"}
+        return styles.get(way.action, "react-single")
     if way.method == "rag":
         return "retrieval"
     if way.dictionary and way.method == "direct":

@@ -83,7 +83,8 @@ def _value(node: ast.expr) -> object:
         case ast.List(elts=nodes) | ast.Tuple(elts=nodes) | ast.Set(elts=nodes):
             return [_value(each) for each in nodes]
         case ast.Dict(keys=keys, values=nodes) if all(isinstance(key, ast.Constant) for key in keys):
-            return {str(key.value): _value(each) for key, each in zip(keys, nodes, strict=True)}  # type: ignore[union-attr]
+            entries = zip(keys, nodes, strict=True)
+            return {str(key.value): _value(each) for key, each in entries}  # type: ignore[union-attr]
         case ast.Call() if _name(node) in _ATTRIBUTES:
             return _only(node, _ATTRIBUTES[_name(node)])
         case ast.Call() if _name(node) == "DateRange":

@@ -154,7 +154,13 @@ class MiraiSuite(Suite):
             return {"list": objects.form()}
         return {name: asking.form_of(name) for name in asking.STYLES}
 
-    def retrieval(self, question: SuiteQuestion, what: str, options: Mapping[str, Scalar], calls: int) -> Retrieval:  # noqa: ARG002
+    def retrieval(
+        self,
+        question: SuiteQuestion,
+        what: str,
+        options: Mapping[str, Scalar],  # noqa: ARG002
+        calls: int,
+    ) -> Retrieval:
         """The latest events of the pair, the articles that fit best, or both."""
         return retrieval.retrieval(question, what, calls)
 

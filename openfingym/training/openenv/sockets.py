@@ -167,7 +167,8 @@ class Sockets:
                     return
                 frame = read(text)
                 if frame.type == "step" and session.quick:
-                    told: Json | None = {"type": "observation", "data": await session.step(frame.data)}  # type: ignore[arg-type]
+                    data = await session.step(frame.data)  # type: ignore[arg-type]
+                    told: Json | None = {"type": "observation", "data": data}
                 elif frame.type == "close":
                     return
                 else:

@@ -82,7 +82,8 @@ def test_of_a_whole_report_no_rule_says_what_the_published_score_denies(
 
 def test_the_four_rules_of_live_prices() -> None:
     def outcome(answer: str, value: float, unit: str | None = None, **rule: object) -> str:
-        return decide(Reference((Part("price", "number", value, unit, **rule),)), answer).outcome  # type: ignore[arg-type]
+        part = Part("price", "number", value, unit, **rule)  # type: ignore[arg-type]
+        return decide(Reference((part,)), answer).outcome
 
     assert outcome("12.26", 12.256) == "right"
     between = {"rule": "between", "low": 12.152, "high": 12.256}

@@ -62,7 +62,8 @@ def restless(episode: RollingEpisode, step: Step) -> Step:
 
 def skipping(episode: RollingEpisode, step: Step) -> Step:
     """A running number that runs ahead."""
-    return replace(step, info={**step.info, "time_index": 2 * int(step.info["time_index"])})  # type: ignore[call-overload]
+    index = int(step.info["time_index"])  # type: ignore[call-overload]
+    return replace(step, info={**step.info, "time_index": 2 * index})
 
 
 def endless(episode: RollingEpisode, step: Step) -> Step:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_streams_that_were_never_open_are_not_taken_by_files(arguments: str, sta
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no device that is always full")  # noqa: PTH110  # a device
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is always full")
 @pytest.mark.parametrize("arguments", ["tasks", "--version"])
 def test_a_full_disk_is_an_error_that_is_said(arguments: str) -> None:
     done = shell(f"{PROGRAM} {arguments} >/dev/full")

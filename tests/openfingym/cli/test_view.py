@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
@@ -73,12 +74,15 @@ def view(
     return int(ended.value.code or 0), captured.out, captured.err
 
 
+Show = Callable[..., tuple[int, str, str]]
+
+
 @pytest.fixture
-def show(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]  # one line for each test
+def show(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Show:
     return lambda *arguments: view(capsys, monkeypatch, *arguments)
 
 
-def test_one_rollout_is_read_from_its_first_message_to_its_score(show, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_one_rollout_is_read_from_its_first_message_to_its_score(show: Show, tmp_path: Path) -> None:
     folder = rollout(tmp_path)
     status, said, _ = show(folder)
     assert status == 0
@@ -119,7 +123,7 @@ def test_one_rollout_is_read_from_its_first_message_to_its_score(show, tmp_path:
     assert document["trajectory"]["messages"][3]["content"] == "I am done."
 
 
-def test_a_program_is_known_by_what_it_printed_and_a_rejection_by_its_reason(show, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_program_is_known_by_what_it_printed_and_a_rejection_by_its_reason(show: Show, tmp_path: Path) -> None:
     folder = rollout(
         tmp_path,
         messages=(),
@@ -136,7 +140,7 @@ def test_a_program_is_known_by_what_it_printed_and_a_rejection_by_its_reason(sho
     assert json.loads(show(folder, "--json")[1])[0]["trajectory"] is None
 
 
-def test_many_are_listed_and_what_is_asked_for_leaves_the_one_to_read(show, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_many_are_listed_and_what_is_asked_for_leaves_the_one_to_read(show: Show, tmp_path: Path) -> None:
     rollout(tmp_path / "fx-forecast", rollout_id="r1")
     bad: dict[str, object] = {"state": "rejected", "total": None, "relative_total": None, "boundary": "model"}
     rollout(tmp_path / "ou-generation", rollout_id="r2", task="ou-generation", reason="it refused", **bad)
@@ -194,7 +198,7 @@ def test_an_agent_goes_on_when_nobody_reads_any_more() -> None:
             talk.heard(index, turn)
 
 
-def test_a_line_that_goes_on_and_on_is_cut_unless_all_is_asked_for(show, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_line_that_goes_on_and_on_is_cut_unless_all_is_asked_for(show: Show, tmp_path: Path) -> None:
     call = ToolUse(
         id="1", name="run_python", arguments=json.dumps({"code": "1", "a\nkey": "\ud800"}), result="x" * 100_000
     )
@@ -209,7 +213,11 @@ def test_a_line_that_goes_on_and_on_is_cut_unless_all_is_asked_for(show, tmp_pat
 
 @pytest.mark.sandbox
 def test_whoever_runs_an_agent_sees_what_it_does_and_can_read_it_again(
-    show, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, treasury: BuiltPackage, tmp_path: Path  # type: ignore[no-untyped-def]
+    show: Show,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    treasury: BuiltPackage,
+    tmp_path: Path,
 ) -> None:  # fmt: skip
     arguments = [
         "treasury-forecast",

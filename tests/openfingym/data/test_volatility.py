@@ -188,7 +188,8 @@ def test_the_bytes():
         (lambda v: v, [[100]], 63, "row numbers"),
         (lambda v: np.where(np.arange(8) == 5, 0.1, v), [100, 200], 63, ("channel 5 is constant in the 63 rows up to "
                                                                         "row 100")),
-        (lambda v: np.where((np.arange(8) == 5) & (np.arange(279)[:, None] > 130), 0.1, v), [100, 200], 63, "up to row 200"),  # noqa: E501
+        (lambda v: np.where((np.arange(8) == 5) & (np.arange(279)[:, None] > 130), 0.1, v), [100, 200], 63,
+         "up to row 200"),
         (lambda v: np.concatenate([v[:, :7], v[:, :1] + v[:, 1:2]], axis=1), [100], 63, ("linearly dependent in the "
                                                                                         "window up to row 100")),
         (lambda v: np.concatenate([v[:, :7], np.sin(np.arange(279.0))[:, None]], axis=1), [100], 63, ("7 is predicted "

@@ -137,7 +137,8 @@ def collected(local: Path) -> Iterator[object]:
 
 @pytest.mark.filterwarnings("ignore")  # Minari's, on what the dataset does not state
 def test_episodes_of_a_policy_are_collected(collected: object) -> None:
-    dataset = collected.create_dataset("crypto-trading/random-v0", algorithm_name="random")  # type: ignore[attr-defined]
+    create = collected.create_dataset  # type: ignore[attr-defined]
+    dataset = create("crypto-trading/random-v0", algorithm_name="random")
     assert (dataset.total_episodes, dataset.total_steps) == (3, 60)
     env = dataset.recover_environment()
     observation, _ = env.reset(seed=1)

@@ -42,9 +42,10 @@ naive = openfingym.run(sys.argv[1], agent="naive", backend="inline")
 print(json.dumps({
     "naive": [naive.state, naive.reason or naive.relative_total], "fit": fitting(openfingym.load_task(sys.argv[1])),
     "new": new.output, "check": json.loads(check.output), "env": f"{type(env).__module__}:{type(env).__name__}",
-    "kind": info["kind"], "state": told["state"], "relative": told["relative_total"], "oracle": [run.state, run.relative_total],
+    "kind": info["kind"], "state": told["state"], "relative": told["relative_total"],
+    "oracle": [run.state, run.relative_total],
 }))
-"""  # noqa: E501
+"""
 
 
 def write_distribution(folder: Path, entry: str, name: str = "highs", code: str = "") -> Path:

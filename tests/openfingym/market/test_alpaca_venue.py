@@ -73,7 +73,8 @@ def test_trades_quotes_and_bars_of_stocks_are_streamed_and_agree_with_rest() -> 
         inside = [one for one in rest if left <= rfc3339(str(one["t"])) < left + 60 * SECOND]
         whole = [one for one in inside if "I" not in one["c"]]  # type: ignore[operator]
         prices = [one["p"] for one in whole]
-        assert [bar[name] for name in "ohlc"] == [prices[0], max(prices), min(prices), prices[-1]]  # type: ignore[type-var]
+        highest, lowest = max(prices), min(prices)  # type: ignore[type-var]
+        assert [bar[name] for name in "ohlc"] == [prices[0], highest, lowest, prices[-1]]
         assert (bar["v"], bar["n"]) == (sum(one["s"] for one in inside), len(inside))  # type: ignore[misc]
         assert len(whole) < len(inside)
         found = await client.get("/v2/stocks/bars", symbols="AAPL,MSFT", timeframe="1Min", start=bar["t"], end=bar["t"])

@@ -545,7 +545,8 @@ def test_an_order_whose_answer_is_lost_late_or_after_its_execution_is_carried_ou
         found = (await client.signed("GET", "order", symbol="BTCUSDT", origClientOrderId="a"))[1]
         assert found["status"] == "FILLED"
         for kind in ("hang", "early-execution"):
-            client.venue.faults.faults[:] = [VenueFault(kind, path="/api/v3/order", seconds=10)]  # type: ignore[arg-type]
+            fault = VenueFault(kind, path="/api/v3/order", seconds=10)  # type: ignore[arg-type]
+            client.venue.faults.faults[:] = [fault]
             asked = asyncio.create_task(client.order(type="MARKET", quantity="0.01", newClientOrderId=kind))
             await until(lambda kind=kind: client.venue.exchange.by_client_id("ann", kind) is not None)
             client.advance(9)

@@ -179,7 +179,8 @@ def test_matching_is_that_of_the_plainest_transcription(orders: list[tuple[int, 
                 assert made.cancel(made.orders["BTCUSDT", gone[0]])
             continue
         kind = "market" if price is None else "limit"
-        order = made.place("ann", "BTCUSDT", side, kind, quantity, price=price, time_in_force=rule)  # type: ignore[arg-type]
+        terms = {"price": price, "time_in_force": rule}
+        order = made.place("ann", "BTCUSDT", side, kind, quantity, **terms)  # type: ignore[arg-type]
         naive.place(order.id, side, price, quantity, rule)
     found = [event for event in made.collect() if isinstance(event, ExchangeTrade)]
     assert [(trade.taker_order, trade.maker_order, trade.price, trade.quantity) for trade in found] == naive.trades

@@ -246,7 +246,8 @@ class TestReplicates:
     def test_a_period_drawn_twice_is_two(self) -> None:
         own, fold = contract(pooled=True), fold_of(np.arange(12.0), np.repeat([7, 8, 9], 4))
         drawn, values = kind_named(own).resampled(own, fold, np.arange(12.0), np.array([2, 0, 2]))
-        assert values.tolist() == [8, 9, 10, 11, 0, 1, 2, 3, 8, 9, 10, 11] == drawn.truth.arrays["y_true"].tolist()  # type: ignore[union-attr]
+        moved = drawn.truth.arrays["y_true"].tolist()  # type: ignore[union-attr]
+        assert values.tolist() == [8, 9, 10, 11, 0, 1, 2, 3, 8, 9, 10, 11] == moved
         assert drawn.truth.arrays["period"].tolist() == [0] * 4 + [1] * 4 + [2] * 4  # type: ignore[union-attr]
 
     def test_they_travel_as_json(self) -> None:

@@ -46,7 +46,10 @@ def _calls(text: str) -> list[tuple[str, object]]:
         '[TOOL_CALLS] [{"name": "run_python", "arguments": {"code": "print(1)\\n"}}]',
         '[TOOL_CALLS]run_python[ARGS]{"code": "print(1)\\n"}',
         '[TOOL_CALLS]run_python[CALL_ID]a1b2[ARGS]{"code": "print(1)\\n"}',
-        '<｜tool▁call▁begin｜>function<｜tool▁sep｜>run_python\n```json\n{"code": "print(1)\\n"}\n```<｜tool▁call▁end｜>',  # noqa: E501
+        (
+            "<｜tool▁call▁begin｜>function<｜tool▁sep｜>run_python\n"
+            '```json\n{"code": "print(1)\\n"}\n```<｜tool▁call▁end｜>'
+        ),
         '<|channel|>commentary to=functions.run_python <|constrain|>json<|message|>{"code": "print(1)\\n"}<|call|>',
         '{"name": "run_python", "parameters": {"code": "print(1)\\n"}}',
         '[{"type": "function", "function": {"name": "run_python", "arguments": {"code": "print(1)\\n"}}}]',
@@ -76,7 +79,10 @@ def test_several_calls_in_one_answer() -> None:
         f"[TOOL_CALLS][{one}, {other}]",
         f"<|python_tag|>{one}; {other}",
         f"{one}\n{other}",
-        "<function=step><parameter=action>1</parameter></function>\n<function=step><parameter=action>null</parameter></function>",
+        (
+            "<function=step><parameter=action>1</parameter></function>\n"
+            "<function=step><parameter=action>null</parameter></function>"
+        ),
     ):
         assert _calls(text) == expected, text
     found = read_written_calls(Message("assistant", f"{one}\n{other}"), TOOLS, first=5)

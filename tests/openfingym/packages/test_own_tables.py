@@ -117,7 +117,8 @@ def test_no_fill_shows_a_value_behind_the_training_block() -> None:
         for row in range(70, 100):
             other = values.copy()
             other[row:] += 5.0
-            changed = without_gaps(DataTable(None, ("a", "b", "c"), other), fill, 0.7).table.values  # noqa: PD011 - no frame
+            table = DataTable(None, ("a", "b", "c"), other)
+            changed = without_gaps(table, fill, 0.7).table.values  # noqa: PD011 - no frame
             np.testing.assert_array_equal(usual[:row], changed[:row])
 
 

@@ -223,12 +223,15 @@ def sized(page, folder, width):
 
 def test_in_a_browser_no_script_runs_and_nothing_is_wider_than_the_window(tmp_path):
     page = render(make_report(runs(*two(), *two("simulated"), *two("specified"), failed("error", agent="a" * 80))))
-    probe = """<script>document.title = [...document.querySelectorAll("main *")].filter((node) => !node.closest(".scroll, svg")
-        && node.getBoundingClientRect().right > document.documentElement.clientWidth + 1).length + " too wide"</script>"""  # noqa: E501
+    probe = """<script>document.title = [...document.querySelectorAll("main *")]
+        .filter((node) => !node.closest(".scroll, svg")
+        && node.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+        .length + " too wide"</script>"""
     assert "too wide" not in sized(page.replace("</body>", f"{probe}</body>"), tmp_path, 500).replace(probe, "")
     # The style that the policy names is at work; another is not, even in the page itself.
-    paint = """<style>h1 { display: none }</style><script>document.title = getComputedStyle(document.querySelector("h1")).display + " "
-        + getComputedStyle(document.querySelector("h1")).fontSize</script>"""  # noqa: E501
+    paint = """<style>h1 { display: none }</style><script>document.title =
+        getComputedStyle(document.querySelector("h1")).display + " "
+        + getComputedStyle(document.querySelector("h1")).fontSize</script>"""
     allowed = page.replace("style-src", "script-src 'unsafe-inline'; style-src").replace("</body>", f"{paint}</body>")
     assert "<title>block 28px</title>" in sized(allowed, tmp_path, 1200)
     loose = re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", page).replace("</body>", f"{probe}</body>")

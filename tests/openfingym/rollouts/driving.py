@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -76,10 +77,12 @@ class PaperRunner:
 
 def paper(spec: RolloutSpec, state: str, out: Path, name: str | None = None) -> RolloutResult:
     name = name or uuid.uuid4().hex
-    scored = {"total": 0.5, "relative_total": 0.8} if state == "scored" else {"reason": "as it was told to"}
+    scored: dict[str, Any] = {"reason": "as it was told to"}
+    if state == "scored":
+        scored = {"total": 0.5, "relative_total": 0.8}
     result = RolloutResult(
-        name, spec.task, spec.task_digest, "simulated", spec.agent.name, "paper", spec.seed, state, **scored  # type: ignore[arg-type]
-    )  # fmt: skip
+        name, spec.task, spec.task_digest, "simulated", spec.agent.name, "paper", spec.seed, state, **scored
+    )
     return write_run(out, result, RunFiles({"agent": spec.agent.name}, spec.agent.program, b"said\n", [], {}))
 
 

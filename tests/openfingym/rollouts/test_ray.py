@@ -67,7 +67,8 @@ class Theirs:
         return True
 
 async def run():
-    specs = [RolloutSpec("treasury-forecast", sys.argv[2], resolve("oneshot"), "stand-in/competent", seed=n) for n in range(2)]
+    task, agent, model = ("treasury-forecast", sys.argv[2]), resolve("oneshot"), "stand-in/competent"
+    specs = [RolloutSpec(*task, agent, model, seed=n) for n in range(2)]
     runner = await RayRunner.open([load_task("treasury-forecast")], RolloutSettings("sandbox", upcoming=tuple(specs)))
     with RunFolder.open(Path(sys.argv[1])) as folder:
         async with RolloutEngine(runner, folder) as engine:
@@ -85,7 +86,7 @@ asyncio.run(run())
 actors = [ray.remote(Theirs).options(num_cpus=0, resources={"docker": 1}).remote() for _ in range(3)]
 ray.get([actor.ready.remote() for actor in actors])  # so the nodes were given back
 print(json.dumps({"waited": asyncio.run(wait()), "same job": ray.get_runtime_context().get_job_id() == before}))
-"""  # noqa: E501
+"""
 """A program that uses the cluster for something else before, and for something else after."""
 
 

@@ -43,7 +43,8 @@ times = st.builds(
 schedules = st.fixed_dictionaries(dict.fromkeys(("generate", "deadline", "resolve", "publish"), times)).map(
     Schedule.model_validate
 )
-moments = st.datetimes(datetime(1990, 1, 1), datetime(2035, 1, 1)).map(lambda at: moment_ns(at.replace(tzinfo=UTC)))  # noqa: DTZ001
+_times = st.datetimes(datetime(1990, 1, 1), datetime(2035, 1, 1))  # noqa: DTZ001
+moments = _times.map(lambda at: moment_ns(at.replace(tzinfo=UTC)))
 DAY = 86_400 * 10**9
 
 

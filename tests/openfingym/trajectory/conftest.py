@@ -31,7 +31,9 @@ _number = st.floats(allow_nan=False, allow_infinity=False)
 _positive = st.floats(0.0, 1e9)
 _count = st.integers(0, 10**6)
 _usage = st.builds(Usage, prompt=_count, completion=_count, cached=_count, reasoning=_count)
-_at = st.none() | st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  # Hypothesis adds the zone
+# Hypothesis adds the zone.
+_first, _last = datetime(2000, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001
+_at = st.none() | st.datetimes(_first, _last, timezones=st.just(UTC))
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | _number | _text,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_text, inner, max_size=2),

@@ -106,7 +106,9 @@ def test_what_is_not_to_be_learnt(spoken: RolloutRecord, bad: Turn) -> None:
     cut = to_messages(rollout)["messages"]
     assert [message["content"] for message in cut] == ["go", "first"]  # type: ignore[attr-defined]
     marked = to_messages(rollout, "mark")
-    assert [message["train"] for message in marked["messages"] if message["role"] == "assistant"] == [True, False, True]  # type: ignore[attr-defined]
+    messages = marked["messages"]
+    trained = [one["train"] for one in messages if one["role"] == "assistant"]  # type: ignore[attr-defined]
+    assert trained == [True, False, True]
     assert marked["not_trained"] == 1
     json.dumps(marked, allow_nan=False)
     with pytest.raises(DataError, match="not to be learnt"):

@@ -75,12 +75,14 @@ def test_nothing_is_known_before_its_time(vault: Vault) -> None:
         assert row["known_at"] == end_of(row["filed"])  # type: ignore[arg-type]
     for table in ("filings", "filing_calendar", "filing_feed"):
         for row in view.rows(table, columns=["filed", "accepted_at", "known_at"], limit=3000):
-            opened = datetime.combine(row["filed"], datetime.min.time(), NEW_YORK) + timedelta(hours=6)  # type: ignore[arg-type]
+            midnight = datetime.combine(row["filed"], datetime.min.time(), NEW_YORK)  # type: ignore[arg-type]
+            opened = midnight + timedelta(hours=6)
             assert row["known_at"] >= opened  # type: ignore[operator]
             if row["accepted_at"] is None:
                 assert row["known_at"] == end_of(row["filed"])  # type: ignore[arg-type]
             else:
-                assert row["known_at"] == max(opened, row["accepted_at"] + timedelta(minutes=10))  # type: ignore[operator]
+                shown = row["accepted_at"] + timedelta(minutes=10)  # type: ignore[operator]
+                assert row["known_at"] == max(opened, shown)
     for row in view.rows("gdp", {"series": "JP"}, columns=["reference_date", "known_at", "date_basis", "vintage"]):
         assert row["known_at"].date() > after_quarter(str(row["reference_date"]))  # type: ignore[attr-defined]
         if row["date_basis"] == "quarter_end":

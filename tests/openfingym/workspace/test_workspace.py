@@ -45,7 +45,11 @@ LOOK = """
 import json, numpy, os, resource, signal, subprocess, sys, threading, warnings
 main = sys.modules["__main__"]
 print(json.dumps({
-    "main": {name: repr(value)[:40] for name, value in vars(main).items() if name.startswith("__") and name != "__annotations__"},
+    "main": {
+        name: repr(value)[:40]
+        for name, value in vars(main).items()
+        if name.startswith("__") and name != "__annotations__"
+    },
     "arguments": [sys.argv, sys.orig_argv],
     "path": sys.path,
     "environment": dict(os.environ) | {"FRESH": ""},
@@ -63,8 +67,9 @@ print(json.dumps({
 }))
 if "FRESH" not in os.environ:
     command = [sys.executable, "-s", "-P", *sys.argv]
-    subprocess.run(command, env=os.environ | {"FRESH": ""}, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True)
-"""  # noqa: E501
+    streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
+    subprocess.run(command, env=os.environ | {"FRESH": ""}, start_new_session=True, **streams)
+"""
 
 ENDINGS = {
     "import sys; sys.exit('said')": ("said\n", 1),

@@ -28,9 +28,12 @@ def request(line, headers="", body=b""):
 
 
 forbidden = [
-    "POST /v1/rollouts", "GET /v1/rollouts/x", "POST /v1/rollouts/x/finalize", "GET /v1/rollouts/x/log", "GET /v1/tasks", "GET /metrics",
-    "GET /openapi.json", "GET /v1/task?x=1", "GET /v1/../v1/tasks", "GET /v1/task/../tasks", "GET /v1/%2e%2e/metrics", "GET //v1/tasks",
-    "GET /v1/task/", "GET /v1/Task", "GET http://verifier/metrics", "CONNECT verifier:80", "OPTIONS *", "DELETE /v1/rollout",
+    "POST /v1/rollouts", "GET /v1/rollouts/x", "POST /v1/rollouts/x/finalize", "GET /v1/rollouts/x/log",
+    "GET /v1/tasks", "GET /metrics",
+    "GET /openapi.json", "GET /v1/task?x=1", "GET /v1/../v1/tasks", "GET /v1/task/../tasks", "GET /v1/%2e%2e/metrics",
+    "GET //v1/tasks",
+    "GET /v1/task/", "GET /v1/Task", "GET http://verifier/metrics", "CONNECT verifier:80", "OPTIONS *",
+    "DELETE /v1/rollout",
     "PUT /v1/submissions", "TRACE /v1/task", "GET /v1/task%00", "GET /v1/task#x", "POST /v1/task",
 ]  # fmt: skip
 for line in forbidden:
@@ -40,8 +43,9 @@ for line in forbidden:
 
 hidden = b"GET /metrics HTTP/1.1\r\nHost: gate\r\n\r\n"
 POST = f"POST /v1/submissions HTTP/1.1\r\n{HOST}"
+CHUNKED = "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
 smuggled = {
-    "length and chunked": f"{POST}Content-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "length and chunked": f"{POST}Content-Type: application/json\r\nContent-Length: 5\r\n{CHUNKED}",
     "two lengths": f"{POST}Content-Length: 0\r\nContent-Length: {len(hidden)}\r\n\r\n",
     "odd chunked": f"{POST}Transfer-Encoding: xchunked\r\nContent-Length: 0\r\n\r\n",
     "header injection": f"{POST}Idempotency-Key: a\rX: b\r\nContent-Length: 0\r\n\r\n",

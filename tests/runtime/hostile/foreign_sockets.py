@@ -9,8 +9,10 @@ GATE = "/run/openfingym/gate.sock"
 
 breaches = []
 known = (
-    "/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/crio/crio.sock",
-    "/run/systemd/private", "/run/dbus/system_bus_socket", "/run/openfingym/../docker.sock", "/proc/1/root/run/docker.sock",
+    "/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
+    "/run/crio/crio.sock",
+    "/run/systemd/private", "/run/dbus/system_bus_socket", "/run/openfingym/../docker.sock",
+    "/proc/1/root/run/docker.sock",
 )  # fmt: skip
 found = {path for path in known if os.path.exists(path)}
 for folder, folders, files in os.walk("/"):
@@ -28,7 +30,8 @@ breaches += [f"found a socket at {path}" for path in sorted(found)]
 own = set(os.listdir("/run/openfingym")) if os.path.isdir("/run/openfingym") else set()
 if own - {"gate.sock"}:
     breaches.append(f"/run/openfingym holds {sorted(own)}")
-for change in (lambda: Path("/run/openfingym/extra").touch(), lambda: os.unlink(GATE), lambda: os.rename(GATE, GATE + "2")):
+changes = (lambda: Path("/run/openfingym/extra").touch(), lambda: os.unlink(GATE), lambda: os.rename(GATE, GATE + "2"))
+for change in changes:
     try:
         change()
         breaches.append("changed the gate's folder")

@@ -5,7 +5,8 @@ import socket
 
 FAMILIES = {
     "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16, "AF_PACKET": 17, "AF_ALG": 38, "AF_VSOCK": 40, "AF_BLUETOOTH": 31,
-    "AF_CAN": 29, "AF_TIPC": 30, "AF_XDP": 44, "AF_QIPCRTR": 42, "AF_X25": 9, "AF_RDS": 21, "AF_KEY": 15, "AF_NFC": 39, "AF_SMC": 43,
+    "AF_CAN": 29, "AF_TIPC": 30, "AF_XDP": 44, "AF_QIPCRTR": 42, "AF_X25": 9, "AF_RDS": 21, "AF_KEY": 15,
+    "AF_NFC": 39, "AF_SMC": 43,
 }  # fmt: skip
 KINDS = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET)
 

@@ -41,7 +41,8 @@ for path in (
     except OSError as error:
         print(path, error)
 
-for name, mode, number in (("disk", stat.S_IFBLK, (8, 0)), ("vda", stat.S_IFBLK, (254, 0)), ("mem", stat.S_IFCHR, (1, 1))):
+devices = (("disk", stat.S_IFBLK, (8, 0)), ("vda", stat.S_IFBLK, (254, 0)), ("mem", stat.S_IFCHR, (1, 1)))
+for name, mode, number in devices:
     for folder in ("/work", "/tmp", "/dev"):
         try:
             os.mknod(f"{folder}/{name}", mode | 0o666, os.makedev(*number))

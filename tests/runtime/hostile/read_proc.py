@@ -33,7 +33,8 @@ for name in (
 writable = (
     "/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/vm/drop_caches",
     "/proc/sys/kernel/hostname", "/proc/irq/0/smp_affinity", "/proc/1/oom_score_adj", "/proc/self/uid_map",
-    "/sys/kernel/uevent_helper", "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/cgroup.procs", "/sys/power/state",
+    "/sys/kernel/uevent_helper", "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/cgroup.procs",
+    "/sys/power/state",
 )  # fmt: skip
 for name in writable:
     try:

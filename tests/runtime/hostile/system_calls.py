@@ -9,7 +9,8 @@ import time
 
 libc = ctypes.CDLL(None, use_errno=True)
 REFUSED = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EAFNOSUPPORT}
-NEW_NS, NEW_CGROUP, NEW_UTS, NEW_IPC, NEW_USER, NEW_PID, NEW_NET = (1 << 17, 1 << 25, 1 << 26, 1 << 27, 1 << 28, 1 << 29, 1 << 30)
+NEW_NS = 1 << 17
+NEW_CGROUP, NEW_UTS, NEW_IPC, NEW_USER, NEW_PID, NEW_NET = (1 << bit for bit in range(25, 31))
 ARCH = 0 if platform.machine() == "x86_64" else 1
 
 # name: ((x86_64, aarch64), arguments); arguments are such that a kernel without a filter gets past the entry check

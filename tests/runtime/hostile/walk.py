@@ -1,4 +1,7 @@
-"""Reads everything it can see (files, mounts, environments, processes) and searches it for fingerprints of hidden rows."""
+"""Reads everything it can see (files, mounts, environments, processes).
+
+It searches all of that for fingerprints of hidden rows.
+"""
 
 import os
 import stat
@@ -54,7 +57,8 @@ def read(path):
 
 def walk(top, skip=frozenset()):
     for folder, folders, files in os.walk(top):
-        folders[:] = [name for name in folders if os.path.join(folder, name) not in skip and not (folder == "/proc" and name.isdigit())]
+        seen = [name for name in folders if os.path.join(folder, name) not in skip]
+        folders[:] = [name for name in seen if not (folder == "/proc" and name.isdigit())]
         for name in folders + files:
             path = os.path.join(folder, name)
             search(f"the name {path}", os.fsencode(path))
@@ -95,7 +99,8 @@ for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
             with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
                 for line in maps:
                     start, end = (int(part, 16) for part in line.split()[0].split("-"))
-                    if "r" in line.split()[1] and end - start < 1024**3 and "vvar" not in line and "vsyscall" not in line:
+                    of_kernel = "vvar" in line or "vsyscall" in line
+                    if "r" in line.split()[1] and end - start < 1024**3 and not of_kernel:
                         memory.seek(start)
                         search(f"the memory of process {pid}", memory.read(end - start))
         except (OSError, ValueError, OverflowError) as error:

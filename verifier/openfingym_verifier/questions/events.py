@@ -183,10 +183,8 @@ _INSERT_FORECAST = (
     " reference, p, log_row) SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM questions"
     " WHERE id = ? AND state = 'pending' AND deadline_ns > ?"
 )
-_INSERT_SIMULATED = (
-    # The text is put together from constants.
-    f"{_INSERT_FORECAST} AND deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"  # noqa: S608
-)
+_CLOCK_BEFORE_DEADLINE = "deadline_ns > (SELECT now_ns FROM clocks WHERE clocks.name = questions.clock)"
+_INSERT_SIMULATED = f"{_INSERT_FORECAST} AND {_CLOCK_BEFORE_DEADLINE}"
 
 
 @dataclass(frozen=True)

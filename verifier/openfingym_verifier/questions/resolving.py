@@ -187,7 +187,8 @@ class Resolver:
         among = "id IN (SELECT value FROM json_each(?))"
         restated = "EXISTS (SELECT 1 FROM resolutions WHERE question = questions.id AND vintage != '')"
         # The text is put together from constants.
-        query = f"SELECT id, content, state, attempts, {restated} AS restated FROM questions WHERE {among} ORDER BY id"  # noqa: S608
+        columns = f"id, content, state, attempts, {restated} AS restated"
+        query = f"SELECT {columns} FROM questions WHERE {among} ORDER BY id"  # noqa: S608
         with self._ledger.read() as connection:
             return [
                 DueQuestion(
@@ -241,6 +242,8 @@ class Resolver:
             )
         reason = plain(answer.reason, LONGEST_REASON)
         if answer.status == "waiting":
+            # A provider that was away for a while, and is asked once after it, is not proof that there is no truth:
+            # on the real clock a question is void after several looks only.
             overdue = now_ns - question.evaluation_ns >= void_after_ns
             if not overdue or (one.attempts + 1 < VOID_LOOKS and question.clock == REAL_CLOCK):
                 return "waiting", Postponed(one.row, name, False, reason, _later(one, now_ns), at_ns)

@@ -146,7 +146,8 @@ def _latest(
 
 def _routes(root: str, crypto: bool) -> Iterator[AlpacaRoute]:
     for name, run in (("trades", _trades), ("bars", _bars), ("snapshots", _snapshots)):
-        yield AlpacaRoute("GET", f"{root}/{name}", lambda ledger, call, run=run: run(ledger, call, crypto))  # type: ignore[misc]
+        path = f"{root}/{name}"
+        yield AlpacaRoute("GET", path, lambda ledger, call, run=run: run(ledger, call, crypto))  # type: ignore[misc]
     latest = [("trades", last_trade), ("quotes", _quote), ("bars", _minute)]
     for name, one in latest:
         path = f"{root}/latest/{name}" if crypto else f"{root}/{name}/latest"

@@ -32,7 +32,8 @@ _LOOKBACK = [
     rf"{_N}[\s-]+{_U}\s+(?:of\s+)?(?:input|histor|look-?\s?back|past|context|before)",
     rf"{_N}[\s-]+{_U}[\s-]+(?:window|lookback|look-back|history|context|input)",
     (
-        r"(?:look-?\s?back|input|history|context|conditioning|observation)(?:\s+(?:window|length|period|size|is|block))*"
+        r"(?:look-?\s?back|input|history|context|conditioning|observation)"
+        r"(?:\s+(?:window|length|period|size|is|block))*"
         rf"[^.;\d]{{0,25}}?(?:of|is|was|to|covers|holds|spans|=|:)\s*(?:l\s*=\s*)?\$?{_N}\s*{_U}?"
     ),
     rf"(?:window|windows|block)\s+(?:of|length|size)[^.;\d]{{0,15}}?{_N}\s+{_U}",

@@ -51,8 +51,9 @@ _METRIC = re.compile(
     re.IGNORECASE,
 )
 _BETTER = re.compile(
-    r"\b(?:lower|smaller|less|higher|larger|more)\b[^.]{0,30}\b(?:better|best|desir|prefer)|\b(?:minimi[sz]|maximi[sz])|"
-    r"should be (?:low|high|small)|made small|as small as|\bzero (?:for|of each)|lower the better|perfect",
+    r"\b(?:lower|smaller|less|higher|larger|more)\b[^.]{0,30}\b(?:better|best|desir|prefer)"
+    r"|\b(?:minimi[sz]|maximi[sz])|should be (?:low|high|small)|made small|as small as"
+    r"|\bzero (?:for|of each)|lower the better|perfect",
     re.IGNORECASE,
 )
 

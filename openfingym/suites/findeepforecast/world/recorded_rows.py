@@ -155,11 +155,13 @@ class VaultRows:
     def _figures(self, series: str) -> KnownRows[VintageValue]:
         line = series_lines()[series]
         if line.table in {"macro", "gdp"}:
-            rows = self._view.rows(line.table, {"series": line.key}, columns=("reference_date", "value", KNOWN_AT))
-            return KnownRows(VintageValue(row["reference_date"], row["value"], row[KNOWN_AT]) for row in rows)  # type: ignore[arg-type]
+            columns: tuple[str, ...] = ("reference_date", "value", KNOWN_AT)
+            rows = self._view.rows(line.table, {"series": line.key}, columns=columns)
+            return KnownRows(VintageValue(*(row[name] for name in columns)) for row in rows)  # type: ignore[arg-type]
+        columns = ("date", "value", KNOWN_AT)
         where = {"dataset": line.table, "channel": line.key}
-        rows = self._view.rows("market", where, columns=("date", "value", KNOWN_AT))
-        return KnownRows(VintageValue(row["date"], row["value"], row[KNOWN_AT]) for row in rows)  # type: ignore[arg-type]
+        rows = self._view.rows("market", where, columns=columns)
+        return KnownRows(VintageValue(*(row[name] for name in columns)) for row in rows)  # type: ignore[arg-type]
 
     def _vintages(self) -> Sequence[datetime]:
         return sorted(time for time in self._view.counts("macro", KNOWN_AT) if isinstance(time, datetime))

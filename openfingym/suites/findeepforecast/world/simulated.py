@@ -233,7 +233,8 @@ class _Kept:
 
 
 def _scheduled(row: dict[str, object], column: str) -> Scheduled:
-    return Scheduled(str(row[column]), row["period_end"], row["scheduled_at"], str(row["label"]))  # type: ignore[arg-type]
+    series, label = str(row[column]), str(row["label"])
+    return Scheduled(series, row["period_end"], row["scheduled_at"], label)  # type: ignore[arg-type]
 
 
 def _document(row: dict[str, object]) -> Document:

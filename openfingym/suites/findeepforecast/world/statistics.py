@@ -26,7 +26,8 @@ class SimulatedStatistic:
     Attributes:
         id: id of the series in the taxonomy.
         indicator: code of its indicator in the taxonomy.
-        economy: whose it is; ``GLOBAL`` is published in New York.
+        economy: code of the economy that the series is about; one of the whole world (``GLOBAL``) is published in
+            New York.
         title: name of the series in questions.
         unit: unit of its values.
         frequency: ``day``, ``month`` or ``quarter``.
@@ -110,7 +111,11 @@ def _of(name: str, indicator: str, economy: str) -> SimulatedStatistic:
         fear = indicator == "CBOE VIX"
         title = "the world's " + ("VOLATILITY INDEX (VIX)" if fear else "COMMODITY PRICE INDEX (GSCI)")
         form, start, noise = ("fear", 17.5, 0.055) if fear else ("walk", 560.0, 0.009)
-        return SimulatedStatistic(name, indicator, economy, title, "points", "day", "Commodity and Options Exchange", "15", 0, form, start, 0.02, noise, 0.0, 0.0, 2)  # fmt: skip  # noqa: E501
+        return SimulatedStatistic(
+            name, indicator, economy, title,
+            unit="points", frequency="day", authority="Commodity and Options Exchange", clock="15", lag=0,
+            form=form, start=start, drift=0.02, noise=noise, season=0.0, revised=0.0, decimals=2,
+        )  # fmt: skip
     place = BY_CODE[economy]
     prefix = f"{POSSESSIVES[economy]} {place.name.upper()}"
     for found in (_daily(indicator, economy), _monthly(indicator, economy)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -150,8 +151,12 @@ def keep_books(company: SimulatedCompany, lines: list[PricedLine], periods: list
     )
 
 
-def _income(  # type: ignore[no-untyped-def]
-    company: SimulatedCompany, rng: np.random.Generator, revenue: Floats, margin: Floats, rounded
+def _income(
+    company: SimulatedCompany,
+    rng: np.random.Generator,
+    revenue: Floats,
+    margin: Floats,
+    rounded: Callable[[Floats], Floats],
 ) -> dict[str, Floats]:
     count, industry = len(revenue), company.industry
     cost = rounded(revenue * (1 - margin))
@@ -180,7 +185,12 @@ def _income(  # type: ignore[no-untyped-def]
     }
 
 
-def _balance(company: SimulatedCompany, rng: np.random.Generator, figures: dict[str, Floats], rounded) -> None:  # type: ignore[no-untyped-def]
+def _balance(
+    company: SimulatedCompany,
+    rng: np.random.Generator,
+    figures: dict[str, Floats],
+    rounded: Callable[[Floats], Floats],
+) -> None:
     revenue, net = figures["Revenue"], figures["Net income"]
     count = len(revenue)
     noise = [np.exp(0.08 * rng.standard_normal(count)) for _ in range(6)]

@@ -111,7 +111,8 @@ def talk(sandboxed: Launcher) -> Callable[..., PlayedConversation]:
         resources = RolloutResources(
             sandboxed._conversation_runner(), line.client, gates, backend, limited, 1 << 20, 100
         )
-        setup = ModelSetup(resolved.acts, None, model, with_defaults(Allowance(**limits), package), PriceTable({}))  # type: ignore[arg-type]
+        allowance = with_defaults(Allowance(**limits), package)  # type: ignore[arg-type]
+        setup = ModelSetup(resolved.acts, None, model, allowance, PriceTable({}))
         return play_rollout(resources, package, setup, ticket, seed=0, cancel=threading.Event())
 
     return played

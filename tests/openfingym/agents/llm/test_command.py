@@ -42,9 +42,10 @@ numpy.save("p.npy", numpy.repeat(test[:, -1:], interface.HORIZON, axis=1))
 '''
 assert not call("run_python", code=code)["failed"]
 found = call("submit", path="p.npy")
-print("heard", found["text"], os.environ["MY_API_KEY"], "admin" if "OPENFINGYM_ADMIN_TOKEN" in os.environ else "", file=sys.stderr)
+admin = "admin" if "OPENFINGYM_ADMIN_TOKEN" in os.environ else ""
+print("heard", found["text"], os.environ["MY_API_KEY"], admin, file=sys.stderr)
 say(type="end")
-"""  # noqa: E501
+"""
 
 
 def _command(program: str) -> Command:

@@ -128,13 +128,15 @@ PROGRAM = """
     graph = load_graph("yelpchi").graph
     indptr, neighbours = graph.adjacency
     owner = np.repeat(np.arange(graph.nodes), np.diff(indptr))
-    around = np.stack([np.bincount(owner, graph.features[neighbours, j], graph.nodes) for j in range(graph.features.shape[1])], axis=1)
+    columns = (graph.features[neighbours, j] for j in range(graph.features.shape[1]))
+    around = np.stack([np.bincount(owner, column, graph.nodes) for column in columns], axis=1)
     score = -(graph.features * around).sum(axis=1)
     value = auroc(graph.labels, score)
     # Not getrusage: its peak includes the parent's memory at the fork.
-    (peak,) = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    status = Path("/proc/self/status").read_text().splitlines()
+    (peak,) = [line.split()[1] for line in status if line.startswith("VmHWM")]
     print(graph.nodes, value, time.process_time() - start, peak)
-"""  # noqa: E501
+"""
 
 
 def test_loading_and_scoring_yelpchis_size_takes_seconds_and_little_memory():

@@ -165,7 +165,10 @@ def test_damaged_csv(text, message):
 
 
 def test_a_header_line_is_understood():
-    header = "open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n"  # noqa: E501
+    header = (
+        "open_time,open,high,low,close,volume,close_time,quote_volume,count,"
+        "taker_buy_volume,taker_buy_quote_volume,ignore\n"
+    )
     np.testing.assert_array_equal(read_csv((header + GOOD).encode(), "a")[2], read_csv(GOOD.encode(), "a")[2])
 
 
@@ -222,7 +225,8 @@ def test_what_binance_does_not_have_is_refused_before_asking(site, client, cache
 
 
 def page(first_ms, count, step=HOUR_MS):
-    row = lambda t: [t, "100.1", "101.5", "99.5", "100.7", "12.5", t + step - 1, "1256.0", 42, "6.25", "628.0", "0"]  # noqa: E731
+    prices, counts = ["100.1", "101.5", "99.5", "100.7", "12.5"], ["1256.0", 42, "6.25", "628.0", "0"]
+    row = lambda t: [t, *prices, t + step - 1, *counts]  # noqa: E731
     return json.dumps([row(first_ms + i * step) for i in range(count)]).encode()
 
 

@@ -46,8 +46,9 @@ def release(day, rows=None, *, sheet="RFR_spot_no_VA", name=None):
 
 
 OCTOBER, DECEMBER = date(2024, 10, 31), date(2024, 12, 31)
-NEWEST = b"""<!DOCTYPE html><html><a href="/document/download/11-22_en?filename=EIOPA_RFR_20241231.zip&amp;x=1" class="ecl">December</a>
-<a href="https://elsewhere.example/EIOPA_RFR_20241130.zip">a copy</a><a href="/about">about</a>"""  # noqa: E501
+NEWEST = b"""<!DOCTYPE html><html>
+<a href="/document/download/11-22_en?filename=EIOPA_RFR_20241231.zip&amp;x=1" class="ecl">December</a>
+<a href="https://elsewhere.example/EIOPA_RFR_20241130.zip">a copy</a><a href="/about">about</a>"""
 EARLIER = b"""<html><a class='l' href='/sites/default/files/EIOPA_RFR_20241031_0.zip'>October</a>
 <a href="/old/EIOPA_RFR_20241231.zip">again</a>"""
 

@@ -19,10 +19,11 @@ Y2024 = b"""Date,"1 Mo","2 Mo","3 Mo","4 Mo","6 Mo","1 Yr","2 Yr","3 Yr","5 Yr",
 12/31/2024,4.40,4.39,4.37,4.32,4.24,4.16,4.25,4.27,4.38,4.48,4.58,4.86,4.78
 12/30/2024,4.43,4.39,4.37,N/A,4.25,4.17,4.24,,4.37,4.46,4.55,4.84,4.77
 """
-Y2025 = b"""Date,"1 Mo","1.5 Month","2 Mo","3 Mo","4 Mo","6 Mo","1 Yr","2 Yr","3 Yr","5 Yr","7 Yr","10 Yr","20 Yr","30 Yr"
+Y2025 = b"""Date,"1 Mo","1.5 Month","2 Mo","3 Mo","4 Mo","6 Mo","1 Yr","2 Yr","3 Yr","5 Yr",\
+"7 Yr","10 Yr","20 Yr","30 Yr"
 02/18/2025,4.37,4.38,4.38,4.33,4.35,4.35,4.24,4.29,4.32,4.40,4.48,4.55,4.84,4.77
 01/02/2025,4.45,N/A,4.36,4.36,4.31,4.25,4.17,4.25,4.29,4.38,4.47,4.57,4.86,4.79
-"""  # noqa: E501
+"""
 
 
 def year_path(year):
@@ -55,7 +56,7 @@ def test_years_with_other_tenors_are_one_table(site, treasury):
     assert chosen.values.tolist() == [[4.78, 4.40]]
     panel = table.select(["2y", "10y"]).to_panel(name="own", title="Own", measure="yield")
     assert panel.values.shape == (4, 2)
-    assert f"type=daily_treasury_yield_curve&field_tdr_date_value=2024&page&_format=csv" in site.paths()[0]  # noqa: F541
+    assert "type=daily_treasury_yield_curve&field_tdr_date_value=2024&page&_format=csv" in site.paths()[0]
 
 
 def test_tenors_that_do_not_exist_in_the_period_are_no_columns(site, treasury):

@@ -18,7 +18,8 @@ from openfingym.vault import Source, TableSpec, Vault, VaultWriter
 FIRST_DAY = date(2023, 1, 1)
 DAYS = 120
 COUNTRIES = ("USA", "CHN", "RUS", "UKR", "IRN", "ISR", "PNG", "AUS", "KOR", "PRK")
-WORDS = "talks trade sanctions troops visit aid treaty protest border summit grain missile budget embassy".split()  # noqa: SIM905
+_WORDS = "talks trade sanctions troops visit aid treaty protest border summit grain missile budget embassy"
+WORDS = _WORDS.split()
 EVENTS = TableSpec(
     name="events",
     columns={

@@ -236,15 +236,22 @@ def calls(draw: random.Random, time: datetime) -> Iterator[Callable[[RecordedWor
         event = Event(symbol, "3", f"since {day - timedelta(days=30)}", rule, draw.choice([1.0, 2.0]), day)
         yield from (
             lambda world, symbol=symbol: world.metrics(symbol),  # type: ignore[misc]
-            lambda world, begin=begin, end=end: (world.releases(begin, end), world.reports(begin, end)),  # type: ignore[misc]
-            lambda world, one=corporate: (world.first_print(one), world.latest_print(one), world.scheduled(one)),  # type: ignore[misc]
-            lambda world, one=macro: (world.first_print(one), world.latest_print(one), world.scheduled(one)),  # type: ignore[misc]
+            lambda world, begin=begin, end=end: (  # type: ignore[misc]
+                world.releases(begin, end),
+                world.reports(begin, end),
+            ),
+            lambda world, one=corporate: _figure(world, one),  # type: ignore[misc]
+            lambda world, one=macro: _figure(world, one),  # type: ignore[misc]
             lambda world, symbol=symbol, metric=metric: world.history(symbol, metric, 5),  # type: ignore[misc]
             lambda world, line=line: world.history(line, "level", 5),  # type: ignore[misc]
             lambda world, event=event: (world.ruling(event), world.rules.base_rate(event)),  # type: ignore[misc]
             lambda world, begin=begin, end=end: world.news(begin, end),  # type: ignore[misc]
             lambda world, metric=metric: world.search(metric, 3),  # type: ignore[misc]
         )
+
+
+def _figure(world: RecordedWorld, one: Figure) -> tuple[object, ...]:
+    return world.first_print(one), world.latest_print(one), world.scheduled(one)
 
 
 def _month_end(day: date) -> date:
