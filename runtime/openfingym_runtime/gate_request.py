@@ -98,8 +98,8 @@ class GateRequest:
             or (coding is not None and (coding.lower() != b"chunked" or b"content-length" in self.headers))
         ):
             return MALFORMED
-        # Compared as bytes with a list of what is let through. Nothing is decoded or normalised first, so that no spelling
-        # of another route can pass.
+        # Compared as bytes with a list of what is let through. Nothing is decoded or normalised first, so that no
+        # spelling of another route can pass.
         if (self.method, self.target) not in ROUTES or (b"upgrade" in self.headers and not self.is_live):
             return NOT_FOUND
         if self.is_live and not is_handshake(self.headers):
