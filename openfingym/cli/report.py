@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, cast
 
 import click
 from click.shell_completion import CompletionItem
 
-from openfingym.cli.choices import BACKENDS, FAMILIES, REPORTED_BY
+from openfingym.cli.choices import REPORTED_BY
 from openfingym.cli.printable import one_line
-from openfingym.cli.render import TerminalProgress, print_json, print_table, with_interval
+from openfingym.cli.render import TerminalProgress, print_json, print_table
+from openfingym.cli.report_baselines import baselines
 from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from openfingym.adversarial.marks import Skill
-    from openfingym.reports.baselines import BaselineResult
     from openfingym.reports.cells import Field
     from openfingym.reports.report import Report
     from openfingym.reports.tables import TextTable
     from openfingym.results import RolloutResult
-    from openfingym.task import Task
 
 LONGEST = 1000
 """Characters of a name or sentence."""
@@ -326,160 +323,4 @@ def surface(run_folder: Path, as_json: bool) -> None:
     click.echo(sentence(found))
 
 
-@report.command()
-@click.option("--run", "again", is_flag=True, help="Measure here and now, and keep the results in --out.")
-@click.option("--tasks", "pattern", default="*", show_default=True, help="Only tasks whose name matches.")
-@click.option("--family", type=click.Choice(FAMILIES), help="Only this family.")
-@click.option("--agents", help="With --run: only these agents, separated by commas.")
-@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed the programs are given.")
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="File of results; one that is there is gone on with."
-)
-@click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
-@json_option("a list, an object a result")
-def baselines(
-    again: bool,
-    pattern: str,
-    family: str | None,
-    agents: str | None,
-    backend: str,
-    seed: int,
-    out: Path | None,
-    markdown: bool,
-    as_json: bool,
-) -> None:
-    """What simple, fair agents get on every task.
-
-    Prints the results that come with this version; with --run they are measured again.
-    """
-    from openfingym.reports import baselines as table
-
-    if again:
-        rows = _measure(pattern, family, agents.split(",") if agents else None, backend, seed, out)
-    else:
-        rows = table.recorded(out or table.RECORD)
-    rows = [row for row in rows if fnmatch.fnmatch(row.task, pattern) and family in {None, row.family}]
-    old, shown = table.stale(rows), table.skills(rows)
-    if as_json:
-        keys = [(row.task, row.agent) for row in rows]
-        print_json(
-            [
-                {**_plain(row), "stale": key in old, "skill_shown": shown.get(key)}
-                for row, key in zip(rows, keys, strict=True)
-            ]
-        )
-    elif markdown:
-        click.echo(_markdown(rows, old, shown))
-    else:
-        _show(rows, old, shown)
-
-
-def _measure(
-    pattern: str, family: str | None, agents: Sequence[str] | None, backend: str, seed: int, out: Path | None
-) -> list[BaselineResult]:
-    from openfingym import catalog
-    from openfingym.agents import fitting
-    from openfingym.kinds import is_live
-    from openfingym.reports import baselines as table
-
-    tasks = [catalog.load_task(name) for name in catalog.task_folders() if fnmatch.fnmatch(name, pattern)]
-    # A session is of its own day: what is recorded of one would be compared with nothing.
-    tasks = [task for task in tasks if not is_live(task.spec.contract)]
-    tasks = [task for task in tasks if family in {None, task.spec.family}]
-
-    def wanted(task: Task) -> list[str]:
-        return [name for name in fitting(task) if agents is None or name in agents]
-
-    done = table.recorded(out) if out is not None and out.is_file() else []
-    found = {(row.task, row.agent): row for row in done}
-    with TerminalProgress() as show:
-        for row in table.run_baselines(tasks, wanted, backend=backend, seed=seed, done=done, progress=show):
-            found[row.task, row.agent] = row
-            if out is not None:
-                table.record(found.values(), out)
-    return sorted(found.values(), key=lambda row: (row.family, row.task, row.agent))
-
-
-def _plain(row: BaselineResult) -> dict[str, object]:
-    from dataclasses import asdict
-
-    return {**asdict(row), "success": row.success}
-
-
-COLUMNS = ["task", "data", "agent", "success", "relative total", "skill", "total", "seconds"]
-
-
-def _cells(row: BaselineResult, old: set[tuple[str, str]], shown: Mapping[tuple[str, str], str]) -> tuple[str, ...]:
-    name = f"{row.task} (stale)" if (row.task, row.agent) in old else row.task
-    return (
-        name,
-        row.data_kind,
-        row.agent,
-        "yes" if row.success else row.state,
-        with_interval(row.relative_total, row.relative_interval),
-        shown.get((row.task, row.agent), "-"),
-        with_interval(row.total, row.total_interval),
-        f"{row.wall_s:.1f}",
-    )
-
-
-def _ranked(rows: Sequence[BaselineResult]) -> list[BaselineResult]:
-    worst = float("inf")
-    return sorted(
-        rows,
-        key=lambda row: (row.family, row.task, worst if row.relative_total is None else row.relative_total, row.agent),
-    )
-
-
-def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapping[tuple[str, str], Skill]) -> None:
-    from openfingym.adversarial.marks import meanings_of
-    from openfingym.task import DataKind
-
-    for kind in get_args(DataKind):
-        chosen = _ranked([row for row in rows if row.data_kind == kind])
-        if chosen:
-            print_table(
-                f"{kind} data",
-                COLUMNS,
-                [_cells(row, old, shown) for row in chosen],
-                right=["relative total", "total", "seconds"],
-            )
-    count = len({row.task for row in rows})
-    click.echo(f"{count} tasks, {len(rows)} results")
-    if any(row.relative_interval for row in rows):
-        click.echo(
-            "[low, high]: 95 % interval; where that of the relative total holds 1, agent and baseline cannot be told "
-            "apart"
-        )
-    click.echo(
-        "relative total: loss over the task's baseline, geometric mean over metrics; 1 is the baseline, lower is better"
-    )
-    for meaning in meanings_of(shown.values()):
-        click.echo(meaning)
-    click.echo(
-        "total: the source paper's loss; oracle and nop are checks: the best there is, and an agent that does nothing"
-    )
-    click.echo("seconds: of the whole rollout, the verifier's scoring included")
-    if old:
-        click.echo(
-            f"stale: {len(old)} results are of tasks or programs that have changed since; measure again with --run"
-        )
-
-
-def _markdown(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapping[tuple[str, str], str]) -> str:
-    from openfingym.task import DataKind
-
-    lines = []
-    for kind in get_args(DataKind):
-        chosen = _ranked([row for row in rows if row.data_kind == kind])
-        if chosen:
-            lines += [
-                f"## {kind.capitalize()} data",
-                "",
-                f"| {' | '.join(COLUMNS)} |",
-                "|---|---|---|---|---:|---|---:|---:|",
-            ]
-            lines += [f"| {' | '.join(_cells(row, old, shown))} |" for row in chosen]
-            lines.append("")
-    return "\n".join(lines).rstrip()
+report.add_command(baselines)

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from openfingym.cli.choices import BACKENDS, FAMILIES, FILLS, KINDS, MEASURES
+from openfingym.cli.choices import BACKENDS, FAMILIES
 from openfingym.cli.completion import complete_task
 from openfingym.cli.printable import printable
 from openfingym.cli.render import Counter, print_json, print_table
+from openfingym.cli.task_new import new
 from openfingym.errors import TaskError, UsageError
 
 if TYPE_CHECKING:
     from openfingym.adversarial.pooled import Pooled
-    from openfingym.data.dataset import Measure
     from openfingym.packages.many import TaskOutcome
     from openfingym.packages.package import BuiltPackage
     from openfingym.results import SplitName
-    from openfingym.task.model import Fill
 
 C = TypeVar("C", bound=Callable[..., object])
 
@@ -377,108 +376,4 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
         ctx.exit(errors[0][1].exit_code)
 
 
-@task.command()
-@click.argument("name", metavar="NAME")
-@click.option(
-    "--kind",
-    default="forecast",
-    show_default=True,
-    help=f"What the task asks for: {', '.join(KINDS)}, or a kind that is installed.",
-)
-@click.option(
-    "--like",
-    metavar="TASK",
-    shell_complete=complete_task,
-    help="With --from, instead of --kind: a known task whose contract, metrics and split are copied.",
-)
-@click.option(
-    "--from",
-    "files",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="A file of your own that the task is to hold. A table, curves or rows of features, .csv or .parquet; several "
-    "tables or curves are joined on their dates. A graph: a list of edges, .graphml, .mat or .npz. A set of graphs: a "
-    "folder of these, or a table of graph and edge.",
-)
-@click.option(
-    "--fill",
-    type=click.Choice(FILLS),
-    help="With --from: what to do about cells without a value. forward: the last value before; interpolate: a line to "
-    "the value behind, among training rows alone; drop: leave out the row; none: an error, the default.",
-)
-@click.option(
-    "--measure",
-    type=click.Choice(MEASURES),
-    help="With --from: what the columns hold. Default: price if all values are positive, else mixed.",
-)
-@click.option(
-    "--labels",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="With --from, for graphs: a table of nodes and labels, 1 for an anomaly and 0 for none.",
-)
-@click.option(
-    "--features",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="With --from, for graphs: a table of nodes and their features.",
-)
-@click.option(
-    "--target",
-    metavar="COLUMN",
-    help="With --from, for rows: the column to predict; the others are features. Default: the last one.",
-)
-@click.option(
-    "--to", "parent", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder to create it in."
-)
-def new(
-    name: str,
-    kind: str,
-    like: str | None,
-    files: tuple[Path, ...],
-    fill: Fill | None,
-    measure: Measure | None,
-    labels: Path | None,
-    features: Path | None,
-    target: str | None,
-    parent: Path,
-) -> None:
-    """Scaffold a task package that passes `task check` as it is.
-
-    With --from it holds your own data. Without, a forecast and a generation task start from a CSV to be replaced, the
-    other kinds from bundled data.
-    """
-    from openfingym.kinds import KINDS as KNOWN
-    from openfingym.kinds.start import Given
-    from openfingym.packages.scaffold import new_task
-
-    if not files and any((labels, features, fill, measure, target)):
-        raise click.UsageError("--labels, --features, --fill, --measure and --target go with --from FILE")
-    given = Given(files, labels, features, fill, measure, target) if files else None
-    if like is not None:
-        from openfingym.catalog import load_task
-        from openfingym.packages.like import new_task_like, require_files
-
-        folder = new_task_like(name, parent, load_task(like), require_files(given))
-    else:
-        folder = new_task(name, parent, kind, given)
-    if given is None:
-        click.echo(f"wrote {folder}, which starts from {KNOWN[kind].start.data}")
-    else:
-        _tell(folder)
-    click.echo(f"next: openfingym task check {folder}")
-
-
-def _tell(folder: Path) -> None:
-    """What became of the author's data."""
-    from openfingym.task import Task
-
-    task = Task.read(folder)
-    prepared = task.spec.dataset.prepared
-    assert prepared is not None, "of a task with own data"
-    click.echo(f"wrote {folder}, which holds {printable(', '.join(prepared.files))}: {task.spec.panel}")
-    for step in prepared.steps:
-        click.echo(printable(f"  {step}"))
-    kind, asset_class = task.spec.dataset.kind, task.spec.asset_class
-    click.echo(
-        f"  it says that the data is {kind} and of asset class {asset_class}, and nothing of source and licence; "
-        "correct that in task.toml"
-    )
+task.add_command(new)

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.events import ParticipantAdded, ParticipantRevoked, SeasonClosed, SeasonOpened
 from openfingym_verifier.ledger_rows import FIRST_SEASON, SeasonRecord
+from openfingym_verifier.membership_events import ParticipantAdded, ParticipantRevoked, SeasonClosed, SeasonOpened
 from openfingym_verifier.policy import LOCAL_USER, OPERATOR, RELEASED
 from openfingym_verifier.principals import Caller, ParticipantRecord, key_digest, make_key, require_name
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
-    from openfingym_verifier.events import Released
     from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.membership_events import Released
     from openfingym_verifier.policy import Policy
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from openfingym.results import Disclosure
     from openfingym.task.episodes import FoldName
-    from openfingym_verifier.events import Released
     from openfingym_verifier.ledger_rows import Disclosures, RolloutRow
+    from openfingym_verifier.membership_events import Released
 
 
 class Rations:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from openfingym.models.testing.forging.sentences import Claims, Sentence
+from openfingym.models.testing.forging.series import read_series
 from openfingym.models.testing.forging.words import DATE, NUMBER, day_of, number_of
 
 _FAMILY = {
@@ -41,100 +42,6 @@ _LICENCE = re.compile(
     r"ODC-By|BSD-\d-Clause|\bMIT\b(?= licen[cs]e)|Apache(?: License)?[- ,]*(?:2\.0)?|"
     r"Creative Commons [A-Za-z \-]+\d\.\d|GPL(?:v\d)?|Open Government Licen[cs]e",
 )
-_ACRONYMS = frozenset(
-    [
-        "US",
-        "USA",
-        "UK",
-        "EU",
-        "ECB",
-        "FX",
-        "AND",
-        "THE",
-        "ARIMA",
-        "LSTM",
-        "GRU",
-        "MSE",
-        "MAE",
-        "RMSE",
-        "MAPE",
-        "AUC",
-        "AUROC",
-        "AP",
-        "VAR",
-        "AR",
-        "GARCH",
-        "PPO",
-        "DQN",
-        "SDE",
-        "OU",
-        "GBM",
-        "GAN",
-        "VAE",
-        "CC",
-        "BY",
-        "BSD",
-        "MIT",
-        "CSV",
-        "URL",
-        "OHLC",
-        "OHLCV",
-        "USD",
-        "EUR",
-        "ETF",
-        "PCA",
-        "CNN",
-        "RNN",
-        "MLP",
-        "GDP",
-        "CPI",
-        "NYSE",
-        "SEC",
-        "DA",
-        "IC",
-        "TV",
-        "CS",
-        "LLC",
-        "INC",
-        "API",
-        "DOI",
-        "ACF",
-        "MMD",
-        "COV",
-        "CORR",
-        "SVM",
-        "GNN",
-        "GCN",
-        "A",
-        "I",
-        "II",
-        "III",
-        "IV",
-        "V",
-        "VI",
-        "VII",
-        "VIII",
-        "IX",
-        "X",
-        "TABLE",
-        "IN",
-        "OF",
-        "TO",
-        "ON",
-    ]
-)
-_PAIR = re.compile(r"\b([A-Z]{3})\s?[/\-–]\s?([A-Z]{3})\b")
-_CODES = "EUR GBP JPY CHF CAD AUD NZD CNY SGD SEK NOK DKK USD HKD INR MXN KRW ZAR BRL TRY PLN".split()  # noqa: SIM905
-_FIRST = ("EUR", "GBP", "AUD", "NZD", "USD")
-_NAMES = {
-    "EUR": r"\beuros?\b", "GBP": r"pound|sterling", "JPY": r"\byen\b", "CHF": r"franc",
-    "CAD": r"canadian",
-    "AUD": r"australian", "NZD": r"new zealand", "CNY": r"renminbi|yuan", "SGD": r"singapore",
-    "SEK": r"swedish|krona",
-    "NOK": r"norwegian", "DKK": r"danish", "HKD": r"hong kong", "INR": r"rupee", "MXN": r"mexican|peso",
-    "KRW": r"korean",
-    "ZAR": r"south african|\brand\b", "BRL": r"brazilian",
-}  # fmt: skip
 
 
 def read_subject(title: str, found: list[Sentence], claims: Claims) -> None:
@@ -194,7 +101,7 @@ def read_data(found: list[Sentence], text: str, claims: Claims) -> None:
     for one in found:
         if one.ours:
             _range(one, claims)
-            _series(one, claims)
+            read_series(one, claims)
             _origin(one, claims)
             _semantics(one, claims)
     if "data.start" not in claims.fields:
@@ -275,89 +182,6 @@ def _ends(text: str, one: Sentence, claims: Claims) -> None:
         day = day_of(match[1]) if match else None
         if day:
             claims.add(name, (day.first if name == "data.start" else day.last).isoformat(), one.text)
-
-
-def _series(one: Sentence, claims: Claims) -> None:
-    text = " ".join(one.text.split())
-    if "data.series" in claims.fields:
-        return
-    names: list[str] = []
-    pairs = [(a, b) for a, b in _PAIR.findall(text) if a in _CODES and b in _CODES]
-    joined = re.findall(r"\b(" + "|".join(_CODES) + r")(" + "|".join(_CODES) + r")\b", text)
-    if pairs or joined:
-        names = [f"{a}_{b}".lower() for a, b in (pairs or joined)]
-    elif claims.first("asset_class") == "fx":
-        names = _currencies(one)
-    elif claims.first("asset_class") == "rates":
-        names = _tenors(one)
-    names = names or _tickers(text) or _listed(one, claims)
-    single = re.search(r"(?:bars|prices?|closes|stock|shares?) of ([A-Z]{2,5})\b(?! (?:and|data))", text)
-    if not names and single and single[1] not in _ACRONYMS and claims.first("asset_class") in {"equity", "crypto"}:
-        claims.add("data.series", [single[1].lower()], one.text)
-    if len(names) >= (1 if pairs else 2):
-        claims.add("data.series", list(dict.fromkeys(names)), one.text)
-        if claims.first("family") == "trading":
-            claims.add("contract.symbols", list(dict.fromkeys(names)), one.text)
-
-
-def _currencies(one: Sentence) -> list[str]:
-    """Pairs against the dollar, as the market quotes them, from names or codes of currencies."""
-    if not re.search(r"dollar|usd|\beur", one.low):
-        return []
-    places: list[tuple[int, str]] = []
-    for code, pattern in _NAMES.items():
-        match = re.search(rf"{pattern}|\b{code.lower()}\b", one.low)
-        if match:
-            places.append((match.start(), code))
-    if len(places) < 2:
-        return []
-    return [f"{code}_usd".lower() if code in _FIRST else f"usd_{code}".lower() for _, code in sorted(places)]
-
-
-def _tenors(one: Sentence) -> list[str]:
-    if not re.search(r"matur|tenor|yield|curve|treasur|bond|bill|note", one.low):
-        return []
-    made: list[str] = []
-    pending: list[float] = []
-    end = 0
-    token = rf"({NUMBER})(?=[\s-]*(,|and\b|or\b|months?\b|years?\b|m\b|y\b|-))[\s-]*(months?\b|years?\b|m\b|y\b)?"
-    for match in re.finditer(token, one.low):
-        if pending and match.start() - end > 12:
-            pending = []
-        end = match.end()
-        pending.append(number_of(match[1]))
-        unit = match[3]
-        if unit:
-            made += [f"{number:g}{unit[0]}" for number in pending if 0 < number <= 60 and number == int(number)]
-            pending = []
-    return made if len(set(made)) >= 2 else []
-
-
-_LIST = re.compile(
-    r"\b[A-Z]{1,5}\b(?:\s*\([^)]{1,30}\))?(?:\s*(?:,\s*and|,|and|&|/)\s*\b[A-Z]{1,5}\b(?:\s*\([^)]{1,30}\))?)+"
-)
-
-
-def _listed(one: Sentence, claims: Claims) -> list[str]:
-    """Three or more names in words, as of commodities."""
-    if claims.first("asset_class") != "commodity":
-        return []
-    item = r"[a-z][a-z]+(?: [a-z]+)?(?: \([a-z]+\))?"
-    found = re.search(
-        rf"(?:\bwe (?:take|use|study|consider|model)|namely|:) ((?:{item}, )+{item},? and {item})", one.low
-    )
-    names = re.split(r",? and |, ", re.sub(r" \([a-z]+\)", "", found[1])) if found else []
-    return names if len(names) >= 3 else []
-
-
-def _tickers(text: str) -> list[str]:
-    for match in _LIST.finditer(text):
-        found = re.findall(r"\b[A-Z]{1,5}\b", re.sub(r"\([^)]*\)", "", match[0]))
-        kept = [name for name in found if name not in _ACRONYMS or (len(name) == 1 and name in "TVFC")]
-        if len(kept) >= 2 and len(kept) >= 0.7 * len(found):
-            return [name.lower() for name in kept]
-    inside = re.findall(r"[A-Z][\w.&' ]+\(([A-Z]{1,5})\)", text)
-    return [name.lower() for name in inside if name not in _ACRONYMS]
 
 
 _ORIGIN = re.compile(
