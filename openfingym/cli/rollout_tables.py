@@ -116,21 +116,7 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
         for g in groups
     ]
     print_table("", columns, rows, right=columns[2:], optional=["tasks"])
-    errors = [result for result in results if result.state == "error"]
-    for result in errors[:SHOWN_ERRORS]:
-        who = " ".join(filter(None, (result.task, result.agent, result.model)))
-        click.echo(f"{who} seed {result.seed}: a failure of ours, not a score: {printable(result.reason or '')}")
-    again = sum(not result.told for result in errors)
-    if again:
-        click.echo(
-            "run the same command with --retry error to redo "
-            f"{'it' if again == len(errors) == 1 else f'{again} of them'}"
-        )
-    if again < len(errors):
-        click.echo(
-            f"{len(errors) - again} were told something of hidden data first: another try would be a second one; "
-            "--again makes new attempts"
-        )
+    _print_errors([result for result in results if result.state == "error"])
     if waiting := sum(result.state == "deferred" for result in results):
         click.echo(
             f"{waiting} deferred, until what they were asked is resolved: "
@@ -157,6 +143,24 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
     click.echo(
         f"read what was done: openfingym view {out}" + (" --state rejected" if any(g.rejected for g in groups) else "")
     )
+
+
+def _print_errors(errors: Sequence[RolloutResult]) -> None:
+    """Print what failed for a reason of ours, and which of it can be tried again without a second look at the data."""
+    for result in errors[:SHOWN_ERRORS]:
+        who = " ".join(filter(None, (result.task, result.agent, result.model)))
+        click.echo(f"{who} seed {result.seed}: a failure of ours, not a score: {printable(result.reason or '')}")
+    again = sum(not result.told for result in errors)
+    if again:
+        click.echo(
+            "run the same command with --retry error to redo "
+            f"{'it' if again == len(errors) == 1 else f'{again} of them'}"
+        )
+    if again < len(errors):
+        click.echo(
+            f"{len(errors) - again} were told something of hidden data first: another try would be a second one; "
+            "--again makes new attempts"
+        )
 
 
 def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:

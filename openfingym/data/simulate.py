@@ -212,29 +212,15 @@ def significant(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]
     return rounded
 
 
-def student_t(
-    uniforms: tuple[NDArray[np.float64], NDArray[np.float64]], degrees_of_freedom: float
-) -> NDArray[np.float64]:
-    """Student t of unit variance from two independent uniforms on (0, 1].
-
-    Bailey (1994), Mathematics of Computation 62, 779-781: sqrt(k (u^(-2/k) - 1)) cos(2 pi v) has
-    k degrees of freedom; its variance k / (k - 2) is divided out.
-    """
-    u, v = uniforms
-    k = degrees_of_freedom
-    draw: NDArray[np.float64] = np.sqrt((k - 2.0) * (np.power(u, -2.0 / k) - 1.0)) * np.cos(2.0 * np.pi * v)
-    return draw
-
-
 def _shocks(simulator: PanelSimulator, branch: Branch | None) -> NDArray[np.float64]:
     """z, float64[burn_in + rows, d], of unit variance."""
-    from openfingym.data.processes.draws import stream, uniforms
+    from openfingym.data.processes.draws import stream, students
 
     channels = simulator.channels
     sectors = list(dict.fromkeys(channel.sector for channel in channels))
     steps, width = simulator.burn_in + simulator.rows, 1 + len(sectors) + len(channels)
     bits = stream(simulator.seed, branch=branch)
-    draws = student_t((uniforms(bits, steps, width), uniforms(bits, steps, width)), simulator.degrees_of_freedom)
+    draws = students(bits, simulator.degrees_of_freedom, steps, width)
     a = np.array([channel.market for channel in channels])
     b = np.array([channel.own_sector for channel in channels])
     of_sector = draws[:, [1 + sectors.index(channel.sector) for channel in channels]]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from openfingym.data.simulate import student_t
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -99,6 +98,20 @@ def normals(bits: Bits, *shape: int) -> NDArray[np.float64]:
 def students(bits: Bits, degrees_of_freedom: float, *shape: int) -> NDArray[np.float64]:
     """Student t draws of unit variance, float64[shape]; ``degrees_of_freedom`` above 2."""
     return student_t((uniforms(bits, *shape), uniforms(bits, *shape)), degrees_of_freedom)
+
+
+def student_t(
+    uniforms: tuple[NDArray[np.float64], NDArray[np.float64]], degrees_of_freedom: float
+) -> NDArray[np.float64]:
+    """Student t of unit variance from two independent uniforms on (0, 1].
+
+    Bailey (1994), Mathematics of Computation 62, 779-781: sqrt(k (u^(-2/k) - 1)) cos(2 pi v) has
+    k degrees of freedom; its variance k / (k - 2) is divided out.
+    """
+    u, v = uniforms
+    k = degrees_of_freedom
+    draw: NDArray[np.float64] = np.sqrt((k - 2.0) * (np.power(u, -2.0 / k) - 1.0)) * np.cos(2.0 * np.pi * v)
+    return draw
 
 
 def chi_squares(bits: Bits, degrees_of_freedom: int, *shape: int) -> NDArray[np.float64]:

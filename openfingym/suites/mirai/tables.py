@@ -126,7 +126,7 @@ def write_vault(
             event.
         folder: where the vault shall be; None for the store.
         name: name of the vault.
-        title: what the vault holds, in one line.
+        title: what it holds, in one line.
         sources: where the rows come from.
         simulated: whether a simulator made them.
         notes: further facts for the manifest.

@@ -13,6 +13,7 @@ from statsmodels.tsa.stattools import acf
 from openfingym import data
 from openfingym.data import dataset
 from openfingym.data.models import read_model
+from openfingym.data.processes.draws import student_t
 from openfingym.data.simulate import (
     PERIODS_PER_YEAR,
     Channel,
@@ -22,7 +23,6 @@ from openfingym.data.simulate import (
     paths,
     significant,
     simulate,
-    student_t,
 )
 from openfingym.errors import DataError
 from tests.turns import in_turn

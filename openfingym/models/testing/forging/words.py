@@ -60,8 +60,9 @@ SHARE = (
     rf"(?:(?:{'|'.join(_SMALL)})[\s-])?\b(?:{'|'.join(_FRACTIONS)})s?\b"
 )
 """A share: in percent, as a decimal, or in words."""
-_MONTHS = "january february march april may june july august september october november december"
-_MONTH = "(?:" + "|".join(rf"{name[:3]}(?:{name[3:]}|t)?\.?" for name in _MONTHS.split()) + ")"
+_NAMES_OF_MONTHS = "january february march april may june july august september october november december"
+_MONTHS = _NAMES_OF_MONTHS.split()
+_MONTH = "(?:" + "|".join(rf"{name[:3]}(?:{name[3:]}|t)?\.?" for name in _MONTHS) + ")"
 _YEAR = r"(?:19|20)\d\d"
 DATE = (
     rf"(?:{_YEAR}-\d\d-\d\d|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+{_YEAR}|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?"
