@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openfingym.forge.blueprint import Blueprint, Stated
     from openfingym.forge.folder import ForgeSettings, KeptResult, PaperFolder
     from openfingym.forge.pipeline import Progress
-    from openfingym.forge.stage import Reason
+    from openfingym.forge.stage import RejectionReason
 
 
 UPTO = ("screen", "read", "extract", "triage", "data", "rewards", "assemble", "prove", "install")
@@ -317,11 +317,11 @@ def _stage(kept: KeptResult) -> dict[str, object]:
     }
 
 
-def _plain(reason: Reason) -> dict[str, object]:
+def _plain(reason: RejectionReason) -> dict[str, object]:
     return asdict(reason) | {"quotations": [quotation.model_dump() for quotation in reason.quotations]}
 
 
-def _echo_reason(stage: str, reason: Reason) -> None:
+def _echo_reason(stage: str, reason: RejectionReason) -> None:
     click.echo(printable(f"{stage}: {reason.code}: {reason.text}"))
     for quotation in reason.quotations:
         click.echo(printable(f'    "{quotation.quote}" ({quotation.section or "before the first section"})'))

@@ -48,7 +48,7 @@ class Stated(_Frozen):
         return self
 
 
-class PaperFigure(_Frozen):
+class QuotedFigure(_Frozen):
     """A number that the paper reports for one of its baselines."""
 
     baseline: str
@@ -71,7 +71,7 @@ class MetricBlueprint(_Frozen):
     """Share in the total, more than 0."""
     bank: str = ""
     """Name in the bank of metrics once it is matched or admitted; empty before."""
-    figures: list[PaperFigure] = []
+    figures: list[QuotedFigure] = []
 
 
 class Contradiction(_Frozen):

@@ -36,7 +36,7 @@ _HEAD = """# What the paper's task is. Each value rests on quotations from the p
 
 
 @dataclass(frozen=True)
-class Change:
+class BlueprintChange:
     """What is different between two blueprints in one place."""
 
     place: str
@@ -102,11 +102,11 @@ def blueprint_digest(blueprint: Blueprint) -> str:
     return hashlib.sha256(canonical_json(blueprint.model_dump(mode="json"))).hexdigest()
 
 
-def changes(before: Blueprint, after: Blueprint) -> list[Change]:
+def changes(before: Blueprint, after: Blueprint) -> list[BlueprintChange]:
     """What is different, place by place; quotations count only where they are all that is different."""
     old, new = _places(before), _places(after)
     return [
-        Change(place, old.get(place), new.get(place))
+        BlueprintChange(place, old.get(place), new.get(place))
         for place in (*old, *(place for place in new if place not in old))
         if old.get(place, _NOTHING) != new.get(place, _NOTHING)
     ]

@@ -9,7 +9,7 @@ PaperForm = Literal["pdf", "html", "latex", "text"]
 
 
 @dataclass(frozen=True)
-class Section:
+class PaperSection:
     """A stretch of a paper's text below one heading."""
 
     title: str
@@ -43,7 +43,7 @@ class Paper:
     abstract: str
     text: str
     """The whole text in reading order, normalised: lines joined to paragraphs, one blank line between two."""
-    sections: tuple[Section, ...]
+    sections: tuple[PaperSection, ...]
     tables: tuple[PaperTable, ...]
     language: str
     """ISO 639-1 code of the language of the text, ``en`` for English; ``und`` where it cannot be told."""

@@ -25,14 +25,14 @@ from pathlib import Path
 from openfingym.digests import sha256_of_json
 from openfingym.errors import BudgetSpentError, ModelUnavailableError, OpenFinGymError, StoreError
 from openfingym.forge.folder import EDITED_FROM, ForgeFolder, ForgeSettings, KeptResult, PaperFolder
-from openfingym.forge.stage import STAGES, Asking, Candidate, Reason, Stage, StageResult
+from openfingym.forge.stage import STAGES, CandidateTask, ForgeAsking, RejectionReason, Stage, StageResult
 
 AT_ONCE = 2
 """Papers that are worked on at once, where nothing is said."""
 BEFORE_PROOF, PROVE, INSTALL = "assemble", "prove", "install"
 _PR_SET_PDEATHSIG = 1
 
-StagesOf = Callable[[ForgeFolder, PaperFolder], tuple[Asking, Sequence[Stage]]]
+StagesOf = Callable[[ForgeFolder, PaperFolder], tuple[ForgeAsking, Sequence[Stage]]]
 """Gives what a paper is asked with, and its stages in order; a function at the top of a module, since it is called in
 the process of the paper."""
 
@@ -93,7 +93,7 @@ def _worked(
     for key, error in _each([paper.path for paper in papers], work, jobs):
         paper = forge.paper(key)
         if error is not None:
-            crashed = StageResult(_next_stage(paper), "failed", (Reason("machinery", error),))
+            crashed = StageResult(_next_stage(paper), "failed", (RejectionReason("machinery", error),))
             paper.keep_result(crashed, "", 0.0)
         if (last := _last(paper)) is not None:
             yield Progress(key, last)
@@ -117,7 +117,9 @@ def _reaches(upto: str, stage: str) -> bool:
     return STAGES.index(upto) >= STAGES.index(stage)
 
 
-def work_on(paper: PaperFolder, asking: Asking, stages: Sequence[Stage], models: Sequence[str]) -> KeptResult | None:
+def work_on(
+    paper: PaperFolder, asking: ForgeAsking, stages: Sequence[Stage], models: Sequence[str]
+) -> KeptResult | None:
     """Put one paper through stages, in this process; gives the last one that was done.
 
     Args:
@@ -135,7 +137,7 @@ def work_on(paper: PaperFolder, asking: Asking, stages: Sequence[Stage], models:
     if harvested is None or harvested.result.state != "passed":
         return harvested
     _heed_edits(paper, stages, harvested, models)
-    candidate = Candidate(paper.path, paper.paper(), asking)
+    candidate = CandidateTask(paper.path, paper.paper(), asking)
     before = harvested
     for stage in stages:
         made_from = _made_from(before, stage, models)
@@ -152,20 +154,20 @@ def work_on(paper: PaperFolder, asking: Asking, stages: Sequence[Stage], models:
     return before
 
 
-def _tried(stage: Stage, candidate: Candidate) -> StageResult:
+def _tried(stage: Stage, candidate: CandidateTask) -> StageResult:
     """What a stage found; a failure of a model or of ours is a result as well, and a full disk is not."""
     try:
         return stage.run(candidate)
     except StoreError:
         raise
     except BudgetSpentError as error:
-        reason = Reason("budget", str(error))
+        reason = RejectionReason("budget", str(error))
     except ModelUnavailableError as error:
-        reason = Reason("model-unavailable", str(error))
+        reason = RejectionReason("model-unavailable", str(error))
     except OpenFinGymError as error:
-        reason = Reason("machinery", str(error))
+        reason = RejectionReason("machinery", str(error))
     except Exception as error:  # a defect of ours ends one paper, and is shown
-        reason = Reason("machinery", f"a defect of the forge: {error!r}\n{traceback.format_exc(limit=-6)}")
+        reason = RejectionReason("machinery", f"a defect of the forge: {error!r}\n{traceback.format_exc(limit=-6)}")
     return StageResult(stage.name, "failed", (reason,))
 
 
@@ -213,7 +215,7 @@ def _installed(
     except StoreError:
         raise
     except OpenFinGymError as error:
-        result = StageResult(INSTALL, "failed", (Reason("machinery", str(error)),))
+        result = StageResult(INSTALL, "failed", (RejectionReason("machinery", str(error)),))
     return paper.keep_result(result, made_from, time.monotonic() - started)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from openfingym.forge.stage import Asking, Role
+    from openfingym.forge.stage import ForgeAsking, Role
 
 TRIES = 3
 """How often a model is asked for one answer before it is malformed."""
@@ -34,7 +34,7 @@ class AnswerError(ValueError):
 
 
 @dataclass(frozen=True)
-class Answered(Generic[Found]):
+class ForgeAnswer(Generic[Found]):
     """What a model gave within its tries."""
 
     found: Found | None
@@ -100,8 +100,8 @@ def read_answer(answer: str) -> object:
 
 
 def ask_for(
-    asking: Asking, role: Role, purpose: str, prompt: str, read: Callable[[object], Found], tries: int = TRIES
-) -> Answered[Found]:
+    asking: ForgeAsking, role: Role, purpose: str, prompt: str, read: Callable[[object], Found], tries: int = TRIES
+) -> ForgeAnswer[Found]:
     """Ask for an answer in JSON; where it will not do, say what is wrong and ask again.
 
     Args:
@@ -121,11 +121,11 @@ def ask_for(
     for _ in range(tries):
         answer = asking.ask(role, purpose, said)
         try:
-            return Answered(read(read_answer(answer)), tuple(complaints))
+            return ForgeAnswer(read(read_answer(answer)), tuple(complaints))
         except AnswerError as error:
             complaints.append(str(error))
             said = _again(prompt, answer, str(error), len(complaints))
-    return Answered(None, tuple(complaints))
+    return ForgeAnswer(None, tuple(complaints))
 
 
 def _again(prompt: str, answer: str, complaint: str, number: int) -> str:

@@ -26,7 +26,7 @@ Role = Literal["generator", "reviewer"]
 
 
 @dataclass(frozen=True)
-class Reason:
+class RejectionReason:
     """Why a paper was refused, or what a person should know."""
 
     code: str
@@ -42,8 +42,8 @@ class StageResult:
 
     stage: str
     state: StageState
-    reasons: tuple[Reason, ...] = ()
-    notes: tuple[Reason, ...] = ()
+    reasons: tuple[RejectionReason, ...] = ()
+    notes: tuple[RejectionReason, ...] = ()
     """What does not refuse it, and a reviewer should see."""
     facts: Mapping[str, object] = field(default_factory=dict)
     """Plain values to be shown and searched: scores of baselines, rows, matched names."""
@@ -51,7 +51,7 @@ class StageResult:
     """Names of files that the stage kept in the candidate's folder."""
 
 
-class Asking(Protocol):
+class ForgeAsking(Protocol):
     """Models in their roles. Every prompt and answer is kept, and an answer that was kept is not asked for again."""
 
     def ask(self, role: Role, purpose: str, prompt: str) -> str:
@@ -69,13 +69,13 @@ class Asking(Protocol):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateTask:
     """One paper on its way, and the folder in which all of it is kept."""
 
     folder: Path
     """Of this paper alone: ``papers/KEY`` in the forge's folder."""
     paper: Paper
-    asking: Asking
+    asking: ForgeAsking
     blueprint: Blueprint | None = None
     """From stage ``extract`` on."""
 
@@ -87,7 +87,7 @@ class Stage(Protocol):
 
     name: str
 
-    def run(self, candidate: Candidate) -> StageResult:
+    def run(self, candidate: CandidateTask) -> StageResult:
         """Do the stage. What a paper, a model, a script or a service did wrong is a result; only a defect of ours, or a
         full disk, raises.
         """

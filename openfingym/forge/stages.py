@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from openfingym.forge.folder import ForgeFolder, PaperFolder
-    from openfingym.forge.stage import Asking, Stage
+    from openfingym.forge.stage import ForgeAsking, Stage
 
 
-def stages_of(forge: ForgeFolder, paper: PaperFolder) -> tuple[Asking, Sequence[Stage]]:
+def stages_of(forge: ForgeFolder, paper: PaperFolder) -> tuple[ForgeAsking, Sequence[Stage]]:
     """The models of a forge, asked for one paper, and the stages up to ``prove``."""
     from openfingym.forge.asking import RoleModels
     from openfingym.forge.assembly.stage import AssembleStage

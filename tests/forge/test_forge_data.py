@@ -23,7 +23,7 @@ from openfingym.forge.data.names import canonical
 from openfingym.forge.data.provenance import licence_says, read_provenance
 from openfingym.forge.data.tables import read_table
 from openfingym.forge.paper import Paper
-from openfingym.forge.stage import Candidate, Role
+from openfingym.forge.stage import CandidateTask, Role
 
 PAPER = Paper("a-paper-00000000", "A paper", "", "text", (), (), "en", "text", "a.txt", "0" * 64, "0" * 64)
 YIELDS: dict[str, Value] = {
@@ -54,9 +54,9 @@ class NobodyAsked:
         raise AssertionError(f"{role} was asked for {purpose}")
 
 
-def candidate_of(folder: Path, fields: dict[str, Value]) -> Candidate:
+def candidate_of(folder: Path, fields: dict[str, Value]) -> CandidateTask:
     folder.mkdir(parents=True, exist_ok=True)
-    return Candidate(folder, PAPER, NobodyAsked(), blueprint_of(fields))
+    return CandidateTask(folder, PAPER, NobodyAsked(), blueprint_of(fields))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from openfingym.forge.data.download import fault_of, run_script, settings_of
 from openfingym.forge.data.provenance import read_provenance
 from openfingym.forge.data.script_world import screen
 from openfingym.forge.paper import Paper
-from openfingym.forge.stage import Candidate, Role
+from openfingym.forge.stage import CandidateTask, Role
 from openfingym.models.testing.conversation import CompletionRequest
 from openfingym.models.testing.forging import Forge
 
@@ -121,9 +121,9 @@ def blueprint_of(name: str = "good.csv", **more: Value) -> Blueprint:
     return Blueprint(paper=PAPER.key, title=PAPER.title, name="grain", fields=stated)
 
 
-def candidate_of(folder: Path, blueprint: Blueprint) -> Candidate:
+def candidate_of(folder: Path, blueprint: Blueprint) -> CandidateTask:
     folder.mkdir(parents=True, exist_ok=True)
-    return Candidate(folder, PAPER, StandIn(), blueprint)
+    return CandidateTask(folder, PAPER, StandIn(), blueprint)
 
 
 def test_a_csv_is_downloaded_judged_and_kept_with_its_log(served: str, tmp_path: Path) -> None:

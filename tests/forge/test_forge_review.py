@@ -14,16 +14,17 @@ from openfingym.forge.blueprint import Blueprint, Contradiction, MetricBlueprint
 from openfingym.forge.blueprint_file import read_blueprint, write_blueprint
 from openfingym.forge.data import DataStage
 from openfingym.forge.folder import ForgeFolder, ForgeSettings, PaperFolder
-from openfingym.forge.paper import Paper, Section
+from openfingym.forge.paper import Paper, PaperSection
 from openfingym.forge.review import accept, candidate_page, change, decisions, is_curated, reject, write_pages
-from openfingym.forge.stage import Candidate, Reason, Role, StageResult
+from openfingym.forge.stage import CandidateTask, RejectionReason, Role, StageResult
 
 TEXT = (
     "2 Data. We take daily constant maturity Treasury yields of 2 and 10 years from February 2006 to August 2019. "
     "The test part begins in 2016. <script>alert('read me')</script> We predict five days ahead. " * 3
 )
 PAPER = Paper(
-    "yields-12345678", "Yields <b>ahead</b>", "We predict yields.", TEXT, (Section("2 Data", 1, 0, len(TEXT)),), (),
+    "yields-12345678", "Yields <b>ahead</b>", "We predict yields.", TEXT,
+    (PaperSection("2 Data", 1, 0, len(TEXT)),), (),
     "en", "text", "yields.txt", "0" * 64, "0" * 64,
 )  # fmt: skip
 
@@ -75,7 +76,7 @@ def paper(forge: ForgeFolder) -> PaperFolder:
     (task / "task.toml").write_text("name = 'yields-ahead'\n")
     for stage in ("harvest", "screen", "read", "extract", "triage"):
         found.keep_result(StageResult(stage, "passed"), "", 0.1)
-    data = DataStage().run(Candidate(found.path, PAPER, NobodyAsked(), blueprint()))
+    data = DataStage().run(CandidateTask(found.path, PAPER, NobodyAsked(), blueprint()))
     found.keep_result(data, "", 0.5)
     trials = {
         "relative_totals": {"naive": 1.0, "mean": 1.3, "ridge": 0.97, "oracle": 0.0}, "noise": 2.1,
@@ -84,7 +85,7 @@ def paper(forge: ForgeFolder) -> PaperFolder:
     found.keep_result(StageResult("rewards", "passed"), "", 0.1)
     found.keep_result(StageResult("assemble", "passed"), "", 0.1)
     checks = {"leaks": "no hidden value in public files", "determinism": "built twice, one digest"}
-    note = Reason("contradiction", "the first reading is taken", (quotation("five days ahead"),))
+    note = RejectionReason("contradiction", "the first reading is taken", (quotation("five days ahead"),))
     proved = StageResult("prove", "passed", notes=(note,), facts={"checks": checks, "trials": trials})
     found.keep_result(proved, "", 3.0)
     found.keep_result(StageResult("install", "passed", facts={"task": "yields-ahead"}), "", 0.1)
@@ -113,7 +114,9 @@ def test_a_page_shows_what_a_decision_needs_and_loads_nothing(forge: ForgeFolder
 
 def test_an_index_leads_to_the_pages(forge: ForgeFolder, paper: PaperFolder, tmp_path: Path) -> None:
     lost = forge.paper("lost-00000000")
-    lost.keep_result(StageResult("harvest", "refused", (Reason("no-text", "a scan <i>without</i> text"),)), "", 0.1)
+    lost.keep_result(
+        StageResult("harvest", "refused", (RejectionReason("no-text", "a scan <i>without</i> text"),)), "", 0.1
+    )
     files = write_pages(forge, tmp_path / "review.html")
     index = files[0].read_text()
     for address in re.findall(r'href="([^"]+)"', index):

@@ -27,7 +27,7 @@ PATIENCE_S = 120.0
 
 
 class RoleModels:
-    """What stages ask; an :class:`openfingym.forge.stage.Asking`.
+    """What stages ask; an :class:`openfingym.forge.stage.ForgeAsking`.
 
     Every answer is in the journal before it is given, and one that is there is given again without a request.
     """
@@ -78,7 +78,7 @@ class RoleModels:
         self._open: dict[str, LanguageModel] = {}
 
     def ask(self, role: Role, purpose: str, prompt: str) -> str:
-        """The answer's text; see :class:`openfingym.forge.stage.Asking`. An endpoint that refuses a prompt answers
+        """The answer's text; see :class:`openfingym.forge.stage.ForgeAsking`. An endpoint that refuses a prompt answers
         nothing, which no stage takes for an answer.
 
         Raises:

@@ -17,7 +17,7 @@ from openfingym.errors import UsageError
 from openfingym.forge.asking.journal import PaperJournal
 from openfingym.forge.asking.replies import code_in, json_in
 from openfingym.forge.asking.sandboxed import CodeLimits, CodeOutcome, run_in_sandbox
-from openfingym.forge.stage import Candidate, Role
+from openfingym.forge.stage import CandidateTask, Role
 
 TRIES = 3
 Read = TypeVar("Read")
@@ -90,7 +90,7 @@ class Produced:
 
 
 def produce(
-    candidate: Candidate,
+    candidate: CandidateTask,
     *,
     purpose: str,
     write: Callable[[str], str],
@@ -157,7 +157,7 @@ def produce(
 
 
 def ask_until(
-    candidate: Candidate, role: Role, purpose: str, prompt: str, read: Callable[[str], Read], tries: int = TRIES
+    candidate: CandidateTask, role: Role, purpose: str, prompt: str, read: Callable[[str], Read], tries: int = TRIES
 ) -> Read:
     """Ask until an answer can be read, telling what was wrong with the last one.
 

@@ -18,7 +18,7 @@ from openfingym.forge.assembly.wording import (
     unit_of,
 )
 from openfingym.forge.blueprint import Blueprint, MetricBlueprint, Stated, Value
-from openfingym.forge.stage import Reason
+from openfingym.forge.stage import RejectionReason
 from openfingym.kinds import KINDS, Kind
 from openfingym.kinds.forging import Forging
 from openfingym.task import TASK_NAME
@@ -47,7 +47,7 @@ class UnfitError(Exception):
     def __init__(self, code: str, text: str, stated: Stated | None = None) -> None:
         """With a code of :data:`~openfingym.forge.stage.REASONS`."""
         super().__init__(text)
-        self.reason = Reason(code, text, tuple(stated.quotations) if stated is not None else ())
+        self.reason = RejectionReason(code, text, tuple(stated.quotations) if stated is not None else ())
 
 
 def filled(blueprint: Blueprint, provenance: Mapping[str, Any], name: str) -> Blueprint:

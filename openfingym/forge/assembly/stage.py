@@ -16,7 +16,7 @@ from openfingym.files.whole import store_errors, whole_folder
 from openfingym.forge.assembly.assemble import assemble
 from openfingym.forge.assembly.filling import PROVISIONAL, UnfitError, filled, task_name
 from openfingym.forge.blueprint import Blueprint, Stated
-from openfingym.forge.stage import Candidate, Reason, StageResult
+from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 from openfingym.kinds import Blocks, kind_of
 from openfingym.task import Task
 from openfingym.task.files import DATASET_LIMIT
@@ -39,7 +39,7 @@ class AssembleStage:
 
     name = "assemble"
 
-    def run(self, candidate: Candidate) -> StageResult:
+    def run(self, candidate: CandidateTask) -> StageResult:
         """Write ``task/``, whole or not at all.
 
         Raises:
@@ -47,7 +47,9 @@ class AssembleStage:
         """
         blueprint = candidate.blueprint
         if blueprint is None:
-            return _ended("failed", Reason("machinery", "there is no blueprint; `extract` has to be done first"))
+            return _ended(
+                "failed", RejectionReason("machinery", "there is no blueprint; `extract` has to be done first")
+            )
         try:
             files, material = assembled(blueprint, candidate.folder / "data")
         except UnfitError as error:
@@ -55,7 +57,7 @@ class AssembleStage:
         except StoreError:
             raise
         except (TaskError, OpenFinGymError) as error:
-            return _ended("refused", Reason(code_of(error), f"the task cannot be built: {error}"))
+            return _ended("refused", RejectionReason(code_of(error), f"the task cannot be built: {error}"))
         folder = candidate.folder / FOLDER
         with store_errors(folder):
             if folder.exists():
@@ -176,5 +178,5 @@ def _files(provenance: Mapping[str, Any], data: Path) -> dict[str, bytes]:
     return {path.name: content}
 
 
-def _ended(state: Any, reason: Reason) -> StageResult:
+def _ended(state: Any, reason: RejectionReason) -> StageResult:
     return StageResult("assemble", state, (reason,))

@@ -13,13 +13,13 @@ from openfingym.errors import DataError
 from openfingym.files.whole import store_errors, write_json, write_text
 from openfingym.forge.data.judging import Findings, judge_table
 from openfingym.forge.data.matching import texts, wanted_of
-from openfingym.forge.data.provenance import Provenance, licence_says
+from openfingym.forge.data.provenance import DataProvenance, licence_says
 from openfingym.forge.data.proxy import SOCKET, ProxyEntry, ProxyLimits, RecordingProxy, recording_proxy
 from openfingym.forge.data.script_world import MARK, program_of, screen
 from openfingym.forge.data.table_tests import failures, read_tests
 from openfingym.forge.data.tables import read_table
 from openfingym.forge.prompts import AnswerError, ask_for, render
-from openfingym.forge.stage import Candidate, Reason, Role, StageResult
+from openfingym.forge.stage import CandidateTask, RejectionReason, Role, StageResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,35 +101,37 @@ def run_script(script: str, settings: Settings) -> Ran:
     return Ran(outcome, tuple(proxy.log), proxy.last)
 
 
-def fault_of(ran: Ran) -> Reason | None:
+def fault_of(ran: Ran) -> RejectionReason | None:
     """What a run did that no other script would mend, or that no script may do; None where it did nothing of it."""
     outcome = ran.outcome
     for line in outcome.output.splitlines():
         if line.startswith(MARK):
-            return Reason("script-refused", line.removeprefix(MARK))
+            return RejectionReason("script-refused", line.removeprefix(MARK))
     for entry in ran.log:
         if entry.code in ("host", "method", "limit"):
-            return Reason("script-refused", f"{entry.method} {entry.url}: {entry.outcome}")
+            return RejectionReason("script-refused", f"{entry.method} {entry.url}: {entry.outcome}")
     if outcome.ended_by != "exit":
         why = {"timeout": "it did not end in its time", "memory": "it ran out of memory"}.get(
             outcome.ended_by, f"ended by {outcome.ended_by}"
         )
-        return Reason("script-refused", f"{why}, after {outcome.wall_s:.0f} s; it printed {_tail(outcome.output)}")
+        return RejectionReason(
+            "script-refused", f"{why}, after {outcome.wall_s:.0f} s; it printed {_tail(outcome.output)}"
+        )
     if "No space left" in outcome.output or "File too large" in outcome.output:
-        return Reason("script-refused", f"it wrote more than {STORAGE_MB} MB: {_tail(outcome.output)}")
+        return RejectionReason("script-refused", f"it wrote more than {STORAGE_MB} MB: {_tail(outcome.output)}")
     if "data.csv" in outcome.lacking and outcome.whole and "bytes" in outcome.lacking["data.csv"]:
-        return Reason("script-refused", f"data.csv: {outcome.lacking['data.csv']}")
+        return RejectionReason("script-refused", f"data.csv: {outcome.lacking['data.csv']}")
     if outcome.whole and ran.content is not None:
         return None
     return _service_fault(ran.log)
 
 
-def _service_fault(log: Sequence[ProxyEntry]) -> Reason | None:
+def _service_fault(log: Sequence[ProxyEntry]) -> RejectionReason | None:
     for entry in log:
         if entry.code in ("moved", "private", "unreachable"):
-            return Reason("data-unavailable", f"{entry.url}: {entry.outcome}")
+            return RejectionReason("data-unavailable", f"{entry.url}: {entry.outcome}")
         if entry.status >= 400:
-            return Reason("data-unavailable", f"{entry.url}: answered with status {entry.status}")
+            return RejectionReason("data-unavailable", f"{entry.url}: answered with status {entry.status}")
     return None
 
 
@@ -137,10 +139,10 @@ def _tail(output: str) -> str:
     return repr(output.strip()[-300:])
 
 
-def payload_fault(content: bytes, blueprint: Blueprint) -> Reason | None:
+def payload_fault(content: bytes, blueprint: Blueprint) -> RejectionReason | None:
     """What is wrong with what a host sent, where a script could not read it; None where it is a table as expected."""
     if content[:512].lstrip().lower().startswith((b"<!doctype", b"<html")):
-        return Reason("data-changed", f"a web page where a table should be: {content[:80]!r}")
+        return RejectionReason("data-changed", f"a web page where a table should be: {content[:80]!r}")
     try:
         found = judge_table(read_table(content), blueprint).refusals
     except DataError:
@@ -149,7 +151,7 @@ def payload_fault(content: bytes, blueprint: Blueprint) -> Reason | None:
 
 
 def download(
-    candidate: Candidate,
+    candidate: CandidateTask,
     blueprint: Blueprint,
     facts: dict[str, object],
     *,
@@ -165,21 +167,21 @@ def download(
     licence = str(blueprint.value("data.licence") or "")
     if licence_says(licence) == "forbids":
         stated = blueprint.fields["data.licence"]
-        reason = Reason(
+        reason = RejectionReason(
             "licence-forbids", f"{licence!r} does not allow the data to be passed on", tuple(stated.quotations)
         )
         return _refused([reason], facts)
     return _Download(candidate, blueprint, facts, settings_of(blueprint, local_hosts, seconds)).run()
 
 
-def _refused(reasons: Sequence[Reason], facts: Mapping[str, object], *, failed: bool = False) -> StageResult:
+def _refused(reasons: Sequence[RejectionReason], facts: Mapping[str, object], *, failed: bool = False) -> StageResult:
     return StageResult("data", "failed" if failed else "refused", tuple(reasons), facts=facts)
 
 
 class _Download:
     """One download: the request, the tests that were written first, and its rounds."""
 
-    def __init__(self, candidate: Candidate, blueprint: Blueprint, facts: dict[str, object], settings: Settings):
+    def __init__(self, candidate: CandidateTask, blueprint: Blueprint, facts: dict[str, object], settings: Settings):
         self.candidate, self.blueprint, self.facts, self.settings = candidate, blueprint, facts, settings
         self.folder = candidate.folder / "data"
         self.request = _request(blueprint)
@@ -210,7 +212,9 @@ class _Download:
             if result is not None:
                 return result
         evidence = "; ".join(problems)[:800]
-        return _refused([Reason("script-refused", f"no script did it within {ROUNDS} tries: {evidence}")], self.facts)
+        return _refused(
+            [RejectionReason("script-refused", f"no script did it within {ROUNDS} tries: {evidence}")], self.facts
+        )
 
     def _try(self, script: str, tests: str) -> tuple[StageResult | None, list[str]]:
         """The result, or what is wrong with the script."""
@@ -242,7 +246,7 @@ class _Download:
         try:
             frame = read_table(content)
         except DataError as error:
-            changed = payload_fault(ran.last, self.blueprint) or Reason("data-changed", str(error))
+            changed = payload_fault(ran.last, self.blueprint) or RejectionReason("data-changed", str(error))
             return _refused([changed], self.facts), []
         findings = judge_table(frame, self.blueprint)
         if findings.refusals:
@@ -259,7 +263,7 @@ class _Download:
         known = licence_says(licence) == "allows"
         script = (self.folder / "download.py").read_bytes()
         wanted = wanted_of(self.blueprint)
-        taken = Provenance(
+        taken = DataProvenance(
             how="script",
             source=wanted.source or wanted.url,
             licence=licence or "not stated",
@@ -275,7 +279,9 @@ class _Download:
         notes = list(findings.notes)
         if not known:
             notes.append(
-                Reason("licence-forbids", f"licence {licence or 'not stated'!r}: not passed on, each user fetches it")
+                RejectionReason(
+                    "licence-forbids", f"licence {licence or 'not stated'!r}: not passed on, each user fetches it"
+                )
             )
         self.facts |= {"how": "script", "rows": taken.rows, "address": wanted.url, "requests": len(ran.log)}
         names = ("provenance.json", "data.csv", "download.py", "proxy-log.json", "output.txt")
@@ -288,7 +294,9 @@ class _Download:
         return ask_for(self.candidate.asking, role, name, prompt, read).found
 
     def _malformed(self, what: str) -> StageResult:
-        return _refused([Reason("malformed-answer", f"{what} within its tries; see journal.jsonl")], self.facts)
+        return _refused(
+            [RejectionReason("malformed-answer", f"{what} within its tries; see journal.jsonl")], self.facts
+        )
 
     def _keep(self, name: str, text: str) -> None:
         with store_errors(self.folder):

@@ -12,7 +12,7 @@ from openfingym.forge.data.lookahead import look_ahead, target_given_away
 from openfingym.forge.data.matching import texts, wanted_of
 from openfingym.forge.data.names import matched
 from openfingym.forge.data.units import units
-from openfingym.forge.stage import Reason
+from openfingym.forge.stage import RejectionReason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,8 +44,8 @@ _BEGIN: Final = re.compile(
 class Findings:
     """What judging found."""
 
-    refusals: tuple[Reason, ...]
-    notes: tuple[Reason, ...]
+    refusals: tuple[RejectionReason, ...]
+    notes: tuple[RejectionReason, ...]
 
 
 def judge_protocol(blueprint: Blueprint) -> Findings:
@@ -76,7 +76,7 @@ def judge_protocol(blueprint: Blueprint) -> Findings:
     for code, name, wrong, mend in checks:
         stated = blueprint.fields.get(name)
         if stated is not None and wrong(stated.value):
-            found.append(Reason(code, f"{name} is {stated.value!r}; {mend}", tuple(stated.quotations)))
+            found.append(RejectionReason(code, f"{name} is {stated.value!r}; {mend}", tuple(stated.quotations)))
     return Findings(tuple(found), ())
 
 
@@ -97,7 +97,7 @@ def judge_table(frame: pd.DataFrame, blueprint: Blueprint) -> Findings:
     """
     dated = _dated(frame)
     refusals = [*_columns(frame, blueprint)]
-    notes: list[Reason] = []
+    notes: list[RejectionReason] = []
     if dated:
         refusals += [*_range(frame, blueprint), *_frequency(frame, blueprint)]
     for found in (_missing(frame), _duplicates(frame, dated=dated), _survivorship(frame, blueprint)):
@@ -122,21 +122,21 @@ def wanted_columns(blueprint: Blueprint) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in plain if name.lower() not in ("date", "time", "timestamp")))
 
 
-def _columns(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
+def _columns(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReason]:
     wanted = wanted_columns(blueprint)
     named = set(texts(blueprint.value("data.columns")) or texts(blueprint.value("data.series")))
     lacking = [name for name in wanted if name in named and name not in matched(wanted, map(str, frame.columns))]
     if not lacking:
         return []
     return [
-        Reason(
+        RejectionReason(
             "data-changed",
             f"columns {', '.join(lacking)} are not there; found {', '.join(map(str, frame.columns[:20]))}",
         )
     ]
 
 
-def _range(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
+def _range(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReason]:
     wanted = wanted_of(blueprint)
     first, last = frame.index.min().date(), frame.index.max().date()
     slack = _SLACK_DAYS.get(wanted.frequency, 10)
@@ -145,7 +145,7 @@ def _range(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
     if late <= slack and early <= slack:
         return []
     return [
-        Reason(
+        RejectionReason(
             "data-changed",
             f"rows from {first} to {last}, where the blueprint has {wanted.first or 'any'} to {wanted.last or 'any'}: "
             f"{max(late, 0)} days late and {max(early, 0)} days short, at most {slack} allowed",
@@ -153,7 +153,7 @@ def _range(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
     ]
 
 
-def _frequency(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
+def _frequency(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReason]:
     wanted = str(blueprint.value("frequency") or "")
     times = np.unique(frame.index.to_numpy())
     if wanted not in _SPACING_DAYS or len(times) < 3:
@@ -163,7 +163,9 @@ def _frequency(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
     if low <= days <= high:
         return []
     return [
-        Reason("data-changed", f"rows are {days:.3g} days apart (median), where {wanted} data have {low} to {high}")
+        RejectionReason(
+            "data-changed", f"rows are {days:.3g} days apart (median), where {wanted} data have {low} to {high}"
+        )
     ]
 
 
@@ -175,27 +177,31 @@ def _missing(frame: pd.DataFrame) -> Findings:
     if share > MOST_MISSING or (len(worst) and float(worst.iloc[0]) > 2 * MOST_MISSING):
         return Findings(
             (
-                Reason(
+                RejectionReason(
                     "missing-values", f"{share:.1%} of the cells have no value ({where}); at most {MOST_MISSING:.0%}"
                 ),
             ),
             (),
         )
     if share:
-        return Findings((), (Reason("missing-values", f"{int(gaps.to_numpy().sum())} cells have no value ({where})"),))
+        return Findings(
+            (), (RejectionReason("missing-values", f"{int(gaps.to_numpy().sum())} cells have no value ({where})"),)
+        )
     return Findings((), ())
 
 
 def _duplicates(frame: pd.DataFrame, *, dated: bool) -> Findings:
     if dated and (twice := frame.index[frame.index.duplicated()].unique()).size:
         shown = ", ".join(str(one)[:19] for one in twice[:3])
-        return Findings((Reason("duplicated-rows", f"{twice.size} times stand more than once, as {shown}"),), ())
+        return Findings(
+            (RejectionReason("duplicated-rows", f"{twice.size} times stand more than once, as {shown}"),), ()
+        )
     if dated:
         return _copied_runs(frame)
     twice_rows = int(frame.duplicated().sum())
     if frame.shape[1] >= 3 and twice_rows > max(1, len(frame) // 200):
         text = f"{twice_rows} of {len(frame)} rows repeat another; both parts of a split would hold them"
-        return Findings((Reason("duplicated-rows", text),), ())
+        return Findings((RejectionReason("duplicated-rows", text),), ())
     return Findings((), ())
 
 
@@ -219,7 +225,7 @@ def _copied_runs(frame: pd.DataFrame) -> Findings:
         f"{len(copies) + RUN - 1} rows repeat earlier ones, as those from {frame.index[second].date()} on those from "
         f"{frame.index[first].date()} on"
     )
-    return Findings((Reason("duplicated-rows", text),), ())
+    return Findings((RejectionReason("duplicated-rows", text),), ())
 
 
 def _survivorship(frame: pd.DataFrame, blueprint: Blueprint) -> Findings:
@@ -237,7 +243,7 @@ def _survivorship(frame: pd.DataFrame, blueprint: Blueprint) -> Findings:
     whole = int((frame.notna().all()).sum())
     if said is None or live < frame.shape[1] or whole < frame.shape[1]:
         return Findings((), ())
-    reason = Reason(
+    reason = RejectionReason(
         "survivorship",
         f"the paper says {said[0]!r}, and all {frame.shape[1]} series have a value on every one of {len(frame)} rows: "
         "whatever left the list is not there; take the members of each day",

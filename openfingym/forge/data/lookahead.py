@@ -9,7 +9,7 @@ import numpy as np
 
 from openfingym.forge.data.matching import texts
 from openfingym.forge.data.names import canonical, matched
-from openfingym.forge.stage import Reason
+from openfingym.forge.stage import RejectionReason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,11 +25,13 @@ _AHEAD: Final = re.compile(
 _LONGEST: Final = 30
 
 
-def look_ahead(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
+def look_ahead(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReason]:
     """Columns that are named for, or move with, a later value of a target."""
     looked_at, targets = _checked(frame, blueprint)
     named = [name for name in map(str, frame.columns) if _AHEAD.search(name) and name not in targets]
-    found = [Reason("look-ahead-column", f"{name}: its name says that it holds a later value") for name in named]
+    found = [
+        RejectionReason("look-ahead-column", f"{name}: its name says that it holds a later value") for name in named
+    ]
     horizon = blueprint.value("contract.horizon")
     most = min(max(5, horizon if isinstance(horizon, int) else 1), _LONGEST, max(len(frame) // 4, 1))
     for name in looked_at:
@@ -41,7 +43,7 @@ def look_ahead(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
                 and not _follows(name, target)
                 and (told := _ahead_of(frame[name].to_numpy(float), frame[target].to_numpy(float), most))
             ):
-                found.append(Reason("look-ahead-column", f"{name}: {told} of {target}"))
+                found.append(RejectionReason("look-ahead-column", f"{name}: {told} of {target}"))
                 break
     return found
 
@@ -96,7 +98,7 @@ def _correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     return float(np.corrcoef(left, right)[0, 1])
 
 
-def target_given_away(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
+def target_given_away(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReason]:
     """Inputs that are the target: by name in rows without a time, by value wherever the target is no series of its own
     past.
     """
@@ -110,7 +112,8 @@ def target_given_away(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]
     quotations = tuple(stated.quotations) if stated is not None else ()
     same = {canonical(name) for name in targets} & {canonical(name) for name in features}
     found = [
-        Reason("target-as-feature", f"{name} is the target and among the inputs", quotations) for name in sorted(same)
+        RejectionReason("target-as-feature", f"{name} is the target and among the inputs", quotations)
+        for name in sorted(same)
     ]
     columns = {canonical(str(name)): str(name) for name in frame.columns}
     inputs = [name for key, name in columns.items() if key not in {canonical(one) for one in targets}]
@@ -120,7 +123,7 @@ def target_given_away(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]
             continue
         truth = frame[name].to_numpy(float)
         told = ((other, _tells(frame[other].to_numpy(float), truth)) for other in inputs)
-        found += [Reason("target-as-feature", f"{other}: {why} {name}") for other, why in told if why]
+        found += [RejectionReason("target-as-feature", f"{other}: {why} {name}") for other, why in told if why]
     return found
 
 

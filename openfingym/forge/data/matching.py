@@ -54,7 +54,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Match:
+class ColumnMatch:
     """How well one data set serves a blueprint."""
 
     data: KnownData
@@ -114,7 +114,7 @@ def day(value: object) -> date | None:
         return None
 
 
-def matches(blueprint: Blueprint, among: Iterable[KnownData] | None = None, abstract: str = "") -> list[Match]:
+def matches(blueprint: Blueprint, among: Iterable[KnownData] | None = None, abstract: str = "") -> list[ColumnMatch]:
     """Every data set of the library with its score, the best first; of two alike, what needs no network.
 
     Args:
@@ -128,7 +128,7 @@ def matches(blueprint: Blueprint, among: Iterable[KnownData] | None = None, abst
     return sorted(found, key=lambda one: (-one.score, order[one.data.how], len(one.data.series), one.data.name))
 
 
-def match(wanted: Wanted, data: KnownData) -> Match:
+def match(wanted: Wanted, data: KnownData) -> ColumnMatch:
     """How well a data set serves what is wanted."""
     if data.name in re.findall(r"[a-z0-9-]+", wanted.source.lower()) and "-" in data.name:
         publisher, said = 1.0, "the paper names it"
@@ -142,10 +142,10 @@ def match(wanted: Wanted, data: KnownData) -> Match:
     why = [said, told, span]
     against = _against(wanted, data, parts)
     if against:
-        return Match(data, 0.0, series, (*against, *filter(None, why)))
+        return ColumnMatch(data, 0.0, series, (*against, *filter(None, why)))
     if parts["kind"] == 0.0 and data.how == "simulator":
         why.append("simulated, in place of the paper's real data")
-    return Match(
+    return ColumnMatch(
         data, round(sum(_WEIGHTS[key] * part for key, part in parts.items()), 3), series, (*filter(None, why),)
     )
 
@@ -233,6 +233,6 @@ def wants_bars(blueprint: Blueprint) -> bool:
     return not _BARS.isdisjoint(blueprint.fields)
 
 
-def channels_of(found: Match, wanted: Sequence[str]) -> list[str]:
+def channels_of(found: ColumnMatch, wanted: Sequence[str]) -> list[str]:
     """The channels that a blueprint uses, in the paper's order; all where it names none."""
     return [found.series[name] for name in wanted if name in found.series] or list(found.data.series)

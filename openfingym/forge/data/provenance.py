@@ -25,7 +25,7 @@ _ALLOWS = re.compile(
 
 
 @dataclass(frozen=True)
-class Provenance:
+class DataProvenance:
     """Where the data are from."""
 
     how: str
@@ -57,10 +57,10 @@ class Provenance:
             write_json(folder / "provenance.json", asdict(self))
 
 
-_FORM = TypeAdapter(Provenance)
+_FORM = TypeAdapter(DataProvenance)
 
 
-def read_provenance(folder: Path) -> Provenance | None:
+def read_provenance(folder: Path) -> DataProvenance | None:
     """The provenance in a folder of data; None where there is none.
 
     Raises:

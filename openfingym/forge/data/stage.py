@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from openfingym.digests import sha256_of_file
 from openfingym.files.whole import store_errors
 from openfingym.forge.data.judging import Findings, judge_protocol, judge_table
-from openfingym.forge.data.matching import Match, channels_of, matches, wanted_of, wants_bars
-from openfingym.forge.data.provenance import Provenance, licence_says, read_provenance
-from openfingym.forge.stage import Candidate, Reason, StageResult
+from openfingym.forge.data.matching import ColumnMatch, channels_of, matches, wanted_of, wants_bars
+from openfingym.forge.data.provenance import DataProvenance, licence_says, read_provenance
+from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,11 +41,11 @@ class DataStage:
         self.local_hosts = tuple(local_hosts)
         self.seconds = seconds
 
-    def run(self, candidate: Candidate) -> StageResult:
+    def run(self, candidate: CandidateTask) -> StageResult:
         """See :class:`openfingym.forge.stage.Stage`."""
         blueprint = candidate.blueprint
         if blueprint is None:
-            return refused([Reason("data-unavailable", "there is no blueprint; do stage extract first")])
+            return refused([RejectionReason("data-unavailable", "there is no blueprint; do stage extract first")])
         folder = candidate.folder / "data"
         with store_errors(folder):
             shutil.rmtree(folder, ignore_errors=True)
@@ -68,21 +68,21 @@ class DataStage:
         return refused([_nothing(considered, blueprint)], facts)
 
 
-def refused(reasons: Sequence[Reason], facts: dict[str, object] | None = None) -> StageResult:
+def refused(reasons: Sequence[RejectionReason], facts: dict[str, object] | None = None) -> StageResult:
     """A refusal of this stage."""
     return StageResult(NAME, "refused", tuple(reasons), facts=facts or {})
 
 
-def _nothing(considered: Sequence[Match], blueprint: Blueprint) -> Reason:
+def _nothing(considered: Sequence[ColumnMatch], blueprint: Blueprint) -> RejectionReason:
     near = considered[0] if considered else None
     source = blueprint.fields.get("data.source")
     text = f"nothing that the library has is {blueprint.value('data.source', 'what the paper uses')!r}"
     text += f"; nearest {near.data.name}: {'; '.join(near.why)}" if near is not None and near.why else ""
     text += ". The paper gives no address: set data.url, or data.source to a name of `openfingym data list`"
-    return Reason("data-unavailable", text, tuple(source.quotations) if source is not None else ())
+    return RejectionReason("data-unavailable", text, tuple(source.quotations) if source is not None else ())
 
 
-def _take(best: Match, blueprint: Blueprint) -> Provenance | None:
+def _take(best: ColumnMatch, blueprint: Blueprint) -> DataProvenance | None:
     """What taking a match would be; None where it has to be pulled and was not."""
     data = best.data
     dataset: dict[str, object] = {"name": data.name}
@@ -102,9 +102,9 @@ def _take(best: Match, blueprint: Blueprint) -> Provenance | None:
     return replace(_provenance(best), dataset=dataset)
 
 
-def _provenance(best: Match) -> Provenance:
+def _provenance(best: ColumnMatch) -> DataProvenance:
     data = best.data
-    return Provenance(
+    return DataProvenance(
         how=f"{data.how}:{data.name}",
         source=data.source,
         licence=data.licence,
@@ -121,7 +121,9 @@ def _is_pulled(name: str) -> bool:
     return last_pull(name) is not None
 
 
-def _library(taken: Provenance, best: Match, blueprint: Blueprint, root: Path, facts: dict[str, object]) -> StageResult:
+def _library(
+    taken: DataProvenance, best: ColumnMatch, blueprint: Blueprint, root: Path, facts: dict[str, object]
+) -> StageResult:
     """Judge and note what the library has."""
     from openfingym.data import datasets
     from openfingym.errors import OpenFinGymError
@@ -134,7 +136,7 @@ def _library(taken: Provenance, best: Match, blueprint: Blueprint, root: Path, f
             frame = _pulled_frame(best, blueprint)
         except OpenFinGymError as error:
             return refused(
-                [Reason("data-unavailable", f"{best.data.name} was pulled and cannot be read: {error}")], facts
+                [RejectionReason("data-unavailable", f"{best.data.name} was pulled and cannot be read: {error}")], facts
             )
         if not taken.pass_on:
             return refused([_forbidden(taken.licence, "pull it yourself, and use the simulator in the package")], facts)
@@ -154,7 +156,7 @@ def _library(taken: Provenance, best: Match, blueprint: Blueprint, root: Path, f
     facts |= {"match": best.data.name, "how": taken.how, "score": best.score, "shared_with": others}
     notes = list(findings.notes)
     if best.data.how == "simulator" and blueprint.value("data.kind", "real") == "real":
-        notes.append(Reason("data-unavailable", f"simulated: {best.data.name} stands in for the paper's data"))
+        notes.append(RejectionReason("data-unavailable", f"simulated: {best.data.name} stands in for the paper's data"))
     paper = str(blueprint.value("data.licence") or "")
     if licence_says(paper) == "forbids":
         notes.append(_forbidden(paper, f"the library's {best.data.name} has a licence of its own: {taken.licence}"))
@@ -162,7 +164,7 @@ def _library(taken: Provenance, best: Match, blueprint: Blueprint, root: Path, f
     return StageResult(NAME, "passed", notes=tuple(notes), facts=facts, files=("data/provenance.json", *_files(taken)))
 
 
-def _named_as_held(blueprint: Blueprint, best: Match, measure: str) -> Blueprint:
+def _named_as_held(blueprint: Blueprint, best: ColumnMatch, measure: str) -> Blueprint:
     """The blueprint in the channels' names, without the days and columns that the match was judged by."""
     fields = dict(blueprint.fields)
     for name in ("data.series", "data.columns", "data.start", "data.end", "data.features"):
@@ -200,7 +202,7 @@ def between(frame: pd.DataFrame, first: object, last: object) -> pd.DataFrame:
     return frame.loc[first if first else None : last if last else None]
 
 
-def _pulled_frame(best: Match, blueprint: Blueprint) -> pd.DataFrame:
+def _pulled_frame(best: ColumnMatch, blueprint: Blueprint) -> pd.DataFrame:
     import pandas as pd
 
     from openfingym.data.pulled import pulled_panel
@@ -212,7 +214,7 @@ def _pulled_frame(best: Match, blueprint: Blueprint) -> pd.DataFrame:
     return frame[wanted] if wanted else frame
 
 
-def write_table(frame: pd.DataFrame, folder: Path, taken: Provenance, measure: str) -> Provenance:
+def write_table(frame: pd.DataFrame, folder: Path, taken: DataProvenance, measure: str) -> DataProvenance:
     """Write a table as ``data.csv``, rows with a gap left out, and return its provenance with digest and rows."""
     import numpy as np
 
@@ -244,15 +246,15 @@ def write_table(frame: pd.DataFrame, folder: Path, taken: Provenance, measure: s
     return replace(taken, dataset=dataset, digests=digests, rows=len(whole))
 
 
-def _files(taken: Provenance) -> tuple[str, ...]:
+def _files(taken: DataProvenance) -> tuple[str, ...]:
     return tuple(f"data/{name}" for name in sorted(taken.digests))
 
 
-def _forbidden(licence: str, mend: str) -> Reason:
-    return Reason("licence-forbids", f"{licence!r} does not allow the data to be passed on; {mend}")
+def _forbidden(licence: str, mend: str) -> RejectionReason:
+    return RejectionReason("licence-forbids", f"{licence!r} does not allow the data to be passed on; {mend}")
 
 
-def _others(root: Path) -> Iterator[tuple[str, Path, Provenance]]:
+def _others(root: Path) -> Iterator[tuple[str, Path, DataProvenance]]:
     from openfingym.errors import StoreError
 
     for other in sorted(root.parent.iterdir()) if root.parent.is_dir() else ():
@@ -271,7 +273,7 @@ def _users(root: Path, how: str) -> list[str]:
     return [key for key, _folder, found in _others(root) if found.how == how]
 
 
-def _earlier(root: Path, blueprint: Blueprint) -> tuple[str, Path, Provenance] | None:
+def _earlier(root: Path, blueprint: Blueprint) -> tuple[str, Path, DataProvenance] | None:
     """Data that another paper of this forge downloaded from the same address."""
     url = wanted_of(blueprint).url
     for key, folder, found in _others(root):
@@ -284,7 +286,7 @@ def _earlier(root: Path, blueprint: Blueprint) -> tuple[str, Path, Provenance] |
 
 
 def _reuse(
-    earlier: tuple[str, Path, Provenance], root: Path, blueprint: Blueprint, facts: dict[str, object]
+    earlier: tuple[str, Path, DataProvenance], root: Path, blueprint: Blueprint, facts: dict[str, object]
 ) -> StageResult:
     from openfingym.forge.data.tables import read_table
 

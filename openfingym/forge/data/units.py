@@ -9,7 +9,7 @@ import numpy as np
 
 from openfingym.forge.data.matching import texts
 from openfingym.forge.data.names import canonical, matched
-from openfingym.forge.stage import Reason
+from openfingym.forge.stage import RejectionReason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ _FRACTION: Final = re.compile(r"fraction|decimal|per unit")
 _RETURN: Final = re.compile(r"return")
 
 
-def units(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
+def units(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReason]:
     """Refusals of columns whose values cannot have the unit, at most one a column."""
     stated = blueprint.fields.get("data.unit")
     unit = str(stated.value or "").lower() if stated is not None else ""
@@ -46,7 +46,7 @@ def units(frame: pd.DataFrame, blueprint: Blueprint) -> list[Reason]:
         why = _facts(canonical(str(name)), values, measure) or _wrong(values, measure, unit)
         if why:
             found.append(
-                Reason("wrong-units", f"{name}: {why}", tuple(stated.quotations) if stated is not None else ())
+                RejectionReason("wrong-units", f"{name}: {why}", tuple(stated.quotations) if stated is not None else ())
             )
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-from openfingym.forge.blueprint import PaperFigure, Quotation, Stated, Value
+from openfingym.forge.blueprint import Quotation, QuotedFigure, Stated, Value
 from openfingym.forge.extraction.quoting import QuotedText
 from openfingym.forge.extraction.support import numbers_in, supported
 from openfingym.forge.prompts import AnswerError
@@ -26,7 +26,7 @@ class FoundMetric:
 
     name: str
     parts: dict[str, Stated] = field(default_factory=dict)
-    figures: list[PaperFigure] = field(default_factory=list)
+    figures: list[QuotedFigure] = field(default_factory=list)
 
 
 @dataclass
@@ -113,7 +113,7 @@ def _read_metric(place: str, said: object, text: QuotedText, found: Readings) ->
         baseline = one.get("baseline") if isinstance(one, Mapping) else None
         if stated is not None and isinstance(baseline, str) and isinstance(stated.value, int | float):
             metric.figures.append(
-                PaperFigure(baseline=baseline, value=float(stated.value), quotation=stated.quotations[0])
+                QuotedFigure(baseline=baseline, value=float(stated.value), quotation=stated.quotations[0])
             )
     found.metrics.append(metric)
 

@@ -13,7 +13,7 @@ from openfingym.forge.extraction.quoting import QuotedText
 from openfingym.forge.extraction.reading import FoundMetric, Readings, read
 from openfingym.forge.paper import Paper
 from openfingym.forge.prompts import TRIES, AnswerError, ask_for, render
-from openfingym.forge.stage import Candidate, Reason, StageResult, StageState
+from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult, StageState
 from openfingym.forge.vocabulary import ASKED, FORMS
 
 ROOM = "openfingym.forge.extraction"
@@ -42,7 +42,7 @@ class ExtractStage:
         """
         self.part_tokens = part_tokens
 
-    def run(self, candidate: Candidate) -> StageResult:
+    def run(self, candidate: CandidateTask) -> StageResult:
         """Ask, check and write ``blueprint.toml``."""
         found = Readings()
         text = QuotedText(candidate.paper)
@@ -53,13 +53,15 @@ class ExtractStage:
             )
             if readings is None:
                 told = "; ".join(complaints[-1].splitlines()[:5])
-                return StageResult(self.name, "failed", (Reason("malformed-answer", f"after {TRIES} answers: {told}"),))
+                return StageResult(
+                    self.name, "failed", (RejectionReason("malformed-answer", f"after {TRIES} answers: {told}"),)
+                )
             found.add(readings)
         blueprint, listed = blueprint_from(candidate.paper, found)
         write_blueprint(candidate.folder / "blueprint.toml", blueprint)
         reasons = _refusals(blueprint, listed)
         notes = [_contradicted(one) for one in listed if one.field not in DECIDING]
-        notes += [Reason("malformed-answer", f"left out: {problem}") for problem in found.problems]
+        notes += [RejectionReason("malformed-answer", f"left out: {problem}") for problem in found.problems]
         quoted = sum(bool(stated.quotations) for stated in blueprint.fields.values())
         facts: dict[str, object] = {
             "fields": len(blueprint.fields), "quoted": quoted, "assumed": len(blueprint.fields) - quoted,
@@ -69,7 +71,7 @@ class ExtractStage:
         return StageResult(self.name, state, tuple(reasons), tuple(notes), facts, ("blueprint.toml",))
 
 
-def _ask(candidate: Candidate, text: QuotedText, part: str, which: str) -> tuple[Readings | None, tuple[str, ...]]:
+def _ask(candidate: CandidateTask, text: QuotedText, part: str, which: str) -> tuple[Readings | None, tuple[str, ...]]:
     """What one part says. What is unsupported is asked for again; what still is in the last answer is left out."""
     paper = candidate.paper
     tables = "\n\n".join(
@@ -160,7 +162,7 @@ def _metric(metric: FoundMetric, count: int) -> MetricBlueprint:
     )
 
 
-def _refusals(blueprint: Blueprint, listed: list[Contradiction]) -> list[Reason]:
+def _refusals(blueprint: Blueprint, listed: list[Contradiction]) -> list[RejectionReason]:
     reasons = [_contradicted(one) for one in listed if one.field in DECIDING]
     family = blueprint.value("family")
     contradicted = {one.field for one in listed}
@@ -168,15 +170,15 @@ def _refusals(blueprint: Blueprint, listed: list[Contradiction]) -> list[Reason]
     missing = [name for name in needed if name not in blueprint.fields and name not in contradicted]
     if missing:
         told = ", ".join(f"{name} ({ASKED[name]})" for name in missing)
-        reasons.append(Reason("no-protocol", f"the paper does not state {told}"))
+        reasons.append(RejectionReason("no-protocol", f"the paper does not state {told}"))
     if not blueprint.metrics:
-        reasons.append(Reason("no-metric", "no metric by which the paper judges its methods was found"))
+        reasons.append(RejectionReason("no-metric", "no metric by which the paper judges its methods was found"))
     return reasons
 
 
-def _contradicted(one: Contradiction) -> Reason:
+def _contradicted(one: Contradiction) -> RejectionReason:
     quotations = tuple(quotation for stated in one.readings for quotation in stated.quotations[:2])
     decides = (
         "it decides the task, so a person has to choose" if one.field in DECIDING else "the first reading is taken"
     )
-    return Reason("contradiction", f"{one.field}: {one.why}; {decides}", quotations)
+    return RejectionReason("contradiction", f"{one.field}: {one.why}; {decides}", quotations)

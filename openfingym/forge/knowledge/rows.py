@@ -14,7 +14,7 @@ from openfingym.forge.blueprint import Blueprint, Stated
 from openfingym.forge.blueprint_file import read_blueprint
 from openfingym.forge.data.provenance import read_provenance
 from openfingym.forge.folder import PaperFolder
-from openfingym.forge.stage import Reason
+from openfingym.forge.stage import RejectionReason
 
 TABLES: dict[str, tuple[str, ...]] = {
     "papers": ("key",),
@@ -49,9 +49,11 @@ def paper_rows(folder: PaperFolder) -> Rows:
             for kind, reasons in (("reason", kept.result.reasons), ("note", kept.result.notes)):
                 rows["decisions"] += [_decision(folder.key, stage, state, kind, reason) for reason in reasons]
             if not kept.result.reasons:
-                rows["decisions"].append(_decision(folder.key, stage, state, "state", Reason("", "")))
+                rows["decisions"].append(_decision(folder.key, stage, state, "state", RejectionReason("", "")))
     except OpenFinGymError as error:
-        rows["decisions"].append(_decision(folder.key, stage, "failed", "reason", Reason("machinery", str(error))))
+        rows["decisions"].append(
+            _decision(folder.key, stage, "failed", "reason", RejectionReason("machinery", str(error)))
+        )
     row: dict[str, Any] = {
         "key": folder.key, "title": folder.key, "abstract": "", "text": "", "language": "", "form": "", "origin": "",
         "digest": "", "licence": "", "arxiv_id": "",
@@ -64,7 +66,9 @@ def paper_rows(folder: PaperFolder) -> Rows:
             _add_blueprint(rows, folder.key, read_blueprint(folder.blueprint_path))
         _add_data(rows, folder)
     except OpenFinGymError as error:
-        rows["decisions"].append(_decision(folder.key, stage, "failed", "reason", Reason("machinery", str(error))))
+        rows["decisions"].append(
+            _decision(folder.key, stage, "failed", "reason", RejectionReason("machinery", str(error)))
+        )
     rows["papers"].append(row | {"stage": stage, "state": state})
     for number, decision in enumerate(rows["decisions"]):
         decision["number"] = number
@@ -98,7 +102,7 @@ def task_rows(name: str, package: Path, *, shipped: bool) -> Rows:
     return rows
 
 
-def _decision(paper: str, stage: str, state: str, kind: str, reason: Reason) -> dict[str, Any]:
+def _decision(paper: str, stage: str, state: str, kind: str, reason: RejectionReason) -> dict[str, Any]:
     quotations = json.dumps([one.model_dump() for one in reason.quotations], ensure_ascii=False, sort_keys=True)
     said = {"code": reason.code, "text": reason.text, "quotations": quotations}
     return {"paper": paper, "number": 0, "stage": stage, "state": state, "kind": kind, **said}

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-from openfingym.forge.paper import PaperTable, Section
+from openfingym.forge.paper import PaperSection, PaperTable
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\x00-\x08\x0b-\x1f\x7f]")
 """Soft hyphens, marks of width and direction, control characters: what a reader of the page does not see."""
@@ -35,7 +35,7 @@ class Composed:
     title: str
     abstract: str
     text: str
-    sections: tuple[Section, ...]
+    sections: tuple[PaperSection, ...]
     tables: tuple[PaperTable, ...]
 
 
@@ -72,11 +72,11 @@ def compose(blocks: list[Block]) -> Composed:
         elif block.kind == "table":
             tables.append(PaperTable(words, rows, start))
     ends = [start for _, _, start in headings[1:]] + [len(text)] * bool(headings)
-    sections = tuple(Section(*heading, end) for heading, end in zip(headings, ends, strict=True))
+    sections = tuple(PaperSection(*heading, end) for heading, end in zip(headings, ends, strict=True))
     return Composed(title, _abstract(text, sections), text, sections, tuple(tables))
 
 
-def _abstract(text: str, sections: tuple[Section, ...]) -> str:
+def _abstract(text: str, sections: tuple[PaperSection, ...]) -> str:
     for section in sections:
         if _ABSTRACT.match(section.title):
             return text[section.start + len(section.title) : section.end].strip()

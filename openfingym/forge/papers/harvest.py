@@ -14,7 +14,7 @@ from openfingym.forge.paper import Paper
 from openfingym.forge.papers.blocks import letters
 from openfingym.forge.papers.limits import FILE_BYTES, UnreadableError
 from openfingym.forge.papers.reading import key_of, read_paper, require_readers
-from openfingym.forge.stage import Reason
+from openfingym.forge.stage import RejectionReason
 
 ARXIV = "arxiv:"
 """A source that begins so is a query of arXiv."""
@@ -35,7 +35,7 @@ class Harvested:
     """The file's bytes; empty where they could not be had."""
     paper: Paper | None
     """Given as well where a reason says that it is another's duplicate."""
-    reason: Reason | None
+    reason: RejectionReason | None
 
 
 def harvest(source: str | Path, *, known: Iterable[Paper] = (), cache: Path | None = None) -> Iterator[Harvested]:
@@ -58,7 +58,7 @@ def harvest(source: str | Path, *, known: Iterable[Paper] = (), cache: Path | No
             if original is not None:
                 text = f"the same paper as {original.origin} ({original.key}), in another form or version"
                 yield Harvested(
-                    found.key, found.name, found.origin, found.original, paper, Reason("duplicate-paper", text)
+                    found.key, found.name, found.origin, found.original, paper, RejectionReason("duplicate-paper", text)
                 )
                 continue
             if any(one.digest == paper.digest and one.origin != paper.origin for one in seen):
@@ -114,7 +114,7 @@ def _file(path: Path) -> Harvested:
     try:
         content = strange.read_bytes(path.parent, path.name, FILE_BYTES)
     except OSError as error:
-        reason = Reason("no-text", f"{path.name}: {error.strerror}")
+        reason = RejectionReason("no-text", f"{path.name}: {error.strerror}")
         digest = hashlib.sha256(path.name.encode()).hexdigest()
         return Harvested(key_of(path.name, digest), path.name, str(path), b"", None, reason)
     return read_file(path.name, content, str(path))
@@ -126,10 +126,10 @@ def read_file(name: str, content: bytes, origin: str, *, arxiv_id: str = "", lic
         paper = read_paper(name, content, origin=origin, arxiv_id=arxiv_id, licence=licence)
     except UnreadableError as error:
         key = key_of(name, hashlib.sha256(content or name.encode()).hexdigest())
-        return Harvested(key, name, origin, content, None, Reason("no-text", f"{name}: {error}"))
+        return Harvested(key, name, origin, content, None, RejectionReason("no-text", f"{name}: {error}"))
     reason = None
     if paper.language not in {"en", "und"}:
-        reason = Reason(
+        reason = RejectionReason(
             "language", f"{name}: its text is in the language {paper.language!r}; papers in English are read"
         )
     return Harvested(paper.key, name, origin, content, paper, reason)

@@ -8,7 +8,7 @@ import re
 
 from openfingym.forge.paper import Paper
 from openfingym.forge.papers.quoting import LONGEST, quotation_at
-from openfingym.forge.stage import Reason
+from openfingym.forge.stage import RejectionReason
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?=\s|$)|$|\n)")
 _NAMES = "(?:automated|ai|llm|machine|language[- ]model|artificial)"
@@ -33,7 +33,7 @@ _PATTERNS = [
 _ANY = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS), re.IGNORECASE | re.MULTILINE)
 
 
-def instructions(paper: Paper) -> tuple[Reason, ...]:
+def instructions(paper: Paper) -> tuple[RejectionReason, ...]:
     """A note with each sentence that tries to instruct the reader; empty where there is none."""
     found = []
     for sentence in _SENTENCE.finditer(paper.text):
@@ -45,4 +45,4 @@ def instructions(paper: Paper) -> tuple[Reason, ...]:
         return ()
     many = "a sentence tries" if len(found) == 1 else f"{len(found)} sentences try"
     text = f"{many} to instruct whoever reads the paper; this was handed on as material and has no effect"
-    return (Reason("instructs-reader", text, tuple(found[:10])),)
+    return (RejectionReason("instructs-reader", text, tuple(found[:10])),)

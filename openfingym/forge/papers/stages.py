@@ -10,7 +10,7 @@ from openfingym.forge.paper import Paper
 from openfingym.forge.papers.injections import instructions
 from openfingym.forge.papers.quoting import LONGEST, find_quotation
 from openfingym.forge.prompts import AnswerError, ask_for, render
-from openfingym.forge.stage import Candidate, Reason, StageResult
+from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 
 _ROOM = "openfingym.forge.papers"
 FAMILIES = ("forecasting", "generation", "fraud", "trading")
@@ -36,11 +36,13 @@ class ScreenStage:
 
     name = "screen"
 
-    def run(self, candidate: Candidate) -> StageResult:
+    def run(self, candidate: CandidateTask) -> StageResult:
         """Ask the generator; its quotations must stand in the title or the abstract."""
         paper = candidate.paper
         if paper.language not in {"en", "und"}:
-            reason = Reason("language", f"its text is in the language {paper.language!r}; papers in English are read")
+            reason = RejectionReason(
+                "language", f"its text is in the language {paper.language!r}; papers in English are read"
+            )
             return StageResult(self.name, "refused", (reason,))
         shown = f"{paper.title}\n\n{paper.abstract or _opening(paper)}"
         end = _end_of(paper, shown)
@@ -51,9 +53,9 @@ class ScreenStage:
         verdict = answer.found
         facts = {"family": verdict.family, "why": verdict.why, "tries": len(answer.complaints) + 1}
         if verdict.holds:
-            noted = Reason("in-scope", verdict.why or "in scope", verdict.quotations)
+            noted = RejectionReason("in-scope", verdict.why or "in scope", verdict.quotations)
             return StageResult(self.name, "passed", notes=(noted,), facts=facts)
-        reason = Reason("out-of-scope", verdict.why, verdict.quotations)
+        reason = RejectionReason("out-of-scope", verdict.why, verdict.quotations)
         return StageResult(self.name, "refused", (reason,), facts=facts)
 
 
@@ -62,7 +64,7 @@ class ReadStage:
 
     name = "read"
 
-    def run(self, candidate: Candidate) -> StageResult:
+    def run(self, candidate: CandidateTask) -> StageResult:
         """Ask the generator; its quotations must stand in the text."""
         paper = candidate.paper
         prompt = render(_ROOM, "read", text=paper.text[:_MOST_SHOWN])
@@ -71,7 +73,7 @@ class ReadStage:
         if answer.found is None:
             return _malformed(self.name, answer.complaints, notes)
         reasons = tuple(
-            Reason(
+            RejectionReason(
                 _MEANING[name][0],
                 f"{verdict.why or 'the text has none'}; expected {_MEANING[name][1]}",
                 verdict.quotations,
@@ -80,7 +82,7 @@ class ReadStage:
             if not verdict.holds
         )
         found = tuple(
-            Reason(f"has-{name.replace('_', '-')}", verdict.why or _MEANING[name][1], verdict.quotations)
+            RejectionReason(f"has-{name.replace('_', '-')}", verdict.why or _MEANING[name][1], verdict.quotations)
             for name, verdict in answer.found.items()
             if verdict.holds
         )
@@ -101,9 +103,9 @@ def _end_of(paper: Paper, shown: str) -> int:
     return at + len(last) if at >= 0 else len(paper.text)
 
 
-def _malformed(stage: str, complaints: tuple[str, ...], notes: tuple[Reason, ...] = ()) -> StageResult:
+def _malformed(stage: str, complaints: tuple[str, ...], notes: tuple[RejectionReason, ...] = ()) -> StageResult:
     text = f"no usable answer in {len(complaints)} tries; the last: {complaints[-1] if complaints else 'none'}"
-    return StageResult(stage, "refused", (Reason("malformed-answer", text),), notes)
+    return StageResult(stage, "refused", (RejectionReason("malformed-answer", text),), notes)
 
 
 def _screened(value: object, paper: Paper, end: int) -> _Verdict:

@@ -11,7 +11,7 @@ from openfingym.errors import OpenFinGymError
 from openfingym.files.strange import sha256
 from openfingym.files.whole import store_errors, whole_folder
 from openfingym.forge.assembly.stage import FOLDER
-from openfingym.forge.stage import Reason, StageResult
+from openfingym.forge.stage import RejectionReason, StageResult
 from openfingym.packages.scaffold import toml_value
 from openfingym.packages.toml_tables import split_tables, with_values
 from openfingym.task import Task
@@ -49,7 +49,7 @@ def install(candidate_folder: Path, forge_root: Path) -> StageResult:
         taken.add(other.name)
         if asks(other) == asks(task):
             same = f"{other.name}, of the paper {_paper_of(other)}, asks the same of the same data"
-            return StageResult(NAME, "refused", (Reason("duplicate-task", same),))
+            return StageResult(NAME, "refused", (RejectionReason("duplicate-task", same),))
     name = _free(task.name, key, taken)
     with store_errors(tasks):
         uninstall(key, forge_root)

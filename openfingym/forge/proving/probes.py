@@ -10,7 +10,7 @@ import numpy as np
 
 from openfingym.adversarial.promise import survey
 from openfingym.checks.check import Finding, check_package
-from openfingym.forge.stage import Reason
+from openfingym.forge.stage import RejectionReason
 from openfingym.kinds import is_sequential, kind_of
 from openfingym.packages.build import describe
 
@@ -42,19 +42,21 @@ CODES = {
 _BY_PLACE = ("in order of submission", "in reverse order", "by number")
 
 
-def reason_of(finding: Finding) -> Reason:
+def reason_of(finding: Finding) -> RejectionReason:
     """The reason that a failed check is."""
     text = finding.detail
     if finding.name == "time":
-        return Reason("shuffled-split" if "not in time order" in text else "overlapping-windows", text)
+        return RejectionReason("shuffled-split" if "not in time order" in text else "overlapping-windows", text)
     if finding.name == "build":
-        return Reason("too-few-rows" if "rows are enough" in text or "too few" in text else "data-changed", text)
+        return RejectionReason(
+            "too-few-rows" if "rows are enough" in text or "too few" in text else "data-changed", text
+        )
     if finding.name == "skill" and any(name in text for name in _BY_PLACE):
-        return Reason("leak", f"the place of an item tells its label: {text}")
-    return Reason(CODES.get(finding.name, "machinery"), text)
+        return RejectionReason("leak", f"the place of an item tells its label: {text}")
+    return RejectionReason(CODES.get(finding.name, "machinery"), text)
 
 
-def attack(task: Task, package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Reason]:
+def attack(task: Task, package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[RejectionReason]:
     """Everything that a package gives away: the whole adversarial review of one as it lies there.
 
     Args:
@@ -66,14 +68,14 @@ def attack(task: Task, package: BuiltPackage, hidden: Mapping[str, Array]) -> It
     yield from probes(task, package, hidden)
 
 
-def probes(task: Task, package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Reason]:
+def probes(task: Task, package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[RejectionReason]:
     """What ``task check`` does not look at: facts, copies, and answers at the ends of the range."""
     yield from probe_facts(task, package)
     yield from probe_copies(package, hidden)
     yield from probe_games(package, hidden)
 
 
-def probe_facts(task: Task, package: BuiltPackage) -> Iterator[Reason]:
+def probe_facts(task: Task, package: BuiltPackage) -> Iterator[RejectionReason]:
     """Facts in ``contract.json`` that would be others if the hidden values were, as the parameters of a scaling."""
     kind = kind_of(task)
     stated = json.loads(json.dumps(package.contract))
@@ -86,11 +88,11 @@ def probe_facts(task: Task, package: BuiltPackage) -> Iterator[Reason]:
         differing = sorted(key for key in stated.keys() | made.keys() if stated.get(key) != made.get(key))
         if differing:
             code = "scaling-on-test" if "scaling" in differing else "leak"
-            yield Reason(code, f"contract.json: {', '.join(differing)}: not {what}; use training rows alone")
+            yield RejectionReason(code, f"contract.json: {', '.join(differing)}: not {what}; use training rows alone")
             return
 
 
-def probe_copies(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Reason]:
+def probe_copies(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[RejectionReason]:
     """Hidden items that stand in the training part, or nearly so."""
     if not {"train_inputs", "train_targets", "test_inputs"} <= package.contract["arrays"].keys():
         return
@@ -102,14 +104,14 @@ def probe_copies(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator
         return
     found = _nearly_equal(train, test)
     if found > max(1.0, ALLOWED * len(test)):
-        yield Reason(
+        yield RejectionReason(
             "duplicated-rows",
             f"{found} of {len(test)} hidden items stand in training too, to {CLOSE:g} of a standard deviation; "
             "remove the copies before the split",
         )
 
 
-def probe_games(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Reason]:
+def probe_games(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[RejectionReason]:
     """Answers at the ends of the range, everywhere: neither may be better than the baseline."""
     contract, shape = package.task.spec.contract, package.manifest.submission_shape
     if is_sequential(contract) or kind_of(package.task).is_record:
@@ -117,7 +119,7 @@ def probe_games(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[
     ends = {"the largest value": contract.high, "the smallest value": contract.low}
     found = survey(package, hidden, answers={name: np.full(shape, value) for name, value in ends.items()})
     for trial in found.breaks:
-        yield Reason("metric-games", f"{trial.name} everywhere beats the baseline: {trial}")
+        yield RejectionReason("metric-games", f"{trial.name} everywhere beats the baseline: {trial}")
 
 
 def contamination(package: BuiltPackage) -> dict[str, object]:

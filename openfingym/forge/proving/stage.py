@@ -10,7 +10,7 @@ from openfingym.errors import TaskError
 from openfingym.forge.assembly.stage import FOLDER
 from openfingym.forge.proving.probes import contamination, probes, reason_of
 from openfingym.forge.proving.trials import trials
-from openfingym.forge.stage import Candidate, Reason, StageResult
+from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 from openfingym.packages.build import build
 from openfingym.task import Task
 
@@ -30,12 +30,12 @@ class ProveStage:
         """With a backend for the programs of the trials, which are the library's own."""
         self.backend = backend
 
-    def run(self, candidate: Candidate) -> StageResult:
+    def run(self, candidate: CandidateTask) -> StageResult:
         """Check, attack and run the package; the first of these that it does not stand ends it."""
         try:
             task = Task.read(candidate.folder / FOLDER)
         except TaskError as error:
-            return _ended([Reason(OURS, f"the assembled task cannot be read: {error}")], {})
+            return _ended([RejectionReason(OURS, f"the assembled task cannot be read: {error}")], {})
         return prove(task, self.backend)
 
 
@@ -64,7 +64,7 @@ def prove(task: Task, backend: str = "inline") -> StageResult:
     return _ended(ran.reasons, facts)
 
 
-def _ended(reasons: Sequence[Reason], facts: Mapping[str, object]) -> StageResult:
+def _ended(reasons: Sequence[RejectionReason], facts: Mapping[str, object]) -> StageResult:
     state: StageState = "passed"
     if reasons:
         state = "failed" if any(one.code == OURS for one in reasons) else "refused"

@@ -12,7 +12,7 @@ from openfingym.adversarial.promise import SEED, reader_of
 from openfingym.agents import resolve
 from openfingym.agents.builtin import fitting
 from openfingym.errors import SubmissionError
-from openfingym.forge.stage import Reason
+from openfingym.forge.stage import RejectionReason
 from openfingym.kinds import kind_of, score_with_replicates
 from openfingym.metrics import relative
 from openfingym.metrics.sampling_error import sampling_error
@@ -41,7 +41,7 @@ Interval = tuple[float, float]
 class Trials:
     """What the runs gave."""
 
-    reasons: tuple[Reason, ...]
+    reasons: tuple[RejectionReason, ...]
     scores: Mapping[str, float]
     """Relative total by agent; lower is better, 1 is the baseline."""
     better: tuple[str, ...]
@@ -96,7 +96,9 @@ def trials(package: BuiltPackage, hidden: Mapping[str, Array], backend: str) -> 
         shown = ", ".join(f"{name} {value:.4g}" for name, value in scores.items())
         found = f"{len(better)} baselines are better than noise, {len(certain)} of them beyond the interval"
         needed = f"{wanted} are needed, one of them beyond it"
-        reasons.append(Reason("no-baseline-better", f"{found}; {needed}; relative totals: noise {noise}, {shown}"))
+        reasons.append(
+            RejectionReason("no-baseline-better", f"{found}; {needed}; relative totals: noise {noise}, {shown}")
+        )
     seconds = sum(one.wall_s for one in results.values())
     return Trials(tuple(reasons), scores, tuple(better), tuple(certain), noise, seconds)
 
@@ -155,19 +157,21 @@ def _below(result: RolloutResult, noise: Interval) -> bool:
     return interval is not None and interval[1] < noise[0]
 
 
-def _smoke(results: Mapping[str, RolloutResult]) -> Iterator[Reason]:
+def _smoke(results: Mapping[str, RolloutResult]) -> Iterator[RejectionReason]:
     for name, wanted in (("naive", "scored"), ("nop", "rejected"), ("oracle", "scored")):
         one = results[name]
         if one.state == "error":
-            yield Reason("machinery", f"the program {name} could not be run: {one.reason}")
+            yield RejectionReason("machinery", f"the program {name} could not be run: {one.reason}")
         elif one.state != wanted:
-            yield Reason("smoke-failed", f"the program {name} ended {one.state}, expected {wanted}: {one.reason}")
+            yield RejectionReason(
+                "smoke-failed", f"the program {name} ended {one.state}, expected {wanted}: {one.reason}"
+            )
 
 
-def _best(scores: Mapping[str, float]) -> Iterator[Reason]:
+def _best(scores: Mapping[str, float]) -> Iterator[RejectionReason]:
     best = scores.get("oracle")  # a baseline that solves the task scores the same
     if best is None:
         return
     beaten = [name for name, value in scores.items() if name != "oracle" and value < best]
     if beaten:
-        yield Reason("oracle-not-best", f"{', '.join(beaten)} score better than the true answer ({best:.4g})")
+        yield RejectionReason("oracle-not-best", f"{', '.join(beaten)} score better than the true answer ({best:.4g})")

@@ -22,7 +22,7 @@ from openfingym.files.whole import store_errors
 from openfingym.forge.blueprint import Scalar, Stated, Value
 from openfingym.forge.blueprint_file import read_blueprint, write_blueprint
 from openfingym.forge.folder import EDITED_FROM, ForgeFolder, PaperFolder
-from openfingym.forge.stage import Reason, StageResult
+from openfingym.forge.stage import RejectionReason, StageResult
 from openfingym.forge.vocabulary import problem_of
 
 FILE: Final = "decisions.jsonl"
@@ -127,7 +127,7 @@ def reject(forge: ForgeFolder, paper: PaperFolder, reason: str, who: str = "") -
     digest = task_digest(folder) if folder is not None else ""
     task = folder.name if folder is not None else ""
     found = _keep(paper, Decision("reject", _name(who), _now(), task, digest, reason=reason.strip()))
-    told = Reason("rejected", f"{found.who}: {found.reason}")
+    told = RejectionReason("rejected", f"{found.who}: {found.reason}")
     paper.keep_result(StageResult("review", "refused", (told,)), digest, 0.0)
     if folder is not None:
         # Out of sight at once, so that nobody meets half of it.

@@ -246,9 +246,9 @@ def _stage(name: str, kept: KeptResult | None, paper: Paper | None) -> dict[str,
 def _provenance(found: object) -> list[tuple[str, str]]:
     from dataclasses import asdict
 
-    from openfingym.forge.data.provenance import Provenance
+    from openfingym.forge.data.provenance import DataProvenance
 
-    if not isinstance(found, Provenance):
+    if not isinstance(found, DataProvenance):
         return []
     return [
         (key.replace("_", " "), shown_value(value)) for key, value in asdict(found).items() if value not in ("", [], {})

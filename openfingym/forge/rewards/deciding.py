@@ -20,7 +20,7 @@ from openfingym.forge.rewards.evaluated import Value, evaluate
 from openfingym.forge.rewards.gaming import direction_by, games
 from openfingym.forge.rewards.meaning import PROBLEMS, by_name, formula_of, problem_of
 from openfingym.forge.rewards.translated import translate
-from openfingym.forge.stage import Candidate, Reason
+from openfingym.forge.stage import CandidateTask, RejectionReason
 from openfingym.metrics.record import Metric, Problem
 
 How = Literal["reused", "new", "refused"]
@@ -38,14 +38,16 @@ class MetricDecision:
     """``equal``, how it follows from the bank's, or ``by meaning`` where numbers could not be compared."""
     falls: bool = False
     """Whether it falls where the bank's rises."""
-    reasons: tuple[Reason, ...] = ()
-    notes: tuple[Reason, ...] = ()
+    reasons: tuple[RejectionReason, ...] = ()
+    notes: tuple[RejectionReason, ...] = ()
     codes: tuple[str, ...] = field(default=(), repr=False)
     """The two translations, where there are."""
     problem: Problem = "point"
 
 
-def decide(candidate: Candidate, metric: MetricBlueprint, family: str, bank: Mapping[str, Metric]) -> MetricDecision:
+def decide(
+    candidate: CandidateTask, metric: MetricBlueprint, family: str, bank: Mapping[str, Metric]
+) -> MetricDecision:
     """Match a metric to the bank, by meaning and by numbers; what is not there may be new.
 
     Args:
@@ -73,7 +75,7 @@ def decide(candidate: Candidate, metric: MetricBlueprint, family: str, bank: Map
             return _refused(
                 start, "no-metric", f"it is none of the bank by its name, and its formula cannot be computed: {why}"
             )
-        note = Reason(
+        note = RejectionReason(
             "metric-by-meaning",
             f"{metric.name}: taken for {named.name} by its name; the numbers were not compared ({why})",
             _quotations(metric),
@@ -83,7 +85,7 @@ def decide(candidate: Candidate, metric: MetricBlueprint, family: str, bank: Map
 
 
 def _by_numbers(
-    candidate: Candidate, start: MetricDecision, named: Metric | None, bank: Mapping[str, Metric]
+    candidate: CandidateTask, start: MetricDecision, named: Metric | None, bank: Mapping[str, Metric]
 ) -> MetricDecision:
     metric, problem = start.metric, start.problem
     calls, options = random_calls(problem)
@@ -140,13 +142,13 @@ def _relation(
 
 
 def _reused(start: MetricDecision, bank: Metric, how: FormulaRelation) -> MetricDecision:
-    notes: tuple[Reason, ...] = ()
+    notes: tuple[RejectionReason, ...] = ()
     if not how.exact:
         text = (
             f"{start.metric.name}: not equal to {bank.name}, but {how.words}; {bank.name} is scored, which ranks "
             "answers the same, and the paper's figures are to be read so"
         )
-        notes = (Reason("metric-related", text, _quotations(start.metric)),)
+        notes = (RejectionReason("metric-related", text, _quotations(start.metric)),)
     return replace(start, how="reused", bank=bank, relation=how.words, falls=how.falls, notes=notes)
 
 
@@ -198,7 +200,7 @@ def _won(decision: MetricDecision, direction: str) -> tuple[str, ...]:
 
 
 def _refused(decision: MetricDecision, code: str, text: str) -> MetricDecision:
-    reason = Reason(code, f"{decision.metric.name}: {text}", _quotations(decision.metric))
+    reason = RejectionReason(code, f"{decision.metric.name}: {text}", _quotations(decision.metric))
     return replace(decision, how="refused", bank=None, reasons=(reason,))
 
 

@@ -18,7 +18,7 @@ from openfingym.forge.rewards.deciding import MetricDecision, checked_direction,
 from openfingym.forge.rewards.evaluated import evaluate
 from openfingym.forge.rewards.screened import screen
 from openfingym.forge.rewards.translated import ROOM, prompt_values
-from openfingym.forge.stage import Candidate, Reason, StageResult
+from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 from openfingym.metrics.record import SHAPES, Metric
 from openfingym.metrics.registry import METRICS, third_party_metrics
 
@@ -36,11 +36,11 @@ class RewardsStage:
 
     name = NAME
 
-    def run(self, candidate: Candidate) -> StageResult:
+    def run(self, candidate: CandidateTask) -> StageResult:
         """See :class:`openfingym.forge.stage.Stage`."""
         blueprint = candidate.blueprint
         if blueprint is None or not blueprint.metrics:
-            return StageResult(NAME, "refused", (Reason("no-metric", "the blueprint has no metric"),))
+            return StageResult(NAME, "refused", (RejectionReason("no-metric", "the blueprint has no metric"),))
         bank = {**METRICS, **third_party_metrics()}
         family = str(blueprint.value("family", "forecasting"))
         decisions, files = [], []
@@ -69,15 +69,15 @@ def _result(blueprint: Blueprint, decisions: Sequence[MetricDecision], files: Se
     if not reasons and reused and all(decision.bank is not None and decision.bank.diagnostic for decision in reused):
         names = ", ".join(decision.metric.name for decision in reused)
         text = f"{names}: of use beside other metrics alone, since an answer without skill may score best by it"
-        state, reasons = "refused", (Reason("metric-games", text),)
+        state, reasons = "refused", (RejectionReason("metric-games", text),)
     elif not reasons and not reused:
         text = "every metric of the paper is new; read and install what is named in the notes, and run the forge again"
-        state, reasons = "waiting", (Reason("metric-new", text),)
+        state, reasons = "waiting", (RejectionReason("metric-new", text),)
     return StageResult(NAME, state, reasons, notes, facts, tuple(files))
 
 
 def _new(
-    candidate: Candidate, decision: MetricDecision, bank: Mapping[str, Metric]
+    candidate: CandidateTask, decision: MetricDecision, bank: Mapping[str, Metric]
 ) -> tuple[MetricDecision, list[str]]:
     """Have a new metric written, tested, judged, audited and admitted."""
     metric, problem = decision.metric, decision.problem
@@ -127,15 +127,15 @@ def _new(
         f"{metric.name} is new: admitted as {name}, and left out of the task until somebody has read and installed it: "
         f"pip install {candidate.folder / FOLDER / name}"
     )
-    return replace(decision, notes=(*decision.notes, Reason("metric-new", text))), files
+    return replace(decision, notes=(*decision.notes, RejectionReason("metric-new", text))), files
 
 
 def _refused(decision: MetricDecision, code: str, text: str) -> MetricDecision:
-    reason = Reason(code, f"{decision.metric.name}: {text}", tuple(decision.metric.formula.quotations))
+    reason = RejectionReason(code, f"{decision.metric.name}: {text}", tuple(decision.metric.formula.quotations))
     return replace(decision, how="refused", reasons=(reason,))
 
 
-def _write(candidate: Candidate, blueprint: Blueprint, decisions: Sequence[MetricDecision]) -> None:
+def _write(candidate: CandidateTask, blueprint: Blueprint, decisions: Sequence[MetricDecision]) -> None:
     """Write the blueprint with the names in the bank, if anything changed."""
     from openfingym.forge.blueprint_file import write_blueprint
 

@@ -11,7 +11,7 @@ from openfingym.forge.blueprint import MetricBlueprint
 from openfingym.forge.prompts import render
 from openfingym.forge.rewards.meaning import formula_of
 from openfingym.forge.rewards.screened import screen
-from openfingym.forge.stage import Candidate, Role
+from openfingym.forge.stage import CandidateTask, Role
 from openfingym.metrics.record import ANSWERS, SHAPES, Problem
 
 ROOM = "openfingym.forge.rewards"
@@ -42,7 +42,9 @@ def prompt_values(metric: MetricBlueprint, problem: Problem) -> dict[str, object
     }
 
 
-def translate(candidate: Candidate, metric: MetricBlueprint, problem: Problem, prompt: str, role: Role) -> Translation:
+def translate(
+    candidate: CandidateTask, metric: MetricBlueprint, problem: Problem, prompt: str, role: Role
+) -> Translation:
     """The formula of a metric as a function ``metric`` of the arrays of a kind of question.
 
     Args:

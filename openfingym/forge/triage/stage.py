@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openfingym.forge.blueprint import Blueprint
 from openfingym.forge.blueprint_file import read_blueprint, write_blueprint
-from openfingym.forge.stage import Candidate, Reason, StageResult
+from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 from openfingym.forge.triage.filling import filled
 from openfingym.forge.triage.routing import Route, route
 
@@ -30,7 +30,7 @@ class TriageStage:
 
     name = "triage"
 
-    def run(self, candidate: Candidate) -> StageResult:
+    def run(self, candidate: CandidateTask) -> StageResult:
         """Route the blueprint in the candidate's folder, and write it anew."""
         path = candidate.folder / "blueprint.toml"
         blueprint = candidate.blueprint or read_blueprint(path)
@@ -40,7 +40,7 @@ class TriageStage:
         if flaws:
             return StageResult(self.name, "refused", flaws, facts=facts)
         if not found.kind:
-            reason = Reason("no-kind", f"{found.verdict}: {found.why}", found.quotations)
+            reason = RejectionReason("no-kind", f"{found.verdict}: {found.why}", found.quotations)
             return StageResult(self.name, "refused", (reason,), facts=facts)
         write_blueprint(path, filled(blueprint, found.kind, found.why))
         return StageResult(self.name, "passed", facts=facts, files=("blueprint.toml",))
@@ -54,11 +54,11 @@ def _given(blueprint: Blueprint) -> Route | None:
     return Route("routed", str(kind.value), kind.assumed)
 
 
-def _flaws(blueprint: Blueprint) -> tuple[Reason, ...]:
+def _flaws(blueprint: Blueprint) -> tuple[RejectionReason, ...]:
     """What in the protocol would give the test part away; graphs without time may be shuffled."""
     timeless = blueprint.value("frequency", "none") == "none"
     return tuple(
-        Reason(code, f"{name}: {text}", tuple(blueprint.fields[name].quotations))
+        RejectionReason(code, f"{name}: {text}", tuple(blueprint.fields[name].quotations))
         for name, value, code, text in _FLAWS
         if blueprint.value(name) == value and not (timeless and code != "scaling-on-test")
     )

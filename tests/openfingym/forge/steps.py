@@ -10,7 +10,7 @@ from pathlib import Path
 
 from openfingym.errors import BudgetSpentError, ModelUnavailableError
 from openfingym.forge.folder import ForgeFolder, PaperFolder
-from openfingym.forge.stage import Asking, Candidate, Reason, Role, Stage, StageResult
+from openfingym.forge.stage import CandidateTask, ForgeAsking, RejectionReason, Role, Stage, StageResult
 
 
 class NoAsking:
@@ -30,7 +30,7 @@ class Noting:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def run(self, candidate: Candidate) -> StageResult:
+    def run(self, candidate: CandidateTask) -> StageResult:
         notes = candidate.folder / f"{self.name}.runs"
         first = not notes.exists()
         with notes.open("a") as file:
@@ -54,7 +54,7 @@ class Noting:
         if deed == "no model":
             raise ModelUnavailableError("nobody answers")
         if deed == "refuse":
-            return StageResult(self.name, "refused", (Reason("no-metric", "none is defined"),))
+            return StageResult(self.name, "refused", (RejectionReason("no-metric", "none is defined"),))
         if self.name == "extract":
             (candidate.folder / "blueprint.toml").write_text(blueprint(candidate.paper.key, 5))
         if self.name == "prove":
@@ -79,7 +79,7 @@ assumed = "for a test"
 NAMES = ("screen", "read", "extract", "triage", "prove")
 
 
-def stages(_forge: ForgeFolder, _paper: PaperFolder) -> tuple[Asking, Sequence[Stage]]:
+def stages(_forge: ForgeFolder, _paper: PaperFolder) -> tuple[ForgeAsking, Sequence[Stage]]:
     """Five stages, and nobody to ask."""
     return NoAsking(), [Noting(name) for name in NAMES]
 
@@ -88,7 +88,7 @@ def install(paper: Path, root: Path) -> StageResult:
     """A folder for each paper, whose name begins with its first letter: a second one is refused."""
     folder = root / "tasks" / paper.name[0]
     if folder.exists() and (folder / "of").read_text() != paper.name:
-        return StageResult("install", "refused", (Reason("duplicate-task", f"as {folder.name}"),))
+        return StageResult("install", "refused", (RejectionReason("duplicate-task", f"as {folder.name}"),))
     folder.mkdir(exist_ok=True)
     (folder / "of").write_text(paper.name)
     return StageResult("install", "passed")

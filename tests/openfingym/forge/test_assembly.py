@@ -13,7 +13,7 @@ from openfingym.forge.assembly.filling import UnfitError
 from openfingym.forge.assembly.shipped import blueprint_of, words_of
 from openfingym.forge.assembly.stage import AssembleStage, assembled
 from openfingym.forge.blueprint import Blueprint
-from openfingym.forge.stage import Candidate
+from openfingym.forge.stage import CandidateTask
 from openfingym.packages.build import build_key, write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
@@ -127,5 +127,5 @@ def test_data_that_may_not_be_passed_on_are_in_no_package(tmp_path: Path) -> Non
     assert [one.code for one in result.reasons] == ["licence-forbids"]
 
 
-def _candidate(folder: Path, blueprint: Blueprint) -> Candidate:
-    return Candidate(folder, paper=None, asking=None, blueprint=blueprint)  # type: ignore[arg-type]  # neither is used
+def _candidate(folder: Path, blueprint: Blueprint) -> CandidateTask:
+    return CandidateTask(folder, paper=None, asking=None, blueprint=blueprint)  # type: ignore[arg-type]  # neither is used

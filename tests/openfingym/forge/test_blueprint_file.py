@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.errors import UsageError
-from openfingym.forge.blueprint import Blueprint, Contradiction, MetricBlueprint, PaperFigure, Quotation, Stated
+from openfingym.forge.blueprint import Blueprint, Contradiction, MetricBlueprint, Quotation, QuotedFigure, Stated
 from openfingym.forge.blueprint_file import (
-    Change,
+    BlueprintChange,
     blueprint_digest,
     blueprint_of,
     blueprint_schema,
@@ -40,7 +40,7 @@ def _blueprint(**fields: Stated) -> Blueprint:
         direction=_stated("lower"),
         unit=_stated(None),
         weight=_stated(1.0),
-        figures=[PaperFigure(baseline="AR(1)", value=0.1, quotation=QUOTE)],
+        figures=[QuotedFigure(baseline="AR(1)", value=0.1, quotation=QUOTE)],
     )
     readings = [Stated(value=5, quotations=[QUOTE]), Stated(value=10, quotations=[QUOTE])]
     return Blueprint(
@@ -83,7 +83,7 @@ def test_a_person_edits_a_value_and_sees_what_changed(tmp_path: Path) -> None:
     write_blueprint(path, before)
     path.write_text(path.read_text(encoding="utf-8").replace("value = 5\nassumed", "value = 7\nassumed", 1), "utf-8")
     after = read_blueprint(path)
-    assert changes(before, after) == [Change("contract.horizon", 5, 7)]
+    assert changes(before, after) == [BlueprintChange("contract.horizon", 5, 7)]
     assert blueprint_digest(before) != blueprint_digest(after)
     assert changes(before, before) == []
 

@@ -16,8 +16,8 @@ from openfingym.forge.extraction import ExtractStage
 from openfingym.forge.extraction.quoting import QuotedText
 from openfingym.forge.extraction.stage import parts_of
 from openfingym.forge.extraction.support import supported
-from openfingym.forge.paper import Paper, PaperTable, Section
-from openfingym.forge.stage import Candidate, Role, StageResult
+from openfingym.forge.paper import Paper, PaperSection, PaperTable
+from openfingym.forge.stage import CandidateTask, Role, StageResult
 from openfingym.models.messages import Message
 from openfingym.models.testing import CompletionRequest, find_policy
 from openfingym.models.testing.forging.prompts import fenced_text
@@ -78,7 +78,7 @@ def paper_of(text: str = TEXT, title: str = TITLE) -> Paper:
     """A paper with its sections and tables."""
     heads = [(match.start(), match[0]) for match in re.finditer(r"(?m)^(?:Abstract|\d [A-Z]\w+)$", text)]
     ends = [start for start, _ in heads[1:]] + [len(text)]
-    sections = tuple(Section(head, 1, start, end) for (start, head), end in zip(heads, ends, strict=True))
+    sections = tuple(PaperSection(head, 1, start, end) for (start, head), end in zip(heads, ends, strict=True))
     rows = tuple(tuple(line.split(" | ")) for line in text.splitlines() if " | " in line)
     tables = (PaperTable("Table 1: Errors", rows, text.find("Table 1")),) if rows else ()
     return Paper("metals-12345678", title, "", text, sections, tables, "en", "text", "metals.txt", "0" * 64, "1" * 64)
@@ -89,7 +89,7 @@ def extracted(
 ) -> tuple[StageResult, Blueprint | None, StandIn]:
     """What the stage finds of a text."""
     asking = StandIn(*answers)
-    result = ExtractStage().run(Candidate(folder, paper_of(text, title), asking))
+    result = ExtractStage().run(CandidateTask(folder, paper_of(text, title), asking))
     path = folder / "blueprint.toml"
     return result, read_blueprint(path) if path.exists() else None, asking
 
@@ -232,7 +232,7 @@ def test_a_long_paper_is_read_in_parts(tmp_path: Path) -> None:
     assert "".join(parts) == paper.text
     assert max(map(len, parts)) <= 400
     asking = StandIn()
-    result = ExtractStage(part_tokens=150).run(Candidate(tmp_path, paper, asking))
+    result = ExtractStage(part_tokens=150).run(CandidateTask(tmp_path, paper, asking))
     assert len(asking.prompts) > 2
     assert result.state in {"passed", "refused"}
 

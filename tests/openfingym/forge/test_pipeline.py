@@ -13,9 +13,9 @@ import pytest
 
 from openfingym.errors import StoreError, UsageError
 from openfingym.forge.folder import ForgeFolder, ForgeSettings, PaperFolder
-from openfingym.forge.paper import Paper, PaperTable, Section
+from openfingym.forge.paper import Paper, PaperSection, PaperTable
 from openfingym.forge.pipeline import forge_papers, work_on
-from openfingym.forge.stage import STAGES, Reason, StageResult
+from openfingym.forge.stage import STAGES, RejectionReason, StageResult
 from tests.openfingym.forge.steps import NAMES, NoAsking, blueprint, install, stages
 
 SETTINGS = ForgeSettings("stand-in/forge", "stand-in/forge")
@@ -24,7 +24,7 @@ MODELS = (SETTINGS.model, SETTINGS.reviewer)
 
 def paper(key: str, text: str = "") -> Paper:
     """A paper whose text tells the stages what to do."""
-    section = Section("1 Introduction", 1, 0, len(text))
+    section = PaperSection("1 Introduction", 1, 0, len(text))
     table = PaperTable("Results", (("method", "MSE"), ("naive", "1.0")), 0)
     return Paper(key, "A paper", "", text, (section,), (table,), "en", "text", key, "0" * 64, "1" * 64)
 
@@ -59,7 +59,7 @@ def run(folder: PaperFolder, models: tuple[str, ...] = MODELS) -> tuple[str, str
 def test_what_is_kept_is_read_as_it_was(forge: ForgeFolder) -> None:
     folder = harvested(forge, "a", "some text")
     assert folder.paper() == paper("a", "some text")
-    result = StageResult("screen", "refused", (Reason("no-metric", "none"),), facts={"rows": 3}, files=("x",))
+    result = StageResult("screen", "refused", (RejectionReason("no-metric", "none"),), facts={"rows": 3}, files=("x",))
     kept = folder.keep_result(result, "from", 1.5)
     assert folder.result("screen") == kept
     assert kept.result == result

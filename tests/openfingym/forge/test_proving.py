@@ -17,7 +17,7 @@ from openfingym.forge.blueprint import Blueprint
 from openfingym.forge.proving.install import install
 from openfingym.forge.proving.probes import attack, probes
 from openfingym.forge.proving.stage import ProveStage, prove
-from openfingym.forge.stage import Candidate
+from openfingym.forge.stage import CandidateTask
 from openfingym.packages.build import write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
@@ -45,7 +45,7 @@ def built(honest: Path, tmp_path_factory: pytest.TempPathFactory) -> BuiltPackag
 
 
 def test_an_honest_task_is_proved(honest: Path) -> None:
-    result = ProveStage().run(Candidate(honest, paper=None, asking=None))  # type: ignore[arg-type]  # neither is used
+    result = ProveStage().run(CandidateTask(honest, paper=None, asking=None))  # type: ignore[arg-type]  # neither is used
     assert result.state == "passed", result.reasons
     trials = result.facts["trials"]
     assert isinstance(trials, dict)

@@ -10,7 +10,7 @@ import pytest
 from openfingym.forge.blueprint import Blueprint, Quotation, Stated, Value
 from openfingym.forge.blueprint_file import read_blueprint, write_blueprint
 from openfingym.forge.paper import Paper
-from openfingym.forge.stage import Candidate, Role, StageResult
+from openfingym.forge.stage import CandidateTask, Role, StageResult
 from openfingym.forge.triage import TriageStage
 
 QUOTE = Quotation(quote="as the paper says", section="", start=0)
@@ -34,7 +34,7 @@ def _run(folder: Path, blueprint: Blueprint, text: str = "") -> tuple[StageResul
     path = folder / "blueprint.toml"
     write_blueprint(path, blueprint)
     paper = Paper("p", "T", "", text, (), (), "en", "text", "p.txt", "0" * 64, "1" * 64)
-    result = TriageStage().run(Candidate(folder, paper, Silent(), blueprint))
+    result = TriageStage().run(CandidateTask(folder, paper, Silent(), blueprint))
     return result, read_blueprint(path)
 
 

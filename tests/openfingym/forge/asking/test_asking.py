@@ -21,7 +21,7 @@ from openfingym.forge.asking import (
 )
 from openfingym.forge.asking.loop import run_tests
 from openfingym.forge.paper import Paper
-from openfingym.forge.stage import Candidate
+from openfingym.forge.stage import CandidateTask
 from openfingym.models.given import FunctionModel, from_function
 
 PAPER = Paper("a-paper", "A paper", "", "", (), (), "en", "text", "here", "0" * 64, "0" * 64)
@@ -44,8 +44,8 @@ class Asked:
         return self.answers.get(prompt.split(maxsplit=1)[0], prompt)
 
 
-def candidate(folder: Path, asked: Asked, **options: int) -> Candidate:
-    return Candidate(folder, PAPER, RoleModels(folder, asked.model(), **options))
+def candidate(folder: Path, asked: Asked, **options: int) -> CandidateTask:
+    return CandidateTask(folder, PAPER, RoleModels(folder, asked.model(), **options))
 
 
 def double(folder: Path, **answers: str) -> tuple[Produced, Asked]:

@@ -10,14 +10,14 @@ import pytest
 from openfingym.errors import StoreError, UsageError
 from openfingym.forge.blueprint import Blueprint, MetricBlueprint, Quotation, Stated
 from openfingym.forge.blueprint_file import write_blueprint
-from openfingym.forge.data.provenance import Provenance
+from openfingym.forge.data.provenance import DataProvenance
 from openfingym.forge.folder import ForgeFolder, ForgeSettings
 from openfingym.forge.knowledge.base import KnowledgeBase, rebuild
 from openfingym.forge.knowledge.graph import shared_graph
 from openfingym.forge.knowledge.plain_files import export_files, import_files
 from openfingym.forge.papers.harvest import harvest
 from openfingym.forge.papers.quoting import find_quotation
-from openfingym.forge.stage import Reason, StageResult
+from openfingym.forge.stage import RejectionReason, StageResult
 
 ROOT = Path(__file__).parents[4]
 CORPUS = ROOT / "tests" / "forge" / "corpus"
@@ -48,9 +48,9 @@ def forge(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     blueprint = Blueprint(paper=keys[0], title="Long rates", name="long-rates", fields=fields, metrics=[metric])
     write_blueprint(rates.blueprint_path, blueprint)
     (rates.path / "data").mkdir()
-    Provenance("bundled:ust-par-yields-1993", "US Treasury", "public domain", True).write(rates.path / "data")
+    DataProvenance("bundled:ust-par-yields-1993", "US Treasury", "public domain", True).write(rates.path / "data")
     quote = Quotation(quote="Higher is better; one is the largest possible value.", section="4", start=900)
-    reason = Reason("metric-games", "a constant forecast wins", (quote,))
+    reason = RejectionReason("metric-games", "a constant forecast wins", (quote,))
     made.paper(keys[1]).keep_result(StageResult("screen", "refused", (reason,)), "", 0.1)
     (made.tasks / "long-rates").mkdir()
     text = (ROOT / "tasks" / "treasury-forecast" / "task.toml").read_text(encoding="utf-8")

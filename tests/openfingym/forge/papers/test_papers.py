@@ -18,7 +18,7 @@ from openfingym.forge.papers.harvest import Harvested, harvest, read_file
 from openfingym.forge.papers.injections import instructions
 from openfingym.forge.papers.quoting import find_quotation
 from openfingym.forge.papers.stages import ReadStage, ScreenStage
-from openfingym.forge.stage import Candidate, Role
+from openfingym.forge.stage import CandidateTask, Role
 from openfingym.models.testing.conversation import CompletionRequest
 from openfingym.models.testing.forging.forge import Forge
 
@@ -132,7 +132,7 @@ def test_an_archive_reaches_nothing_outside_of_itself() -> None:
 
 def test_screen_and_read_decide_as_the_key_says(corpus: dict[str, Harvested], tmp_path: Path) -> None:
     for name, found in corpus.items():
-        candidate = Candidate(tmp_path, paper_of(found), StandIn())
+        candidate = CandidateTask(tmp_path, paper_of(found), StandIn())
         results = [ScreenStage().run(candidate), ReadStage().run(candidate)]
         expected = ["passed", "refused" if KEY[name]["stage"] == "read" else "passed"]
         assert [one.state for one in results] == expected, (name, results)
@@ -150,11 +150,11 @@ def test_an_invented_quotation_is_a_malformed_answer(corpus: dict[str, Harvested
     later = {**invented, "quotations": ["The rows are split by time and are never shuffled."]}  # not of the abstract
     paper = paper_of(corpus["treasury-curve"])
     liar = StandIn(json.dumps(invented), json.dumps(later), "I will not answer.")
-    result = ScreenStage().run(Candidate(tmp_path, paper, liar))
+    result = ScreenStage().run(CandidateTask(tmp_path, paper, liar))
     assert (result.state, result.reasons[0].code) == ("refused", "malformed-answer")
     assert "We beat every market by far." in liar.asked[1]
     mended = StandIn(json.dumps(invented))
-    assert ScreenStage().run(Candidate(tmp_path, paper, mended)).state == "passed"
+    assert ScreenStage().run(CandidateTask(tmp_path, paper, mended)).state == "passed"
 
 
 def test_a_paper_that_instructs_is_noted_and_an_honest_one_is_not(corpus: dict[str, Harvested]) -> None:

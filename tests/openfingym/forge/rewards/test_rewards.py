@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from openfingym.forge.asking import CodeLimits, PaperJournal, RoleModels
-from openfingym.forge.blueprint import Blueprint, MetricBlueprint, PaperFigure, Quotation, Stated
+from openfingym.forge.blueprint import Blueprint, MetricBlueprint, Quotation, QuotedFigure, Stated
 from openfingym.forge.blueprint_file import read_blueprint
 from openfingym.forge.paper import Paper
 from openfingym.forge.rewards import RewardsStage
 from openfingym.forge.rewards.compared import random_calls
 from openfingym.forge.rewards.evaluated import evaluate
 from openfingym.forge.rewards.screened import screen
-from openfingym.forge.stage import REASONS, Candidate, StageResult
+from openfingym.forge.stage import REASONS, CandidateTask, StageResult
 from openfingym.models.given import FunctionModel, from_function
 from openfingym.models.testing.conversation import CompletionRequest
 from openfingym.models.testing.forging.forge import Forge
@@ -81,7 +81,7 @@ def stand_in(**changed: str) -> FunctionModel:
 
 
 def run(folder: Path, plan: Blueprint, model: FunctionModel | None = None) -> StageResult:
-    result = RewardsStage().run(Candidate(folder, PAPER, RoleModels(folder, model or stand_in()), plan))
+    result = RewardsStage().run(CandidateTask(folder, PAPER, RoleModels(folder, model or stand_in()), plan))
     for reason in (*result.reasons, *result.notes):
         assert reason.code in REASONS
     return result
@@ -122,8 +122,8 @@ def test_names_and_formulas_of_papers_are_matched_to_themselves(tmp_path: Path) 
             "Root mean squared error (RMSE)",
             FORMULAS["rmse"],
             figures=[
-                PaperFigure(baseline="Random walk", value=0.1312, quotation=quotation("0.1312")),
-                PaperFigure(baseline="Our network", value=0.1, quotation=quotation("0.1000")),
+                QuotedFigure(baseline="Random walk", value=0.1312, quotation=quotation("0.1312")),
+                QuotedFigure(baseline="Our network", value=0.1, quotation=quotation("0.1000")),
             ],
         ),
         metric("MAE", r"MAE = n^{-1} \sum |r - f|, \qquad RMSE = ( n^{-1} \sum (r - f)^2 )^{1/2}"),
