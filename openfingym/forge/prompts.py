@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 TRIES = 3
 """How often a model is asked for one answer before it is malformed."""
+LONGEST_SHOWN = 20_000
+"""Characters of an answer that the prompt after it repeats."""
 _SHOWN = 12
 """Complaints that one prompt repeats."""
 _BLOCK = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL)
@@ -41,6 +43,12 @@ class ForgeAnswer(Generic[Found]):
     """What was read; None where no answer would do."""
     complaints: tuple[str, ...]
     """What was wrong with each answer that would not do, in order."""
+
+    @property
+    def why(self) -> str:
+        """Why nothing was found, in words."""
+        last = self.complaints[-1] if self.complaints else "none"
+        return f"no usable answer in {len(self.complaints)} tries; the last: {last}"
 
 
 def fence(text: str, label: str) -> str:
@@ -99,17 +107,22 @@ def read_answer(answer: str) -> object:
     raise AnswerError(f"the answer is no JSON ({problem}); answer with one JSON value and nothing else")
 
 
+def of_json(read: Callable[[object], Found]) -> Callable[[str], Found]:
+    """Reads answers in JSON: what is given the JSON value, as a function of the whole answer."""
+    return lambda answer: read(read_answer(answer))
+
+
 def ask_for(
-    asking: ForgeAsking, role: Role, purpose: str, prompt: str, read: Callable[[object], Found], tries: int = TRIES
+    asking: ForgeAsking, role: Role, purpose: str, prompt: str, read: Callable[[str], Found], tries: int = TRIES
 ) -> ForgeAnswer[Found]:
-    """Ask for an answer in JSON; where it will not do, say what is wrong and ask again.
+    """Ask for an answer; where it will not do, say what is wrong and ask again.
 
     Args:
         asking: the models.
         role: who is asked.
         purpose: what is asked for, as in the journal.
         prompt: what is asked first.
-        read: makes of the JSON value what is wanted, or raises :class:`AnswerError`.
+        read: makes of the answer what is wanted, or raises :class:`AnswerError`; see :func:`of_json`.
         tries: how often to ask.
 
     Raises:
@@ -121,7 +134,7 @@ def ask_for(
     for _ in range(tries):
         answer = asking.ask(role, purpose, said)
         try:
-            return ForgeAnswer(read(read_answer(answer)), tuple(complaints))
+            return ForgeAnswer(read(answer), tuple(complaints))
         except AnswerError as error:
             complaints.append(str(error))
             said = _again(prompt, answer, str(error), len(complaints))
@@ -133,7 +146,8 @@ def _again(prompt: str, answer: str, complaint: str, number: int) -> str:
     lines = complaint.splitlines()
     left_out = [f"- and {len(lines) - _SHOWN} more of the kind"] if len(lines) > _SHOWN else []
     listed = "\n".join([*(f"- {line}" for line in lines[:_SHOWN]), *left_out])
+    shown = answer if len(answer) <= LONGEST_SHOWN else f"{answer[:LONGEST_SHOWN]}\n(and more)"
     return (
-        f"{prompt}\nYour answer number {number} will not do. It was:\n{fence(answer, 'ANSWER')}\n"
+        f"{prompt}\nYour answer number {number} will not do. It was:\n{fence(shown, 'ANSWER')}\n"
         f"What is wrong with it:\n{fence(listed, 'COMPLAINTS')}\nAnswer the whole again, mended.\n"
     )

@@ -2,8 +2,8 @@
 
 from openfingym.forge.asking.asked import RoleModels
 from openfingym.forge.asking.journal import PaperJournal
-from openfingym.forge.asking.loop import Produced, ask_until, produce
-from openfingym.forge.asking.replies import code_in, json_in
+from openfingym.forge.asking.loop import Produced, produce
+from openfingym.forge.asking.replies import code_in
 from openfingym.forge.asking.sandboxed import CodeLimits, CodeOutcome, run_in_sandbox
 
 __all__ = [
@@ -12,9 +12,7 @@ __all__ = [
     "PaperJournal",
     "Produced",
     "RoleModels",
-    "ask_until",
     "code_in",
-    "json_in",
     "produce",
     "run_in_sandbox",
 ]

@@ -11,16 +11,13 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
-from openfingym.errors import UsageError
 from openfingym.forge.asking.journal import PaperJournal
-from openfingym.forge.asking.replies import code_in, json_in
+from openfingym.forge.asking.replies import code_in
 from openfingym.forge.asking.sandboxed import CodeLimits, CodeOutcome, run_in_sandbox
-from openfingym.forge.stage import CandidateTask, Role
+from openfingym.forge.prompts import TRIES, AnswerError, ask_for, of_json
+from openfingym.forge.stage import CandidateTask
 
-TRIES = 3
-Read = TypeVar("Read")
 SHOWN = 4000
 """Characters of what code printed that a prompt shows."""
 HARNESS = """
@@ -123,16 +120,16 @@ def produce(
     """
     journal, code, wrong = PaperJournal(candidate.folder), "", ""
     verdicts: list[Mapping[str, object]] = []
-    try:
-        testing = ask_until(candidate, "reviewer", f"{purpose}-tests", tests, code_in, tries)
-    except UsageError as error:
-        return Produced(False, "", "", f"no tests: {error}", malformed=True)
+    asked = ask_for(candidate.asking, "reviewer", f"{purpose}-tests", tests, code_in, tries)
+    testing = asked.found
+    if testing is None:
+        return Produced(False, "", "", f"no tests: {asked.why}", malformed=True)
     journal.add_once("tests", purpose=purpose, tests=testing)
     for attempt in range(1, tries + 1):
-        try:
-            code = ask_until(candidate, "generator", purpose, write(wrong), code_in, tries)
-        except UsageError as error:
-            return Produced(False, code, testing, str(error), malformed=True, attempts=attempt)
+        written = ask_for(candidate.asking, "generator", purpose, write(wrong), code_in, tries)
+        if written.found is None:
+            return Produced(False, code, testing, written.why, malformed=True, attempts=attempt)
+        code = written.found
         if refused := screen(code):
             wrong = f"the code was not run: {refused}"
             journal.add_once("screened", purpose=purpose, code=code, why=refused)
@@ -143,10 +140,10 @@ def produce(
             ended_by=tested.outcome.ended_by,
         )  # fmt: skip
         prompt = judge(code, testing, tested.describe())
-        try:
-            verdict = ask_until(candidate, "reviewer", f"{purpose}-verdict", prompt, _verdict, tries)
-        except UsageError as error:
-            return Produced(False, code, testing, f"no verdict: {error}", malformed=True, attempts=attempt)
+        judged = ask_for(candidate.asking, "reviewer", f"{purpose}-verdict", prompt, of_json(_verdict), tries)
+        verdict = judged.found
+        if verdict is None:
+            return Produced(False, code, testing, f"no verdict: {judged.why}", malformed=True, attempts=attempt)
         verdicts.append(verdict)
         journal.add_once("verdict", purpose=purpose, attempt=attempt, tested=tested.good, **verdict)
         why = str(verdict["why"])
@@ -154,26 +151,6 @@ def produce(
             return Produced(True, code, testing, why, attempts=attempt, verdicts=tuple(verdicts))
         wrong = f"tests: {tested.describe()}\nreviewer: {verdict['verdict']}: {why}"
     return Produced(False, code, testing, wrong, attempts=tries, verdicts=tuple(verdicts))
-
-
-def ask_until(
-    candidate: CandidateTask, role: Role, purpose: str, prompt: str, read: Callable[[str], Read], tries: int = TRIES
-) -> Read:
-    """Ask until an answer can be read, telling what was wrong with the last one.
-
-    Raises:
-        UsageError: none could be read; says what was wrong with the last.
-        ModelUnavailableError: the model cannot be reached.
-        BudgetSpentError: the budget does not allow another request.
-    """
-    asked, last = prompt, ""
-    for attempt in range(1, tries + 1):
-        try:
-            return read(candidate.asking.ask(role, purpose, asked))
-        except UsageError as error:
-            last = str(error)
-            asked = f"{prompt}\n\nAnswer {attempt} could not be used: {last}. Answer again, in the form asked for.\n"
-    raise UsageError(f"no usable answer in {tries} tries; the last: {last}")
 
 
 def run_tests(
@@ -213,8 +190,11 @@ def after_nonce(outcome: CodeOutcome, nonce: str) -> object:
     return value
 
 
-def _verdict(answer: str) -> dict[str, object]:
-    found = json_in(answer)
-    if found.get("verdict") not in ("accept", "reject") or not isinstance(found.get("why"), str):
-        raise UsageError('expected {"verdict": "accept" or "reject", "why": "..."}')
+def _verdict(found: object) -> dict[str, object]:
+    if (
+        not isinstance(found, dict)
+        or found.get("verdict") not in ("accept", "reject")
+        or not isinstance(found.get("why"), str)
+    ):
+        raise AnswerError('expected {"verdict": "accept" or "reject", "why": "..."}')
     return {"verdict": found["verdict"], "why": found["why"]}

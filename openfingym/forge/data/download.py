@@ -13,12 +13,12 @@ from openfingym.errors import DataError
 from openfingym.files.whole import store_errors, write_json, write_text
 from openfingym.forge.data.judging import Findings, judge_table
 from openfingym.forge.data.matching import texts, wanted_of
-from openfingym.forge.data.provenance import DataProvenance, licence_says
+from openfingym.forge.data.provenance import ForgeProvenance, licence_says
 from openfingym.forge.data.proxy import SOCKET, ProxyEntry, ProxyLimits, RecordingProxy, recording_proxy
 from openfingym.forge.data.script_world import MARK, program_of, screen
 from openfingym.forge.data.table_tests import failures, read_tests
 from openfingym.forge.data.tables import read_table
-from openfingym.forge.prompts import AnswerError, ask_for, render
+from openfingym.forge.prompts import AnswerError, ask_for, of_json, render
 from openfingym.forge.stage import CandidateTask, RejectionReason, Role, StageResult
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ class _Download:
         known = licence_says(licence) == "allows"
         script = (self.folder / "download.py").read_bytes()
         wanted = wanted_of(self.blueprint)
-        taken = DataProvenance(
+        taken = ForgeProvenance(
             how="script",
             source=wanted.source or wanted.url,
             licence=licence or "not stated",
@@ -291,7 +291,7 @@ class _Download:
 
     def _ask(self, role: Role, name: str, read: Callable[[object], Found], **values: object) -> Found | None:
         prompt = render(ROOM, name, request=self.request, **values)
-        return ask_for(self.candidate.asking, role, name, prompt, read).found
+        return ask_for(self.candidate.asking, role, name, prompt, of_json(read)).found
 
     def _malformed(self, what: str) -> StageResult:
         return _refused(

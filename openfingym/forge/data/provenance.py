@@ -25,7 +25,7 @@ _ALLOWS = re.compile(
 
 
 @dataclass(frozen=True)
-class DataProvenance:
+class ForgeProvenance:
     """Where the data are from."""
 
     how: str
@@ -57,10 +57,10 @@ class DataProvenance:
             write_json(folder / "provenance.json", asdict(self))
 
 
-_FORM = TypeAdapter(DataProvenance)
+_FORM = TypeAdapter(ForgeProvenance)
 
 
-def read_provenance(folder: Path) -> DataProvenance | None:
+def read_provenance(folder: Path) -> ForgeProvenance | None:
     """The provenance in a folder of data; None where there is none.
 
     Raises:

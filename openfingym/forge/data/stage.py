@@ -12,7 +12,7 @@ from openfingym.digests import sha256_of_file
 from openfingym.files.whole import store_errors
 from openfingym.forge.data.judging import Findings, judge_protocol, judge_table
 from openfingym.forge.data.matching import ColumnMatch, channels_of, matches, wanted_of, wants_bars
-from openfingym.forge.data.provenance import DataProvenance, licence_says, read_provenance
+from openfingym.forge.data.provenance import ForgeProvenance, licence_says, read_provenance
 from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _nothing(considered: Sequence[ColumnMatch], blueprint: Blueprint) -> Rejecti
     return RejectionReason("data-unavailable", text, tuple(source.quotations) if source is not None else ())
 
 
-def _take(best: ColumnMatch, blueprint: Blueprint) -> DataProvenance | None:
+def _take(best: ColumnMatch, blueprint: Blueprint) -> ForgeProvenance | None:
     """What taking a match would be; None where it has to be pulled and was not."""
     data = best.data
     dataset: dict[str, object] = {"name": data.name}
@@ -102,9 +102,9 @@ def _take(best: ColumnMatch, blueprint: Blueprint) -> DataProvenance | None:
     return replace(_provenance(best), dataset=dataset)
 
 
-def _provenance(best: ColumnMatch) -> DataProvenance:
+def _provenance(best: ColumnMatch) -> ForgeProvenance:
     data = best.data
-    return DataProvenance(
+    return ForgeProvenance(
         how=f"{data.how}:{data.name}",
         source=data.source,
         licence=data.licence,
@@ -122,7 +122,7 @@ def _is_pulled(name: str) -> bool:
 
 
 def _library(
-    taken: DataProvenance, best: ColumnMatch, blueprint: Blueprint, root: Path, facts: dict[str, object]
+    taken: ForgeProvenance, best: ColumnMatch, blueprint: Blueprint, root: Path, facts: dict[str, object]
 ) -> StageResult:
     """Judge and note what the library has."""
     from openfingym.data import datasets
@@ -214,7 +214,7 @@ def _pulled_frame(best: ColumnMatch, blueprint: Blueprint) -> pd.DataFrame:
     return frame[wanted] if wanted else frame
 
 
-def write_table(frame: pd.DataFrame, folder: Path, taken: DataProvenance, measure: str) -> DataProvenance:
+def write_table(frame: pd.DataFrame, folder: Path, taken: ForgeProvenance, measure: str) -> ForgeProvenance:
     """Write a table as ``data.csv``, rows with a gap left out, and return its provenance with digest and rows."""
     import numpy as np
 
@@ -246,7 +246,7 @@ def write_table(frame: pd.DataFrame, folder: Path, taken: DataProvenance, measur
     return replace(taken, dataset=dataset, digests=digests, rows=len(whole))
 
 
-def _files(taken: DataProvenance) -> tuple[str, ...]:
+def _files(taken: ForgeProvenance) -> tuple[str, ...]:
     return tuple(f"data/{name}" for name in sorted(taken.digests))
 
 
@@ -254,7 +254,7 @@ def _forbidden(licence: str, mend: str) -> RejectionReason:
     return RejectionReason("licence-forbids", f"{licence!r} does not allow the data to be passed on; {mend}")
 
 
-def _others(root: Path) -> Iterator[tuple[str, Path, DataProvenance]]:
+def _others(root: Path) -> Iterator[tuple[str, Path, ForgeProvenance]]:
     from openfingym.errors import StoreError
 
     for other in sorted(root.parent.iterdir()) if root.parent.is_dir() else ():
@@ -273,7 +273,7 @@ def _users(root: Path, how: str) -> list[str]:
     return [key for key, _folder, found in _others(root) if found.how == how]
 
 
-def _earlier(root: Path, blueprint: Blueprint) -> tuple[str, Path, DataProvenance] | None:
+def _earlier(root: Path, blueprint: Blueprint) -> tuple[str, Path, ForgeProvenance] | None:
     """Data that another paper of this forge downloaded from the same address."""
     url = wanted_of(blueprint).url
     for key, folder, found in _others(root):
@@ -286,7 +286,7 @@ def _earlier(root: Path, blueprint: Blueprint) -> tuple[str, Path, DataProvenanc
 
 
 def _reuse(
-    earlier: tuple[str, Path, DataProvenance], root: Path, blueprint: Blueprint, facts: dict[str, object]
+    earlier: tuple[str, Path, ForgeProvenance], root: Path, blueprint: Blueprint, facts: dict[str, object]
 ) -> StageResult:
     from openfingym.forge.data.tables import read_table
 

@@ -12,7 +12,7 @@ from openfingym.forge.extraction.defaults import SILENT, assumed, defaults, dire
 from openfingym.forge.extraction.quoting import QuotedText
 from openfingym.forge.extraction.reading import FoundMetric, Readings, read
 from openfingym.forge.paper import Paper
-from openfingym.forge.prompts import TRIES, AnswerError, ask_for, render
+from openfingym.forge.prompts import TRIES, AnswerError, ask_for, of_json, render
 from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult, StageState
 from openfingym.forge.vocabulary import ASKED, FORMS
 
@@ -90,7 +90,7 @@ def _ask(candidate: CandidateTask, text: QuotedText, part: str, which: str) -> t
             raise AnswerError("\n".join(readings.problems))
         return readings
 
-    answered = ask_for(candidate.asking, "generator", "extract", prompt, checked)
+    answered = ask_for(candidate.asking, "generator", "extract", prompt, of_json(checked))
     if answered.found is not None:
         return answered.found, ()
     # What is borne out counts; a model that got nothing right gave no answer.

@@ -9,7 +9,7 @@ from openfingym.forge.blueprint import Quotation
 from openfingym.forge.paper import Paper
 from openfingym.forge.papers.injections import instructions
 from openfingym.forge.papers.quoting import LONGEST, find_quotation
-from openfingym.forge.prompts import AnswerError, ask_for, render
+from openfingym.forge.prompts import AnswerError, ask_for, of_json, render
 from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 
 _ROOM = "openfingym.forge.papers"
@@ -47,7 +47,9 @@ class ScreenStage:
         shown = f"{paper.title}\n\n{paper.abstract or _opening(paper)}"
         end = _end_of(paper, shown)
         prompt = render(_ROOM, "screen", text=shown, families=FAMILIES)
-        answer = ask_for(candidate.asking, "generator", self.name, prompt, lambda value: _screened(value, paper, end))
+        answer = ask_for(
+            candidate.asking, "generator", self.name, prompt, of_json(lambda value: _screened(value, paper, end))
+        )
         if answer.found is None:
             return _malformed(self.name, answer.complaints)
         verdict = answer.found
@@ -68,7 +70,7 @@ class ReadStage:
         """Ask the generator; its quotations must stand in the text."""
         paper = candidate.paper
         prompt = render(_ROOM, "read", text=paper.text[:_MOST_SHOWN])
-        answer = ask_for(candidate.asking, "generator", self.name, prompt, lambda value: _read(value, paper))
+        answer = ask_for(candidate.asking, "generator", self.name, prompt, of_json(lambda value: _read(value, paper)))
         notes = instructions(paper)
         if answer.found is None:
             return _malformed(self.name, answer.complaints, notes)

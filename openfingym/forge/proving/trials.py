@@ -50,6 +50,8 @@ class Trials:
     """Those of them that are so by more than their 95 % interval and that of noise."""
     noise: float | None
     """Relative total of noise; None where noise is refused."""
+    intervals: Mapping[str, Interval]
+    """95 % interval of the relative total by agent, and of ``noise``; who has none is not here."""
     seconds: float
     """Seconds that all programs took."""
 
@@ -60,6 +62,7 @@ class Trials:
             "noise": self.noise,
             "better_than_noise": list(self.better),
             "beyond_the_interval": list(self.certain),
+            "intervals": {name: list(interval) for name, interval in self.intervals.items()},
             "seconds": round(self.seconds, 2),
         }
 
@@ -100,7 +103,17 @@ def trials(package: BuiltPackage, hidden: Mapping[str, Array], backend: str) -> 
             RejectionReason("no-baseline-better", f"{found}; {needed}; relative totals: noise {noise}, {shown}")
         )
     seconds = sum(one.wall_s for one in results.values())
-    return Trials(tuple(reasons), scores, tuple(better), tuple(certain), noise, seconds)
+    return Trials(
+        tuple(reasons), scores, tuple(better), tuple(certain), noise, _intervals(results, noise, ends), seconds
+    )
+
+
+def _intervals(results: Mapping[str, RolloutResult], noise: float | None, ends: Interval) -> dict[str, Interval]:
+    """Finite intervals by agent; the baseline has none, since all totals are relative to it."""
+    found = {name: one.relative_interval for name, one in results.items() if name != "naive"}
+    if noise is not None and ends[0] < ends[1]:
+        found["noise"] = ends
+    return {name: one for name, one in found.items() if one is not None and np.isfinite(one).all()}
 
 
 def _compared(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import OpenFinGymError
-from openfingym.forge.data.provenance import DataProvenance
+from openfingym.forge.data.provenance import ForgeProvenance
 from openfingym.kinds.plots.plot import MOST_SERIES, PARTS, LinePlot, PlotCurve, Span
 from openfingym.reports.plots import drawing
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_POINTS = 1500
 
 
-def data_drawings(folder: Path, provenance: DataProvenance | None, blueprint: Blueprint | None) -> list[Markup]:
+def data_drawings(folder: Path, provenance: ForgeProvenance | None, blueprint: Blueprint | None) -> list[Markup]:
     """Plots of a candidate's data, with the parts of the split shaded; none where there is nothing to plot."""
     frame = _frame(folder, provenance)
     if frame is None or len(frame) < 2 or not frame.shape[1]:
@@ -68,7 +68,7 @@ def _spans(ends: np.ndarray, blueprint: Blueprint | None) -> tuple[Span, ...]:
     )
 
 
-def _frame(folder: Path, provenance: DataProvenance | None) -> pd.DataFrame | None:
+def _frame(folder: Path, provenance: ForgeProvenance | None) -> pd.DataFrame | None:
     if provenance is None:
         return None
     from openfingym.data import datasets

@@ -246,9 +246,9 @@ def _stage(name: str, kept: KeptResult | None, paper: Paper | None) -> dict[str,
 def _provenance(found: object) -> list[tuple[str, str]]:
     from dataclasses import asdict
 
-    from openfingym.forge.data.provenance import DataProvenance
+    from openfingym.forge.data.provenance import ForgeProvenance
 
-    if not isinstance(found, DataProvenance):
+    if not isinstance(found, ForgeProvenance):
         return []
     return [
         (key.replace("_", " "), shown_value(value)) for key, value in asdict(found).items() if value not in ("", [], {})

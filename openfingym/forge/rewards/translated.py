@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from openfingym.errors import UsageError
-from openfingym.forge.asking import PaperJournal, ask_until, code_in, json_in
+from openfingym.forge.asking import PaperJournal, code_in
 from openfingym.forge.blueprint import MetricBlueprint
-from openfingym.forge.prompts import render
+from openfingym.forge.prompts import AnswerError, ask_for, read_answer, render
 from openfingym.forge.rewards.meaning import formula_of
 from openfingym.forge.rewards.screened import screen
 from openfingym.forge.stage import CandidateTask, Role
@@ -59,10 +58,10 @@ def translate(
         BudgetSpentError: the budget does not allow another request.
     """
     text = render(ROOM, prompt, **prompt_values(metric, problem))
-    try:
-        found = ask_until(candidate, role, prompt, text, reader(problem))
-    except UsageError as error:
-        return Translation("", str(error), malformed=True)
+    answered = ask_for(candidate.asking, role, prompt, text, reader(problem))
+    found = answered.found
+    if found is None:
+        return Translation("", answered.why, malformed=True)
     PaperJournal(candidate.folder).add_once(
         "translated", purpose=prompt, metric=metric.name, code=found.code, why=found.why
     )
@@ -74,10 +73,13 @@ def reader(problem: Problem) -> Callable[[str], Translation]:
 
     def read(answer: str) -> Translation:
         if "```python" not in answer and '"cannot"' in answer:
-            return Translation("", str(json_in(answer).get("cannot"))[:500])
+            told = read_answer(answer)
+            if not isinstance(told, dict) or not isinstance(told.get("cannot"), str):
+                raise AnswerError('expected code, or {"cannot": "why"}')
+            return Translation("", told["cannot"][:500])
         code = code_in(answer)
         if refused := screen(code, tuple(SHAPES[problem])):
-            raise UsageError(f"the code was not run: {refused}")
+            raise AnswerError(f"the code was not run: {refused}")
         return Translation(code)
 
     return read

@@ -17,6 +17,7 @@ from openfingym.forge.blueprint import Blueprint
 from openfingym.forge.proving.install import install
 from openfingym.forge.proving.probes import attack, probes
 from openfingym.forge.proving.stage import ProveStage, prove
+from openfingym.forge.review.drawings import totals_drawing
 from openfingym.forge.stage import CandidateTask
 from openfingym.packages.build import write_package
 from openfingym.packages.package import BuiltPackage
@@ -52,6 +53,14 @@ def test_an_honest_task_is_proved(honest: Path) -> None:
     assert len(trials["better_than_noise"]) >= 2
     assert trials["beyond_the_interval"]
     assert trials["relative_totals"]["oracle"] == min(trials["relative_totals"].values())
+    intervals = trials["intervals"]
+    assert set(intervals) == {*trials["relative_totals"], "noise"} - {"naive"}
+    values = trials["relative_totals"] | {"noise": trials["noise"]}
+    assert all(low <= values[name] <= high for name, (low, high) in intervals.items()), intervals
+    assert all(intervals[name][1] < intervals["noise"][0] for name in trials["beyond_the_interval"] if name != "naive")
+    rows = {row["name"]: row for row in totals_drawing(trials)}
+    assert rows["oracle"]["span"] is not None
+    assert rows["naive"]["span"] is None
     assert result.facts["contamination"]["published"] is True  # type: ignore[index]  # a mapping
     json.dumps(dict(result.facts))
 

@@ -10,7 +10,7 @@ import pytest
 from openfingym.errors import StoreError, UsageError
 from openfingym.forge.blueprint import Blueprint, MetricBlueprint, Quotation, Stated
 from openfingym.forge.blueprint_file import write_blueprint
-from openfingym.forge.data.provenance import DataProvenance
+from openfingym.forge.data.provenance import ForgeProvenance
 from openfingym.forge.folder import ForgeFolder, ForgeSettings
 from openfingym.forge.knowledge.base import KnowledgeBase, rebuild
 from openfingym.forge.knowledge.graph import shared_graph
@@ -48,7 +48,7 @@ def forge(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     blueprint = Blueprint(paper=keys[0], title="Long rates", name="long-rates", fields=fields, metrics=[metric])
     write_blueprint(rates.blueprint_path, blueprint)
     (rates.path / "data").mkdir()
-    DataProvenance("bundled:ust-par-yields-1993", "US Treasury", "public domain", True).write(rates.path / "data")
+    ForgeProvenance("bundled:ust-par-yields-1993", "US Treasury", "public domain", True).write(rates.path / "data")
     quote = Quotation(quote="Higher is better; one is the largest possible value.", section="4", start=900)
     reason = RejectionReason("metric-games", "a constant forecast wins", (quote,))
     made.paper(keys[1]).keep_result(StageResult("screen", "refused", (reason,)), "", 0.1)
