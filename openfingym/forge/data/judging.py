@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_MISSING: Final = 0.05
 """Largest share of cells without a value."""
+NEARLY: Final = 1e-5
+"""Share of a series' usual size below which two values are one."""
 RUN: Final = 10
 """Rows in a row that, found twice, are a copy."""
 _SPACING_DAYS: Final = {
@@ -206,11 +208,14 @@ def _duplicates(frame: pd.DataFrame, *, dated: bool) -> Findings:
 
 
 def _copied_runs(frame: pd.DataFrame) -> Findings:
-    """Stretches of a time series that stand twice: no market repeats ten different rows to the last digit."""
+    """Stretches of a time series that stand twice: no market repeats ten different rows to five digits."""
     values = frame.to_numpy(np.float64)
     seen: dict[tuple[int, ...], int] = {}
     copies: list[tuple[int, int]] = []
-    rows = np.unique(np.nan_to_num(values, nan=-1e300), axis=0, return_inverse=True)[1].reshape(-1).tolist()
+    # Copies that differ in their last digits alone are copies too.
+    usual = NEARLY * np.nanmedian(np.abs(np.vstack([values, np.zeros_like(values[:1])])), axis=0)
+    steps = np.rint(values / np.where(usual > 0, usual, 1e-12))
+    rows = np.unique(np.nan_to_num(steps, nan=-1e300), axis=0, return_inverse=True)[1].reshape(-1).tolist()
     for place in range(len(rows) - RUN + 1):
         run = tuple(rows[place : place + RUN])
         # Quiet stretches repeat honestly.
