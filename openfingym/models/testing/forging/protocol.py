@@ -270,6 +270,10 @@ def _order(sentence: Sentence, claims: Claims) -> None:
         claims.add("protocol.shuffled", True, sentence.text)
         if re.search(r"window", low):
             claims.add("protocol.overlap", True, sentence.text)
+    if re.search(r"windows? of .*\btrain.*\btest.* (?:overlap|share)", low) and not re.search(
+        r"\b(?:no|not|never|nor|none|without|avoid\w*|remov\w*|drop\w*|purg\w*|left out|cannot)\b", low
+    ):
+        claims.add("protocol.overlap", True, sentence.text)
     if re.search(
         r"resampl|(?:last|first|mean|average) (?:\w+ ){0,3}of (?:the|each|every) (?:week|month|hour)|stamped", low
     ):
