@@ -57,7 +57,7 @@ def fence(text: str, label: str) -> str:
 
     Args:
         text: material from outside.
-        label: what it is, in capitals.
+        label: what the text is, in capitals, such as ``PAPER``.
     """
     mark = hashlib.sha256(f"{label}\n{text}".encode()).hexdigest()[:32]
     return f"<<<BEGIN {label} {mark}>>>\n{text}\n<<<END {label} {mark}>>>"

@@ -18,6 +18,7 @@ from openfingym.forge.data.proxy import SOCKET, ProxyEntry, ProxyLimits, Recordi
 from openfingym.forge.data.script_world import MARK, program_of, screen
 from openfingym.forge.data.table_tests import failures, read_tests
 from openfingym.forge.data.tables import read_table
+from openfingym.forge.data.written import measure_of, write_table
 from openfingym.forge.prompts import AnswerError, ask_for, of_json, render
 from openfingym.forge.stage import CandidateTask, RejectionReason, Role, StageResult
 
@@ -257,8 +258,6 @@ class _Download:
         return self._done(frame, findings, ran), []
 
     def _done(self, frame: pd.DataFrame, findings: Findings, ran: Ran) -> StageResult:
-        from openfingym.forge.data.stage import _measure, write_table
-
         licence = str(self.blueprint.value("data.licence") or "")
         known = licence_says(licence) == "allows"
         script = (self.folder / "download.py").read_bytes()
@@ -274,7 +273,7 @@ class _Download:
             ],
             digests={"download.py": sha256_of(script)},
         )
-        taken = write_table(frame, self.folder, taken, _measure(self.blueprint, frame))
+        taken = write_table(frame, self.folder, taken, measure_of(self.blueprint, frame))
         taken.write(self.folder)
         notes = list(findings.notes)
         if not known:

@@ -92,7 +92,7 @@ def judge_table(frame: pd.DataFrame, blueprint: Blueprint) -> Findings:
 
     Args:
         frame: a column a series, indexed by time; by number where rows have no time. Cells without a value are NaN.
-        blueprint: what it should be.
+        blueprint: what the paper says of its data.
 
     Returns:
         Refusals, and what a reviewer should see.

@@ -123,7 +123,8 @@ GENERIC: Final = frozenset({"open", "high", "low", "close", "volume", "adj_close
 """Names that say nothing about whose series they are."""
 _TENOR: Final = re.compile(r"(?<![\d.])(\d{1,3})[\s_-]?(months?|mos?|m|years?|yrs?|y)(?![a-z])")
 _TENOR_WORDS: Final = re.compile(
-    r"\b(us|u\.s\.|treasury|treasuries|yields?|rates?|constant|maturity|maturities|par|zero|coupon|notes?|bonds?|bills?|tenors?|cmt|the|at|of)\b"
+    r"\b(us|u\.s\.|treasury|treasuries|yields?|rates?|constant|maturity|maturities|par|zero"
+    r"|coupon|notes?|bonds?|bills?|tenors?|cmt|the|at|of)\b"
 )
 _FRED: Final = re.compile(r"d?gs(\d{1,2})(mo)?")
 

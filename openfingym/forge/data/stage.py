@@ -13,6 +13,7 @@ from openfingym.files.whole import store_errors
 from openfingym.forge.data.judging import Findings, judge_protocol, judge_table
 from openfingym.forge.data.matching import ColumnMatch, channels_of, matches, wanted_of, wants_bars
 from openfingym.forge.data.provenance import ForgeProvenance, licence_says, read_provenance
+from openfingym.forge.data.written import measure_of, write_table
 from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _library(
         if not taken.pass_on:
             return refused([_forbidden(taken.licence, "pull it yourself, and use the simulator in the package")], facts)
         findings = judge_table(frame, blueprint)
-        taken = write_table(frame, folder, taken, _measure(blueprint, frame))
+        taken = write_table(frame, folder, taken, measure_of(blueprint, frame))
     elif best.data.name in panels:
         channels = taken.dataset.get("channels")
         frame = library_frame(best.data.name, channels if isinstance(channels, list) else None)
@@ -180,13 +181,6 @@ def _named_as_held(blueprint: Blueprint, best: ColumnMatch, measure: str) -> Blu
     return blueprint.model_copy(update={"fields": fields})
 
 
-def _measure(blueprint: Blueprint, frame: pd.DataFrame) -> str:
-    stated = str(blueprint.value("data.measure") or "")
-    if stated == "price" and not bool((frame.to_numpy() > 0).all()):
-        return "mixed"
-    return stated if stated in ("price", "yield", "mixed") else "mixed"
-
-
 def library_frame(name: str, channels: Sequence[str] | None = None) -> pd.DataFrame:
     """A bundled or simulated panel, float64[rows, channels], by time."""
     import pandas as pd
@@ -212,38 +206,6 @@ def _pulled_frame(best: ColumnMatch, blueprint: Blueprint) -> pd.DataFrame:
     wanted = [held[name] for name in channels_of(best, wanted_of(blueprint).series) if name in held]
     frame = pd.DataFrame(panel.values, index=panel.times, columns=list(panel.channels))
     return frame[wanted] if wanted else frame
-
-
-def write_table(frame: pd.DataFrame, folder: Path, taken: ForgeProvenance, measure: str) -> ForgeProvenance:
-    """Write a table as ``data.csv``, rows with a gap left out, and return its provenance with digest and rows."""
-    import numpy as np
-
-    from openfingym.data import canonical_csv
-
-    whole = frame.dropna().sort_index()
-    dated = np.issubdtype(whole.index.to_numpy().dtype, np.datetime64)
-    with store_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "data.csv"
-        if dated:
-            times = whole.index.to_numpy()
-            day = times.astype("datetime64[D]")
-            times = day if (day == times).all() else times.astype("datetime64[s]")
-            path.write_bytes(canonical_csv(times, list(whole.columns), whole.to_numpy(np.float64)))
-        else:
-            whole.to_csv(path, index_label="row", lineterminator="\n")
-    dataset: dict[str, object] = {
-        "file": path.name,
-        "measure": measure,
-        "kind": "real",
-        "source": taken.source,
-        "licence": taken.licence,
-        "channels": [str(name) for name in whole.columns],
-    }
-    if not dated:
-        dataset["dates"] = False
-    digests = {**taken.digests, path.name: sha256_of_file(path)}
-    return replace(taken, dataset=dataset, digests=digests, rows=len(whole))
 
 
 def _files(taken: ForgeProvenance) -> tuple[str, ...]:
@@ -296,7 +258,7 @@ def _reuse(
     findings = judge_table(frame, blueprint)
     if findings.refusals:
         return refused(findings.refusals, facts)
-    taken = write_table(frame, root / "data", replace(found, reused_from=key, digests={}), _measure(blueprint, frame))
+    taken = write_table(frame, root / "data", replace(found, reused_from=key, digests={}), measure_of(blueprint, frame))
     taken.write(root / "data")
     facts |= {"how": "script", "reused": key, "shared_with": _users(root, "script")}
     return StageResult(

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from openfingym.forge.blueprint import Stated, Value
 
 _HIGHER = re.compile(
-    r"accura|auc|auroc|sharpe|sortino|calmar|return|precision|recall|f1|f-score|r2|r²|r\^2|hit|profit|wealth|growth|gain|"
-    r"correlation of|average precision|\bap\b|\bda\b|direction|information (?:coefficient|ratio)|\bic\b",
+    r"accura|auc|auroc|sharpe|sortino|calmar|return|precision|recall|f1|f-score|r2|r²|r\^2|hit"
+    r"|profit|wealth|growth|gain|correlation of|average precision"
+    r"|\bap\b|\bda\b|direction|information (?:coefficient|ratio)|\bic\b",
     re.IGNORECASE,
 )
 SILENT = "the paper does not say it"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from openfingym.forge.blueprint import Quotation, QuotedFigure, Stated, Value
-from openfingym.forge.extraction.quoting import QuotedText
 from openfingym.forge.extraction.support import numbers_in, supported
 from openfingym.forge.prompts import AnswerError
+from openfingym.forge.quoting import QuotedText
 from openfingym.forge.vocabulary import FORMS, problem_of
 
 PARTS = ("formula", "direction", "unit", "weight")

@@ -9,10 +9,10 @@ from openfingym.forge.blueprint import Blueprint, Contradiction, MetricBlueprint
 from openfingym.forge.blueprint_file import write_blueprint
 from openfingym.forge.extraction.contradictions import DECIDING, chosen, contradictions
 from openfingym.forge.extraction.defaults import SILENT, assumed, defaults, direction_of
-from openfingym.forge.extraction.quoting import QuotedText
 from openfingym.forge.extraction.reading import FoundMetric, Readings, read
 from openfingym.forge.paper import Paper
 from openfingym.forge.prompts import TRIES, AnswerError, ask_for, of_json, render
+from openfingym.forge.quoting import QuotedText
 from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult, StageState
 from openfingym.forge.vocabulary import ASKED, FORMS
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from openfingym.forge.paper import Paper
-from openfingym.forge.papers.quoting import LONGEST, quotation_at
+from openfingym.forge.quoting import LONGEST, quotation_at
 from openfingym.forge.stage import RejectionReason
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?=\s|$)|$|\n)")
@@ -16,7 +16,8 @@ _TEXTS = "(?:paragraph|sentence|note|text|instruction|section)"
 _PATTERNS = [
     (
         r"\b(?:ignore|disregard|forget|override)\b[^.]{0,40}"
-        r"\b(?:previous|prior|above|earlier|preceding|system|your|all)\b[^.]{0,30}\b(?:instruction|prompt|rule|direction|guideline|text)s?\b"
+        r"\b(?:previous|prior|above|earlier|preceding|system|your|all)\b[^.]{0,30}"
+        r"\b(?:instruction|prompt|rule|direction|guideline|text)s?\b"
     ),
     rf"\b(?:note|message|instructions?|attention)\s+(?:to|for)\s+(?:all\s+|any\s+)?{_NAMES}\b",
     r"\bas an? (?:ai|artificial intelligence|large language model|language model|llm)\b[^.]{0,40}\byou\b",

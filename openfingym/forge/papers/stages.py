@@ -8,8 +8,8 @@ from typing import Any
 from openfingym.forge.blueprint import Quotation
 from openfingym.forge.paper import Paper
 from openfingym.forge.papers.injections import instructions
-from openfingym.forge.papers.quoting import LONGEST, find_quotation
 from openfingym.forge.prompts import AnswerError, ask_for, of_json, render
+from openfingym.forge.quoting import LONGEST, QuotedText
 from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 
 _ROOM = "openfingym.forge.papers"
@@ -47,8 +47,9 @@ class ScreenStage:
         shown = f"{paper.title}\n\n{paper.abstract or _opening(paper)}"
         end = _end_of(paper, shown)
         prompt = render(_ROOM, "screen", text=shown, families=FAMILIES)
+        quoted = QuotedText(paper)
         answer = ask_for(
-            candidate.asking, "generator", self.name, prompt, of_json(lambda value: _screened(value, paper, end))
+            candidate.asking, "generator", self.name, prompt, of_json(lambda value: _screened(value, quoted, end))
         )
         if answer.found is None:
             return _malformed(self.name, answer.complaints)
@@ -69,8 +70,9 @@ class ReadStage:
     def run(self, candidate: CandidateTask) -> StageResult:
         """Ask the generator; its quotations must stand in the text."""
         paper = candidate.paper
+        text = QuotedText(paper)
         prompt = render(_ROOM, "read", text=paper.text[:_MOST_SHOWN])
-        answer = ask_for(candidate.asking, "generator", self.name, prompt, of_json(lambda value: _read(value, paper)))
+        answer = ask_for(candidate.asking, "generator", self.name, prompt, of_json(lambda value: _read(value, text)))
         notes = instructions(paper)
         if answer.found is None:
             return _malformed(self.name, answer.complaints, notes)
@@ -88,9 +90,9 @@ class ReadStage:
             for name, verdict in answer.found.items()
             if verdict.holds
         )
-        facts = {name: verdict.holds for name, verdict in answer.found.items()}
-        state = "refused" if reasons else "passed"
-        return StageResult(self.name, state, reasons, notes + found, facts | {"tries": len(answer.complaints) + 1})  # type: ignore[arg-type]
+        facts: dict[str, object] = {name: verdict.holds for name, verdict in answer.found.items()}
+        facts["tries"] = len(answer.complaints) + 1
+        return StageResult(self.name, "refused" if reasons else "passed", reasons, notes + found, facts)
 
 
 def _opening(paper: Paper) -> str:
@@ -110,8 +112,8 @@ def _malformed(stage: str, complaints: tuple[str, ...], notes: tuple[RejectionRe
     return StageResult(stage, "refused", (RejectionReason("malformed-answer", text),), notes)
 
 
-def _screened(value: object, paper: Paper, end: int) -> _Verdict:
-    verdict = _verdict(value, "in_scope", paper, "", end)
+def _screened(value: object, text: QuotedText, end: int) -> _Verdict:
+    verdict = _verdict(value, "in_scope", text, "", end)
     assert isinstance(value, dict)
     family = value.get("family")
     if verdict.holds and family not in FAMILIES:
@@ -119,13 +121,13 @@ def _screened(value: object, paper: Paper, end: int) -> _Verdict:
     return _Verdict(verdict.holds, verdict.why, verdict.quotations, family if isinstance(family, str) else "")
 
 
-def _read(value: object, paper: Paper) -> dict[str, _Verdict]:
+def _read(value: object, text: QuotedText) -> dict[str, _Verdict]:
     if not isinstance(value, dict):
         raise AnswerError("expected a JSON object with protocol, metrics and public_data")
     problems, found = [], {}
     for name in _MEANING:
         try:
-            found[name] = _verdict(value.get(name), "found", paper, f"{name}: ", None)
+            found[name] = _verdict(value.get(name), "found", text, f"{name}: ", None)
         except AnswerError as error:
             problems.append(str(error))
     if problems:
@@ -133,7 +135,7 @@ def _read(value: object, paper: Paper) -> dict[str, _Verdict]:
     return found
 
 
-def _verdict(value: Any, key: str, paper: Paper, where: str, end: int | None) -> _Verdict:
+def _verdict(value: Any, key: str, text: QuotedText, where: str, end: int | None) -> _Verdict:
     """A verdict, each of whose quotations is in the text: an invented one makes the answer malformed."""
     if not isinstance(value, dict) or not isinstance(value.get(key), bool):
         raise AnswerError(f'{where}expected an object with "{key}" as true or false')
@@ -146,7 +148,7 @@ def _verdict(value: Any, key: str, paper: Paper, where: str, end: int | None) ->
         raise AnswerError(f'{where}what is not found needs a reason in "why"')
     found, problems = [], []
     for quote in quotes[:10]:
-        quotation = find_quotation(paper, quote, end=end)
+        quotation = text.find(quote, before=end)
         if quotation is None:
             problems.append(
                 f"{where}the text has no such words (at most {LONGEST} characters, exactly as there): {quote[:120]!r}"

@@ -146,7 +146,7 @@ def change(forge: ForgeFolder, paper: PaperFolder, field: str, value: str, who: 
         forge: the forge.
         paper: the candidate.
         field: name of the field, as on the page.
-        value: as JSON, or as a text where it is none.
+        value: the new value as JSON; what is no JSON is taken as a text.
         who: name of the person; the user's by default.
 
     Raises:

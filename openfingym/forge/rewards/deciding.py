@@ -52,7 +52,7 @@ def decide(
 
     Args:
         candidate: the paper.
-        metric: as the paper has it.
+        metric: the metric as the paper states it.
         family: the family of its task.
         bank: all metrics there are, by name.
 

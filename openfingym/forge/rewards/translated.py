@@ -47,8 +47,8 @@ def translate(
     """The formula of a metric as a function ``metric`` of the arrays of a kind of question.
 
     Args:
-        candidate: whose models are asked.
-        metric: as the paper has it.
+        candidate: the paper, with the models that are asked.
+        metric: the metric as the paper states it.
         problem: the kind of question.
         prompt: ``metric-code`` or ``metric-code-again``.
         role: who is asked.

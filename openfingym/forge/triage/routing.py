@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from openfingym.forge.blueprint import Blueprint, Quotation
-from openfingym.forge.extraction.quoting import QuotedText
 from openfingym.forge.paper import Paper
+from openfingym.forge.quoting import QuotedText
 
 Verdict = Literal["routed", "partial match", "no match", "novel required"]
 """``routed``: a kind serves it, and the paper states its parameters. ``partial match``: a kind serves it, and some

@@ -13,10 +13,10 @@ import pytest
 from openfingym.forge.blueprint import Blueprint, Value
 from openfingym.forge.blueprint_file import read_blueprint
 from openfingym.forge.extraction import ExtractStage
-from openfingym.forge.extraction.quoting import QuotedText
 from openfingym.forge.extraction.stage import parts_of
 from openfingym.forge.extraction.support import supported
 from openfingym.forge.paper import Paper, PaperSection, PaperTable
+from openfingym.forge.quoting import QuotedText
 from openfingym.forge.stage import CandidateTask, Role, StageResult
 from openfingym.models.messages import Message
 from openfingym.models.testing import CompletionRequest, find_policy

@@ -16,7 +16,7 @@ from openfingym.forge.knowledge.base import KnowledgeBase, rebuild
 from openfingym.forge.knowledge.graph import shared_graph
 from openfingym.forge.knowledge.plain_files import export_files, import_files
 from openfingym.forge.papers.harvest import harvest
-from openfingym.forge.papers.quoting import find_quotation
+from openfingym.forge.quoting import QuotedText
 from openfingym.forge.stage import RejectionReason, StageResult
 
 ROOT = Path(__file__).parents[4]
@@ -37,7 +37,7 @@ def forge(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
         paper.keep_result(StageResult("harvest", "passed"), "", 0.1)
         keys.append(found.key)
     rates = made.paper(keys[0])
-    quotation = find_quotation(rates.paper(), "The curves of the last 40 business days are the input.")
+    quotation = QuotedText(rates.paper()).find("The curves of the last 40 business days are the input.")
     assert quotation is not None
     word = Stated(value="lower", assumed="it is an error")
     metric = MetricBlueprint(name="RMSE", formula=word, direction=word, unit=word, weight=word, bank="rmse")

@@ -16,8 +16,8 @@ import pytest
 from openfingym.forge.paper import Paper
 from openfingym.forge.papers.harvest import Harvested, harvest, read_file
 from openfingym.forge.papers.injections import instructions
-from openfingym.forge.papers.quoting import find_quotation
 from openfingym.forge.papers.stages import ReadStage, ScreenStage
+from openfingym.forge.quoting import QuotedText
 from openfingym.forge.stage import CandidateTask, Role
 from openfingym.models.testing.conversation import CompletionRequest
 from openfingym.models.testing.forging.forge import Forge
@@ -165,7 +165,7 @@ def test_a_paper_that_instructs_is_noted_and_an_honest_one_is_not(corpus: dict[s
 
 def test_a_quotation_is_found_over_line_breaks_and_nowhere_else(corpus: dict[str, Harvested]) -> None:
     paper = paper_of(corpus["long-rates"])
-    found = find_quotation(paper, "in \n time order,".replace("in", "In", 1))
+    found = QuotedText(paper).find("in \n time order,".replace("in", "In", 1))
     assert found is not None
     assert paper.text[found.start :].startswith("In time order,")
-    assert find_quotation(paper, "in Time order,") is None
+    assert QuotedText(paper).find("in Time order,") is None

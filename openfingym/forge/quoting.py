@@ -16,6 +16,11 @@ _FORGIVEN = set("-‐‑­|&\\")
 _SAME = str.maketrans("‘’“”–—−", "''\"\"---")
 
 
+def quotation_at(paper: Paper, start: int, end: int) -> Quotation:
+    """What stands in a stretch of a paper's text, from one offset to before another."""
+    return Quotation(quote=paper.text[start:end], section=paper.section_at(start), start=start)
+
+
 class QuotedText:
     """A paper's text, in which quotations are looked up."""
 
@@ -28,8 +33,13 @@ class QuotedText:
         """The text without what is forgiven, and the offset of each of its characters."""
         return _bare(self.paper.text)
 
-    def find(self, quote: str) -> Quotation | None:
-        """The exact words of a text, with their place; None where they are not in it."""
+    def find(self, quote: str, *, before: int | None = None) -> Quotation | None:
+        """The first place of the text that has these words; None where it has them nowhere.
+
+        Args:
+            quote: the words.
+            before: offset of the text by which they must have ended; None for anywhere.
+        """
         if not quote.strip() or len(quote) > LONGEST:
             return None
         wanted, _ = _bare(quote)
@@ -39,8 +49,10 @@ class QuotedText:
         at = letters.find(wanted)
         while at >= 0:
             start, end = offsets[at], offsets[at + len(wanted) - 1] + 1
+            if before is not None and end > before:
+                return None
             if self._whole_words(start, end):
-                return Quotation(quote=self.paper.text[start:end], section=self.paper.section_at(start), start=start)
+                return quotation_at(self.paper, start, end)
             at = letters.find(wanted, at + 1)
         return None
 
