@@ -215,6 +215,8 @@ def _curved(blocks: Floats) -> Floats:
     basis = _curves(blocks.shape[1])
     left: Floats = blocks - (blocks @ basis) @ basis.T
     steps = np.abs(np.diff(blocks, axis=1))
+    if not steps.shape[1]:  # the steps of two numbers are one, which jumps nowhere
+        return left
     nine_in_ten = (steps.shape[1] - 1) * 9 // 10
     usual = np.partition(steps, nine_in_ten, axis=1)[:, nine_in_ten, None]
     # A curve across a jump would swing on both sides of it, and call that surprising.

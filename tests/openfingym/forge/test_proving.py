@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from openfingym.forge.assembly.stage import assembled
@@ -190,10 +190,11 @@ def test_a_column_of_the_next_days_values_is_refused(tmp_path: Path) -> None:
     assert "look-ahead-column" in {reason.code for reason in result.reasons}, result.reasons
 
 
-@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=1, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(lookback=2, horizon=2, train=0.5, channels={"3m"})  # answers of two numbers, which have one step
 @given(
     lookback=st.integers(2, 20),
-    horizon=st.integers(1, 5),
+    horizon=st.integers(2, 5),
     train=st.sampled_from([0.5, 0.6, 0.7]),
     channels=st.sets(st.sampled_from(["3m", "1y", "2y", "5y", "10y", "30y"]), min_size=1, max_size=4),
 )
@@ -201,7 +202,7 @@ def test_honest_variants_are_not_refused(
     lookback: int, horizon: int, train: float, channels: set[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("variant")
-    write_data(folder, {"name": "ust-par-yields", "channels": sorted(channels), "first": "2013-01-01"})
+    write_data(folder, {"name": "ust-par-yields", "channels": sorted(channels), "first": "2006-02-09"})
     _write_task(folder, forecast_blueprint(contract__lookback=lookback, contract__horizon=horizon, split__train=train))
     result = prove(Task.read(folder / "task"))
     assert result.state == "passed", result.reasons
