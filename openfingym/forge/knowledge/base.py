@@ -21,7 +21,7 @@ _OPEN, _CLOSE = "[", "]"
 
 
 @dataclass(frozen=True)
-class Hit:
+class KnowledgeHit:
     """One thing that a search found."""
 
     kind: str
@@ -75,7 +75,7 @@ class KnowledgeBase:
             raise UsageError(f"no table {table!r}; there are {', '.join(TABLES)}")
         return [dict(row) for row in self._db[table].rows_where(order_by=", ".join(TABLES[table]))]
 
-    def search(self, words: str, *, kind: str = "", most: int = 20) -> list[Hit]:
+    def search(self, words: str, *, kind: str = "", most: int = 20) -> list[KnowledgeHit]:
         """What has all of these words, the best first.
 
         Args:
@@ -92,7 +92,7 @@ class KnowledgeBase:
         )
         asked = {"words": " ".join(f'"{token}"' for token in tokens), "kind": kind, "most": most}
         found = self._db.query(query, asked | {"open": _OPEN, "close": _CLOSE})
-        return [Hit(row["kind"], row["key"], row["title"], row["snippet"]) for row in found]
+        return [KnowledgeHit(row["kind"], row["key"], row["title"], row["snippet"]) for row in found]
 
     def show(self, key: str) -> dict[str, Any]:
         """All that is known of a paper, a task, a data set or a metric, by table.

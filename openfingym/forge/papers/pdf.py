@@ -20,7 +20,7 @@ _NO_END = re.compile(r"[^.:?!]$")
 
 
 @dataclass(frozen=True)
-class Line:
+class PageLine:
     """Words beside each other, in one column."""
 
     words: tuple[dict[str, Any], ...]
@@ -104,21 +104,21 @@ def _rows(words: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return [sorted(row, key=lambda word: word["x0"]) for row in rows]
 
 
-def _lines(words: list[dict[str, Any]], gutter: float | None, page: int) -> list[Line]:
+def _lines(words: list[dict[str, Any]], gutter: float | None, page: int) -> list[PageLine]:
     """Lines of a page in reading order: of two columns the left one first, between what stands across both."""
     rows = _rows(words)
     if gutter is None:
-        return [Line(tuple(row), page, 0) for row in rows]
-    lines: list[Line] = []
+        return [PageLine(tuple(row), page, 0) for row in rows]
+    lines: list[PageLine] = []
     band: list[dict[str, Any]] = []
 
-    def columns() -> list[Line]:
+    def columns() -> list[PageLine]:
         sides = ([w for w in band if w["x1"] <= gutter], [w for w in band if w["x1"] > gutter])
-        return [Line(tuple(row), page, column) for column, side in enumerate(sides, 1) for row in _rows(side)]
+        return [PageLine(tuple(row), page, column) for column, side in enumerate(sides, 1) for row in _rows(side)]
 
     for row in rows:
         if _room(row, gutter) < 9:
-            lines += [*columns(), Line(tuple(row), page, 0)]
+            lines += [*columns(), PageLine(tuple(row), page, 0)]
             band = []
         else:
             band += row
@@ -150,7 +150,7 @@ def _gutter(rows: list[list[dict[str, Any]]], width: float) -> float | None:
     return best[1] if best else None
 
 
-def _without_margins(lines: list[Line]) -> list[Line]:
+def _without_margins(lines: list[PageLine]) -> list[PageLine]:
     """Lines without page numbers and what stands at the same place of most pages."""
     pages = 1 + max((line.page for line in lines), default=0)
     places = Counter((round(line.top), re.sub(r"\d+", "#", line.text)) for line in lines)
@@ -163,7 +163,7 @@ def _without_margins(lines: list[Line]) -> list[Line]:
     ]
 
 
-def _blocks(lines: list[Line]) -> list[Block]:
+def _blocks(lines: list[PageLine]) -> list[Block]:
     body = statistics.median(line.size for line in lines)
     known = " ".join(line.text for line in lines)
     steps = [b.top - a.top for a, b in pairwise(lines) if 0 < b.top - a.top < 3 * body]
@@ -197,14 +197,14 @@ def _blocks(lines: list[Line]) -> list[Block]:
     return found
 
 
-def _goes_on(before: Line, line: Line, leading: float) -> bool:
+def _goes_on(before: PageLine, line: PageLine, leading: float) -> bool:
     """Whether a line belongs to the same paragraph as the one before."""
     if (before.page, before.column) != (line.page, line.column) or before.bold != line.bold:
         return False
     return abs(before.size - line.size) < 0.6 and line.top - before.top < max(1.25 * leading, 1.35 * line.size)
 
 
-def _is_rest(found: list[Block], lines: list[Line], at: int) -> bool:
+def _is_rest(found: list[Block], lines: list[PageLine], at: int) -> bool:
     """Whether a paragraph goes on behind the end of a column or a page."""
     if not at or not found or found[-1].kind != "paragraph":
         return False
@@ -213,11 +213,11 @@ def _is_rest(found: list[Block], lines: list[Line], at: int) -> bool:
     return moved and abs(before.size - line.size) < 0.6 and bool(_NO_END.search(found[-1].text))
 
 
-def _starts_table(lines: list[Line], at: int) -> bool:
+def _starts_table(lines: list[PageLine], at: int) -> bool:
     return bool(_CAPTION.match(lines[at].text)) and bool(_table_end(lines, at))
 
 
-def _table_end(lines: list[Line], at: int) -> int:
+def _table_end(lines: list[PageLine], at: int) -> int:
     """Index behind the last row of the table whose caption begins at a line; 0 if none does."""
     first = next((i for i in range(at + 1, min(at + 5, len(lines))) if len(lines[i].cells) > 1), 0)
     end = first

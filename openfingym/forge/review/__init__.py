@@ -1,7 +1,7 @@
 """``forge review``: a page for each candidate, and a person's decisions, which alone make a task curated."""
 
 from openfingym.forge.review.decisions import (
-    Decision,
+    ReviewDecision,
     accept,
     change,
     decisions,
@@ -11,7 +11,7 @@ from openfingym.forge.review.decisions import (
 from openfingym.forge.review.page import candidate_page, index_page, write_pages
 
 __all__ = [
-    "Decision",
+    "ReviewDecision",
     "accept",
     "candidate_page",
     "change",

@@ -31,7 +31,7 @@ CHANGED_BY: Final = "changed by"
 
 
 @dataclass(frozen=True)
-class Decision:
+class ReviewDecision:
     """One decision of a person."""
 
     action: Literal["accept", "change", "reject"]
@@ -48,11 +48,11 @@ class Decision:
     reason: str = ""
 
 
-_DECISION = TypeAdapter(Decision)
+_DECISION = TypeAdapter(ReviewDecision)
 _VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 
 
-def decisions(paper: PaperFolder) -> list[Decision]:
+def decisions(paper: PaperFolder) -> list[ReviewDecision]:
     """All decisions about a candidate, the oldest first.
 
     Raises:
@@ -91,7 +91,7 @@ def is_curated(forge: ForgeFolder, paper: PaperFolder) -> bool:
     return (made[-1].task, made[-1].digest) == (folder.name, task_digest(folder))
 
 
-def accept(forge: ForgeFolder, paper: PaperFolder, who: str = "", *, reason: str = "") -> Decision:
+def accept(forge: ForgeFolder, paper: PaperFolder, who: str = "", *, reason: str = "") -> ReviewDecision:
     """Accept a candidate's installed task as it is.
 
     Args:
@@ -108,13 +108,13 @@ def accept(forge: ForgeFolder, paper: PaperFolder, who: str = "", *, reason: str
     if folder is None:
         stage, state = paper.state()
         raise UsageError(f"{paper.key}: nothing to accept, no task is installed ({state} at {stage or 'the start'})")
-    found = _keep(paper, Decision("accept", _name(who), _now(), folder.name, task_digest(folder), reason=reason))
+    found = _keep(paper, ReviewDecision("accept", _name(who), _now(), folder.name, task_digest(folder), reason=reason))
     facts = {"task": found.task, "digest": found.digest, "who": found.who}
     paper.keep_result(StageResult("review", "passed", facts=facts), found.digest, 0.0)
     return found
 
 
-def reject(forge: ForgeFolder, paper: PaperFolder, reason: str, who: str = "") -> Decision:
+def reject(forge: ForgeFolder, paper: PaperFolder, reason: str, who: str = "") -> ReviewDecision:
     """Reject a candidate; its installed task, if any, is removed.
 
     Raises:
@@ -126,7 +126,7 @@ def reject(forge: ForgeFolder, paper: PaperFolder, reason: str, who: str = "") -
     folder = installed(forge, paper)
     digest = task_digest(folder) if folder is not None else ""
     task = folder.name if folder is not None else ""
-    found = _keep(paper, Decision("reject", _name(who), _now(), task, digest, reason=reason.strip()))
+    found = _keep(paper, ReviewDecision("reject", _name(who), _now(), task, digest, reason=reason.strip()))
     told = RejectionReason("rejected", f"{found.who}: {found.reason}")
     paper.keep_result(StageResult("review", "refused", (told,)), digest, 0.0)
     if folder is not None:
@@ -139,7 +139,7 @@ def reject(forge: ForgeFolder, paper: PaperFolder, reason: str, who: str = "") -
     return found
 
 
-def change(forge: ForgeFolder, paper: PaperFolder, field: str, value: str, who: str = "") -> Decision:
+def change(forge: ForgeFolder, paper: PaperFolder, field: str, value: str, who: str = "") -> ReviewDecision:
     """Change a field of a candidate's blueprint; the stages after the blueprint are done again by the next run.
 
     Args:
@@ -162,7 +162,7 @@ def change(forge: ForgeFolder, paper: PaperFolder, field: str, value: str, who: 
     stated = Stated(value=made, assumed=f"{CHANGED_BY} {person}")
     changed = blueprint.model_copy(update={"fields": {**blueprint.fields, field: stated}})
     folder = installed(forge, paper)
-    found = Decision(
+    found = ReviewDecision(
         "change",
         person,
         _now(),
@@ -208,7 +208,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _keep(paper: PaperFolder, found: Decision) -> Decision:
+def _keep(paper: PaperFolder, found: ReviewDecision) -> ReviewDecision:
     line = json.dumps(asdict(found), ensure_ascii=False, default=str) + "\n"
     decisions(paper)  # a damaged record is not added to
     with store_errors(paper.path), (paper.path / FILE).open("a", encoding="utf-8") as stream:

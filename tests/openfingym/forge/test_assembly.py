@@ -128,4 +128,5 @@ def test_data_that_may_not_be_passed_on_are_in_no_package(tmp_path: Path) -> Non
 
 
 def _candidate(folder: Path, blueprint: Blueprint) -> CandidateTask:
-    return CandidateTask(folder, paper=None, asking=None, blueprint=blueprint)  # type: ignore[arg-type]  # neither is used
+    # Neither paper nor models are used.
+    return CandidateTask(folder, paper=None, asking=None, blueprint=blueprint)  # type: ignore[arg-type]

@@ -46,7 +46,8 @@ def built(honest: Path, tmp_path_factory: pytest.TempPathFactory) -> BuiltPackag
 
 
 def test_an_honest_task_is_proved(honest: Path) -> None:
-    result = ProveStage().run(CandidateTask(honest, paper=None, asking=None))  # type: ignore[arg-type]  # neither is used
+    # Neither paper nor models are used.
+    result = ProveStage().run(CandidateTask(honest, paper=None, asking=None))  # type: ignore[arg-type]
     assert result.state == "passed", result.reasons
     trials = result.facts["trials"]
     assert isinstance(trials, dict)
