@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from openfingym.files.locks import take
 from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.simulated import write_simulated
 from openfingym.suites.mirai.world import SimulationSize
@@ -118,6 +120,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="session")
-def simulated_world(tmp_path_factory: pytest.TempPathFactory) -> Vault:
-    """The simulated world of seven months, most of them before its test month."""
-    return write_simulated(tmp_path_factory.mktemp("world") / "vault", SimulationSize(days=212), seed=5)
+def simulated_world(store_home: Path) -> Vault:
+    """The simulated world of seven months, most of them before its test month; of all processes, one makes it."""
+    folder = store_home.parent / "mirai-seven-months"
+    with take(store_home.parent / "mirai-seven-months.lock"):
+        if not folder.exists():
+            # What broke off is not taken for a world.
+            made = write_simulated(folder.with_suffix(f".{os.getpid()}"), SimulationSize(days=212), seed=5)
+            made.folder.rename(folder)
+    return Vault.open(folder)
