@@ -39,6 +39,9 @@ from tests import turns
 from tests.warm_verifiers import WarmVerifiers
 
 HARBOR = "harbor==0.24.0"
+LONGEST = ("test_end_to_end.py", "verifier/test_deferred_real.py")
+"""Files of more than a minute each, most of it waiting, that would be among the last: alone at the end, they would keep
+one process while the others have nothing to do."""
 
 sys.dont_write_bytecode = False  # as above, of this process: what pytest makes of the tests is kept too
 # A shell has what it starts in the background ignore the interrupt, and so would every program that a test starts.
@@ -197,7 +200,8 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what this machine cannot run, unless CI requires it."""
+    """Begin with the files that take longest, and skip what this machine cannot run, unless CI requires it."""
+    items.sort(key=lambda item: item.path.relative_to(Path(__file__).parent).as_posix() not in LONGEST)
     reasons = {"docker": _docker_unavailable, "sandbox": _sandbox_unavailable}
     if os.environ.get("OPENFINGYM_REQUIRE_DOCKER"):
         return
