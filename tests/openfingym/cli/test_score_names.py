@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from openfingym.cli.report import COLUMNS
+from openfingym.cli.report_baselines import COLUMNS
 from openfingym.cli.run_results import print_results
 from openfingym.cli.view import view
 from tests.openfingym.reports.made import scored, write
