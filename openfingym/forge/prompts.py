@@ -100,7 +100,7 @@ def read_answer(answer: str) -> object:
     for text in tried:
         try:
             found: object = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # also of a number of thousands of digits
             problem = str(error)
         else:
             return found

@@ -67,7 +67,7 @@ class ForgeBudget:
         if self.tokens is not None and spent.tokens + needed >= self.tokens:
             raise BudgetSpentError(
                 f"the budget of {self.tokens} tokens is spent ({spent.tokens} by {spent.answers} answers, and the next "
-                f"prompt takes about {needed}); give more with --budget-tokens, and what is done is not asked again"
+                f"prompt takes about {needed}); give more with --max-tokens, and what is done is not asked again"
             )
 
 

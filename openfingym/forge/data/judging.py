@@ -16,6 +16,7 @@ from openfingym.forge.stage import RejectionReason
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from openfingym.forge.blueprint import Blueprint
 
@@ -25,6 +26,8 @@ NEARLY: Final = 1e-5
 """Share of a series' usual size below which two values are one."""
 RUN: Final = 10
 """Rows in a row that, found twice, are a copy."""
+TELLING: Final = 3
+"""Columns of which a row must have that many, each with one different value in as many rows, to be known again."""
 _SPACING_DAYS: Final = {
     "intraday": (0.0, 0.04),
     "hourly": (0.04, 0.05),
@@ -106,7 +109,7 @@ def judge_table(frame: pd.DataFrame, blueprint: Blueprint) -> Findings:
         refusals += found.refusals
         notes += found.notes
     refusals += units(frame, blueprint)
-    refusals += look_ahead(frame, blueprint) if dated else []
+    refusals += [*_scaled(frame), *look_ahead(frame, blueprint)] if dated else []
     refusals += target_given_away(frame, blueprint)
     return Findings(tuple(refusals), tuple(notes))
 
@@ -224,13 +227,45 @@ def _copied_runs(frame: pd.DataFrame) -> Findings:
         if place - seen.setdefault(run, place) >= RUN:
             copies.append((seen[run], place))
     if not copies:
-        return Findings((), ())
+        return _copied_rows(frame, steps, rows)
     first, second = copies[0]
     text = (
         f"{len(copies) + RUN - 1} rows repeat earlier ones, as those from {frame.index[second].date()} on those from "
         f"{frame.index[first].date()} on"
     )
     return Findings((RejectionReason("duplicated-rows", text),), ())
+
+
+def _copied_rows(frame: pd.DataFrame, steps: NDArray[np.float64], rows: list[int]) -> Findings:
+    """Rows that stand twice one by one, or in another order: told where columns enough hardly ever repeat a value."""
+    telling = sum(len(np.unique(column)) >= len(rows) // TELLING for column in steps.T)
+    if telling < TELLING:
+        return Findings((), ())
+    first: dict[int, int] = {}
+    copies = [(first[row], place) for place, row in enumerate(rows) if place - first.setdefault(row, place) >= RUN]
+    if len(copies) <= max(RUN, len(rows) // 100):
+        return Findings((), ())
+    one, other = copies[0]
+    text = f"{len(copies)} rows repeat earlier ones, as {frame.index[other].date()} repeats {frame.index[one].date()}"
+    return Findings((RejectionReason("duplicated-rows", text),), ())
+
+
+def _scaled(frame: pd.DataFrame) -> list[RejectionReason]:
+    """Columns that were scaled over all rows before they were published: no market has a mean of 0 and a deviation of 1
+    exactly, or ends of its range at 0 and 1.
+    """
+    values = frame.to_numpy(np.float64)
+    if len(values) < 100 or not np.isfinite(values).any(axis=0).all():
+        return []
+    forms = {
+        "mean 0 and deviation 1": (np.nanmean(values, axis=0), np.nanstd(values, axis=0) - 1.0),
+        "least value 0 and largest 1": (np.nanmin(values, axis=0), np.nanmax(values, axis=0) - 1.0),
+    }
+    for told, errors in forms.items():
+        if float(np.abs(errors).max()) < 1e-3:
+            text = f"every column has {told} over all {len(values)} rows; take the values as they were published"
+            return [RejectionReason("scaling-on-test", text)]
+    return []
 
 
 def _survivorship(frame: pd.DataFrame, blueprint: Blueprint) -> Findings:

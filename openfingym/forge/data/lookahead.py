@@ -23,6 +23,18 @@ _AHEAD: Final = re.compile(
     r"(^|[_\s])(next|future|fut|lead\d*|fwd|tomorrow|ahead|t\+\d+|shift_?-\d+)([_\s\d]|$)", re.IGNORECASE
 )
 _LONGEST: Final = 30
+_LAGS: Final = 5
+_LATEST: Final = 2000
+"""Rows, the last ones, that a regression is made of."""
+TOLD: Final = 0.98
+"""Share of what a target's own past leaves open of its later values that no honest input tells."""
+SAME: Final = 1 - 1e-7
+"""Correlation of levels and of changes from which two columns are one."""
+_PAST: Final = re.compile(r"(^|[_\s])(prev(ious)?|lag(ged)?\d*|last|yesterday|shift_?\d+)([_\s\d]|$)", re.IGNORECASE)
+_GIVEN: Final = re.compile(
+    r"\bthe targets? (?:itself|themselves)\b|\b(?:values?|returns?|levels?|rates?|prices?|targets?) (?:of|in|for) the "
+    r"(?:same|target|forecast|predicted) (?:hour|day|week|month|period|row|step)s?\b"
+)
 
 
 def look_ahead(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReason]:
@@ -38,11 +50,13 @@ def look_ahead(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReaso
         if name in named:
             continue
         for target in targets:
-            if (
-                target != name
-                and not _follows(name, target)
-                and (told := _ahead_of(frame[name].to_numpy(float), frame[target].to_numpy(float), most))
-            ):
+            if target == name or _follows(name, target):
+                continue
+            column, truth = frame[name].to_numpy(float), frame[target].to_numpy(float)
+            if _is_same(column, truth) and not _of_bars(name, target):
+                found.append(RejectionReason("target-as-feature", f"{name}: it is {target}, perhaps in another unit"))
+                break
+            if told := _ahead_of(column, truth, most) or _explained(column, truth, most):
                 found.append(RejectionReason("look-ahead-column", f"{name}: {told} of {target}"))
                 break
     return found
@@ -56,18 +70,70 @@ def _targets(frame: pd.DataFrame, blueprint: Blueprint) -> list[str]:
 
 def _checked(frame: pd.DataFrame, blueprint: Blueprint) -> tuple[list[str], list[str]]:
     """Columns that are looked at, and those whose later values they may hold: the targets, or else the series that the
-    blueprint names, which are not looked at themselves: the parts of one bar follow each other.
+    blueprint names.
     """
     names, targets = list(map(str, frame.columns)), _targets(frame, blueprint)
     if targets:
         return names, targets
     series = list(matched(texts(blueprint.value("data.series")), names).values())
-    return [name for name in names if name not in series] if series else [], series
+    return names if series else [], series
 
 
 def _follows(column: str, target: str) -> bool:
-    """Whether one is the close of a bar and the other the open of such a one, which begins where the last ended."""
-    return column.lower().endswith("close") and target.lower().endswith("open")
+    """Whether a column is honestly ahead: the close of a bar, of the open of the next, which begins where it ended; or
+    a series, of what is named for its past.
+    """
+    return (column.lower().endswith("close") and target.lower().endswith("open")) or bool(_PAST.search(target))
+
+
+def _of_bars(*names: str) -> bool:
+    """Whether they are parts of bars, which are equal where nothing was traded or paid out."""
+    return all(re.search(r"(open|high|low|close|vwap)$", name, re.IGNORECASE) for name in names)
+
+
+def _is_same(column: NDArray[np.float64], target: NDArray[np.float64]) -> bool:
+    """Whether a column is another, or is it in another unit."""
+    both = np.isfinite(column) & np.isfinite(target)
+    ours, theirs = column[both], target[both]
+    if len(theirs) < 30 or min(np.count_nonzero(np.diff(one)) for one in (ours, theirs)) < 20:
+        return False
+    return float(np.corrcoef(ours, theirs)[0, 1]) > SAME < _correlation(np.diff(ours), np.diff(theirs))
+
+
+def _explained(column: NDArray[np.float64], target: NDArray[np.float64], most: int) -> str:
+    """How much better a column's last rows and the target's tell the target's later values, or their means, than the
+    target's alone, as where a mean is stamped at its middle; empty where it is not nearly all.
+    """
+    at = np.arange(_LAGS, len(target) - most)[-_LATEST:]
+    if len(at) < 100 or min(np.count_nonzero(np.diff(one)) for one in (column, target)) < 20:
+        return ""
+    for truth in (target, np.log(target)) if (target > 0).all() else (target,):
+        later = np.column_stack([truth[at + step] for step in range(1, most + 1)])
+        means = np.cumsum(later, axis=1) / np.arange(1, most + 1)
+        wanted = np.hstack([later, means]) - truth[at][:, None]
+        own = np.column_stack([truth[at - lag] for lag in range(_LAGS + 1)])
+        whole = np.hstack([own, np.column_stack([column[at - lag] for lag in range(_LAGS)])])
+        finite = np.isfinite(np.hstack([wanted, whole])).all(axis=1)
+        if finite.sum() < 100:
+            continue
+        left, open_ = (_unexplained(given[finite], wanted[finite]) for given in (whole, own))
+        # What its own past tells whole is open to nobody.
+        is_open = open_ > 1e-9 * wanted[finite].var(axis=0)
+        share = np.where(is_open, 1.0 - left / np.where(is_open, open_, 1.0), 0.0)
+        best = int(share.argmax())
+        if share[best] >= TOLD:
+            what = "the value" if best < most else "the mean"
+            return f"it tells {share[best]:.1%} of what is open of {what} {best % most + 1} rows later"
+    return ""
+
+
+def _unexplained(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Variance of each column that a regression leaves."""
+    width = given.std(axis=0)
+    scaled = np.column_stack([np.ones(len(given)), (given - given.mean(axis=0)) / np.where(width > 0, width, 1.0)])
+    fitted = scaled @ np.linalg.lstsq(scaled, wanted, rcond=None)[0]
+    left: NDArray[np.float64] = (wanted - fitted).var(axis=0)
+    return left
 
 
 def _ahead_of(column: NDArray[np.float64], target: NDArray[np.float64], most: int) -> str:
@@ -104,12 +170,15 @@ def target_given_away(frame: pd.DataFrame, blueprint: Blueprint) -> list[Rejecti
     """
     targets = texts(blueprint.value("data.target"))
     features = texts(blueprint.value("data.features"))
+    stated = blueprint.fields.get("data.features")
+    quotations = tuple(stated.quotations) if stated is not None else ()
+    said = _GIVEN.search(" ".join([*features, *(one.quote for one in quotations)]).lower())
+    if said:
+        return [RejectionReason("target-as-feature", f"the inputs have {said[0]!r}, which is the target", quotations)]
     # A series' own past is an honest input; a label of a row has none.
     past = bool(np.issubdtype(frame.index.to_numpy().dtype, np.datetime64)) and blueprint.value("family") != "fraud"
     if past or not targets:
         return []
-    stated = blueprint.fields.get("data.features")
-    quotations = tuple(stated.quotations) if stated is not None else ()
     same = {canonical(name) for name in targets} & {canonical(name) for name in features}
     found = [
         RejectionReason("target-as-feature", f"{name} is the target and among the inputs", quotations)

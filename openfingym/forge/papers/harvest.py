@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -115,7 +116,7 @@ def _file(path: Path) -> Harvested:
         content = strange.read_bytes(path.parent, path.name, FILE_BYTES)
     except OSError as error:
         reason = RejectionReason("no-text", f"{path.name}: {error.strerror}")
-        digest = hashlib.sha256(path.name.encode()).hexdigest()
+        digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()
         return Harvested(key_of(path.name, digest), path.name, str(path), b"", None, reason)
     return read_file(path.name, content, str(path))
 
@@ -125,7 +126,7 @@ def read_file(name: str, content: bytes, origin: str, *, arxiv_id: str = "", lic
     try:
         paper = read_paper(name, content, origin=origin, arxiv_id=arxiv_id, licence=licence)
     except UnreadableError as error:
-        key = key_of(name, hashlib.sha256(content or name.encode()).hexdigest())
+        key = key_of(name, hashlib.sha256(content or os.fsencode(name)).hexdigest())
         return Harvested(key, name, origin, content, None, RejectionReason("no-text", f"{name}: {error}"))
     reason = None
     if paper.language not in {"en", "und"}:

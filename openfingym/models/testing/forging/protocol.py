@@ -249,6 +249,19 @@ def _two_sentences(found: list[Sentence], claims: Claims) -> None:
             return
 
 
+_SIDES = r"(?:both|the two|either|different|neighbou?ring|adjacent) (?:parts?|sets?|blocks?|samples?|sides?)"
+_OVERLAP = (
+    rf"windows? (?:of|on|from|in) .*(?:\btrain.*\btest|\btest.*\btrain|{_SIDES}).*(?:overlap|share)|"
+    r"(?:train\w*|test\w*) (?:and|with) (?:the )?(?:train\w*|test\w*) windows .*(?:overlap|share)|"
+    rf"windows? .*(?:overlap|share) .*(?:across|between|at) .*(?:boundar|border|{_SIDES}|\btrain.*\btest)"
+)
+_DENIED = re.compile(r"\b(?:no|not|never|nor|none|without|avoid\w*|remov\w*|drop\w*|purg\w*|left out|cannot)\b")
+_NO_GAP = re.compile(
+    r"\b(?:no|not|nothing|without|never)\W+(?:\w+\W+){0,3}?"
+    r"(?:gaps?|embargo|buffer|purg\w*|dropp\w*|remov\w*|left out)\b"
+)
+
+
 def _order(sentence: Sentence, claims: Claims) -> None:
     low = sentence.low
     about = re.search(rf"{_TRAIN}|split|divid|partition|block|window|sampl|fold", low)
@@ -270,10 +283,13 @@ def _order(sentence: Sentence, claims: Claims) -> None:
         claims.add("protocol.shuffled", True, sentence.text)
         if re.search(r"window", low):
             claims.add("protocol.overlap", True, sentence.text)
-    if re.search(r"windows? of .*\btrain.*\btest.* (?:overlap|share)", low) and not re.search(
-        r"\b(?:no|not|never|nor|none|without|avoid\w*|remov\w*|drop\w*|purg\w*|left out|cannot)\b", low
-    ):
+    if re.search(_OVERLAP, low) and not _DENIED.search(_NO_GAP.sub("", low)):
         claims.add("protocol.overlap", True, sentence.text)
+    given = re.search(
+        rf"\b(?:inputs?|features?|regressors?)\b.*?((?:\w+ ){{1,4}}the (?:same|target|forecast) {UNIT})", low
+    )
+    if given and not _DENIED.search(low):
+        claims.add("data.features", [given[1]], sentence.text)
     if re.search(
         r"resampl|(?:last|first|mean|average) (?:\w+ ){0,3}of (?:the|each|every) (?:week|month|hour)|stamped", low
     ):

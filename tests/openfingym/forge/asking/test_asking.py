@@ -88,7 +88,7 @@ def test_the_budget_is_over_all_papers_and_kept_before_a_request(tmp_path: Path)
     asked = Asked(word="word " * 100)
     one, other = (RoleModels(tmp_path / name, asked.model(), budget_tokens=100) for name in ("one", "other"))
     one.ask("generator", "words", "word")
-    with pytest.raises(BudgetSpentError, match="--budget-tokens"):
+    with pytest.raises(BudgetSpentError, match="--max-tokens"):
         other.ask("generator", "words", "word")
     assert len(asked.prompts) == 1
     one.ask("generator", "words", "word")  # kept: costs nothing
