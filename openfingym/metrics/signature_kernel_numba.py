@@ -33,14 +33,16 @@ TO_WHOLE = 6755399441055744.0
 """1.5 * 2^52: a small number added to it is rounded to a whole one, which its last bits then hold."""
 LEAST = -709.0
 """exp of this and of less is 0 here; it is about the least of which float64 has all digits."""
-TAYLOR = tuple(1.0 / math.factorial(k) for k in range(13, 1, -1))
-"""Coefficients of exp from the 13th power down to the second; on |x| < 0.35 the rest is below 1e-17."""
+TAYLOR = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
+"""Coefficients of exp from the 13th power down; on |x| < 0.35 the rest is below 1e-17."""
 
 
 def levels(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, rate: float) -> NDArray[np.float64]:
     """As :func:`openfingym.metrics.signature_kernel.kernel_levels`."""
     out = np.empty((depth, len(x), len(y)))
-    _compiled()(np.ascontiguousarray(x), np.ascontiguousarray(y), depth, rate, x is y, out)
+    # A tuple, so that the compiler knows how many levels there are.
+    sums = tuple(np.zeros((x.shape[1] - 1) * LANES) for _ in range(depth))
+    _compiled()(np.ascontiguousarray(x), np.ascontiguousarray(y), rate, x is y, sums, out)
     return out
 
 
@@ -49,51 +51,137 @@ def _compiled() -> Any:
     return compiled(_fill, "the signature kernel (some seconds)")
 
 
-def _add_level(typing: Any, below: Any, level: Any, second: Any) -> Any:  # noqa: ARG001
-    """Add to each cell of a level its second difference times the sum of the level below over the columns before it.
+def _every(value: float) -> Any:
+    return ir.Constant(ir.VectorType(ir.DoubleType(), LANES), [value] * LANES)
 
-    The arguments are arrays float64[columns * LANES]. The running sum is one vector: left to the compiler it would be
-    written to memory and read again at every column, and each column would wait for that.
+
+def _fused(builder: Any, factor: Any, other: Any, term: Any) -> Any:
+    """Factor * other + term, rounded once."""
+    kind = ir.FunctionType(term.type, [term.type] * 3)
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f64")  # type: ignore[no-untyped-call]
+    return builder.call(function, [factor, other, term])
+
+
+def _exp(builder: Any, z: Any) -> Any:
+    """exp(z) = 2^n exp(z - n log 2), of a vector without anything above 0; a NaN stays one."""
+    z = builder.select(builder.fcmp_ordered("<", z, _every(LEAST)), _every(LEAST), z)
+    rounded = _fused(builder, z, _every(LOG2_E), _every(TO_WHOLE))
+    whole = builder.fneg(builder.fsub(rounded, _every(TO_WHOLE)))
+    rest = _fused(builder, whole, _every(LN2_HIGH), z)
+    rest = _fused(builder, whole, _every(LN2_LOW), rest)
+    series = _every(TAYLOR[0])
+    for coefficient in TAYLOR[1:]:
+        series = _fused(builder, series, rest, _every(coefficient))
+    integers = ir.VectorType(ir.IntType(64), LANES)
+    exponent = builder.add(builder.bitcast(rounded, integers), ir.Constant(integers, [1023] * LANES))
+    power = builder.bitcast(builder.shl(exponent, ir.Constant(integers, [52] * LANES)), z.type)
+    return builder.fmul(series, power)
+
+
+def _advance(typing: Any, point: Any, columns: Any, rate: Any, before: Any, sums: Any) -> Any:  # noqa: ARG001
+    """Go one step along the first path: bring the levels of :data:`LANES` paths from its steps so far to one more.
+
+    Written in vectors, since left to the compiler each of its passes over the columns would go through memory, and each
+    running sum would wait for itself. Products are added without being rounded (fused), on any machine.
+
+    Args:
+        typing: Numba's typing context.
+        point: values of the first path at this step, float64[channels].
+        columns: values of the other paths, float64[channels, steps * LANES].
+        rate: rate of the static kernel.
+        before: differences of the static kernel along the columns at the step before, float64[(steps - 1) * LANES]; at
+            this step afterwards.
+        sums: terms of each level that end at a column, over all steps so far, one float64[(steps - 1) * LANES] a level.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vector = ir.VectorType(ir.DoubleType(), LANES)
-        arrays = [
-            context.make_array(kind)(context, builder, one) for kind, one in zip(signature.args, arguments, strict=True)
-        ]
-        columns = builder.udiv(arrays[0].nitems, ir.Constant(arrays[0].nitems.type, LANES))
-        zeros = ir.Constant(vector, [0.0] * LANES)
-        running = cgutils.alloca_once_value(builder, zeros)  # type: ignore[no-untyped-call]
-        with cgutils.for_range(builder, columns) as loop:
-            places = [builder.gep(builder.bitcast(array.data, vector.as_pointer()), [loop.index]) for array in arrays]
+        zeros = _every(0.0)
+
+        def spread(value: Any) -> Any:
+            first = builder.insert_element(zeros, value, ir.Constant(ir.IntType(32), 0))
+            return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+        def place(array: Any, at: Any) -> Any:
+            return builder.gep(builder.bitcast(array.data, vector.as_pointer()), [at])
+
+        def load(array: Any, at: Any) -> Any:
             # NumPy aligns an array to its numbers, not to vectors of them.
-            under, cell, difference = (builder.load(place, align=8) for place in places)
-            sums = builder.load(running)
-            builder.store(builder.fadd(cell, builder.fmul(sums, difference)), places[1], align=8)
-            builder.store(builder.fadd(sums, under), running)
+            return builder.load(place(array, at), align=8)
+
+        def store(value: Any, array: Any, at: Any) -> None:
+            builder.store(value, place(array, at), align=8)
+
+        def array_of(kind: Any, value: Any) -> Any:
+            return context.make_array(kind)(context, builder, value)
+
+        here, there, last = (array_of(signature.args[n], arguments[n]) for n in (0, 1, 3))
+        levels = [
+            array_of(kind, one)
+            for kind, one in zip(signature.args[4], cgutils.unpack_tuple(builder, arguments[4]), strict=True)  # type: ignore[no-untyped-call]
+        ]
+        minus_rate = spread(builder.fneg(arguments[2]))
+        one = ir.Constant(here.nitems.type, 1)
+        steps = builder.udiv(there.nitems, builder.mul(here.nitems, ir.Constant(here.nitems.type, LANES)))
+        square = cgutils.alloca_once(builder, vector)  # type: ignore[no-untyped-call]
+
+        def static(column: Any) -> Any:
+            """Static kernel of the point and a column."""
+            builder.store(zeros, square)
+            with cgutils.for_range(builder, here.nitems) as channel:
+                value = builder.load(builder.gep(here.data, [channel.index]))
+                offset = builder.add(builder.mul(channel.index, steps), column)
+                gap = builder.fsub(load(there, offset), spread(value))
+                builder.store(_fused(builder, gap, gap, builder.load(square)), square)
+            return _exp(builder, builder.fmul(minus_rate, builder.load(square)))
+
+        first = static(ir.Constant(here.nitems.type, 0))
+        earlier = cgutils.alloca_once_value(builder, first)  # type: ignore[no-untyped-call]
+        # Of each level but the highest: its sum over the columns so far, as it was at the step before.
+        running = [
+            cgutils.alloca_once_value(builder, zeros)  # type: ignore[no-untyped-call]
+            for _ in levels[1:]
+        ]
+        with cgutils.for_range(builder, builder.sub(steps, one)) as loop:
+            kernel = static(builder.add(loop.index, one))
+            difference = builder.fsub(kernel, builder.load(earlier))
+            builder.store(kernel, earlier)
+            second = builder.fsub(difference, load(last, loop.index))
+            store(difference, last, loop.index)
+            found = [load(level, loop.index) for level in levels]
+            store(builder.fadd(found[0], second), levels[0], loop.index)
+            for level, cell, below, under in zip(levels[1:], found[1:], running, found, strict=False):
+                sums_below = builder.load(below)
+                store(_fused(builder, sums_below, second, cell), level, loop.index)
+                builder.store(builder.fadd(sums_below, under), below)
         return context.get_dummy_value()
 
-    return types.void(below, level, second), generate
+    return types.void(point, columns, rate, before, sums), generate
 
 
-add_level: Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], None] = cast(
-    "Any", intrinsic(_add_level)
-)
+advance: Callable[
+    [
+        NDArray[np.float64],
+        NDArray[np.float64],
+        float,
+        NDArray[np.float64],
+        tuple[NDArray[np.float64], ...],
+    ],
+    None,
+] = cast("Any", intrinsic(_advance))
 
 
 def _fill(
-    x: NDArray[np.float64], y: NDArray[np.float64], depth: int, rate: float, symmetric: bool, out: NDArray[np.float64]
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    rate: float,
+    symmetric: bool,
+    sums: tuple[NDArray[np.float64], ...],
+    out: NDArray[np.float64],
 ) -> None:
     steps, channels = x.shape[1], x.shape[2]
-    width = steps * LANES
-    inner = width - LANES
-    # Of each lane's path: its values, and a row of the static kernel, as a factor and a power of 2.
-    columns = np.empty((channels, width))
-    factor, power = np.empty(width), np.empty(width)
-    bits = power.view(np.int64)
-    # A row of first differences, and of second differences.
-    before, second = np.zeros(inner), np.zeros(inner)
-    sums = np.empty((depth, inner))
+    # Of each lane's path, its values; and the differences of the static kernel along them at the step before.
+    columns, before = np.empty((channels, steps * LANES)), np.zeros((steps - 1) * LANES)
     for first in range(0, len(y), LANES):
         alive = min(LANES, len(y) - first)
         for lane in range(LANES):
@@ -101,45 +189,16 @@ def _fill(
                 for c in range(channels):
                     columns[c, j * LANES + lane] = y[first + min(lane, alive - 1), j, c]
         for a in range(first + alive if symmetric else len(x)):
-            sums[:] = 0.0
             for i in range(steps):
-                factor[:] = 0.0
-                for c in range(channels):
-                    here, there = x[a, i, c], columns[c]
-                    for m in range(width):
-                        gap = here - there[m]
-                        factor[m] += gap * gap
-                # exp(z) = 2^n exp(z - n log 2): written out, since a call of the library's is not done lane by lane.
-                for m in range(width):
-                    z = max(-rate * factor[m], LEAST)
-                    rounded = z * LOG2_E + TO_WHOLE
-                    power[m] = rounded
-                    whole = rounded - TO_WHOLE
-                    rest = (z - whole * LN2_HIGH) - whole * LN2_LOW
-                    series = 0.0
-                    for coefficient in TAYLOR:
-                        series = series * rest + coefficient
-                    factor[m] = series * rest * rest + rest + 1.0
-                for m in range(width):
-                    bits[m] = (bits[m] + 1023) << 52
-                for m in range(width):
-                    factor[m] *= power[m]
-                for m in range(inner):
-                    difference = factor[m + LANES] - factor[m]
-                    second[m] = difference - before[m]
-                    before[m] = difference
-                if i > 0:
-                    # From the top down, so that a level still sees only rows before this one of the level below.
-                    for k in range(depth - 1, 0, -1):
-                        add_level(sums[k - 1], sums[k], second)
-                    lowest = sums[0]
-                    for m in range(inner):
-                        lowest[m] += second[m]
-            for k in range(depth):
+                advance(x[a, i], columns, rate, before, sums)
+                if i == 0:  # a first step has no difference from one before it
+                    for level in sums:
+                        level[:] = 0.0
+            for k, level in enumerate(sums):
                 for lane in range(alive):
                     total = 0.0
                     for j in range(steps - 1):
-                        total += sums[k, j * LANES + lane]
+                        total += level[j * LANES + lane]
                     out[k, a, first + lane] = total
                     if symmetric:
                         out[k, first + lane, a] = total
