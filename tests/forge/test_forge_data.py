@@ -286,6 +286,48 @@ def test_survivors_of_an_index_are_refused_and_a_chosen_few_are_not() -> None:
     assert codes(left, {**PRICES, "panel": "the constituents of a stock index"}) == set()
 
 
+def held(frame: pd.DataFrame) -> pd.DataFrame:
+    """Values that go on until the next is published, at last for a month."""
+    frame = frame.copy()
+    frame.iloc[-30:] = frame.iloc[-31].to_numpy()
+    frame.iloc[100:118] = frame.iloc[99].to_numpy()
+    return frame
+
+
+def yes_or_no(frame: pd.DataFrame) -> pd.DataFrame:
+    """Whether a price rose: 0 or 1."""
+    return (frame.diff() > 0).astype(float)
+
+
+def often_at_its_ends(frame: pd.DataFrame) -> pd.DataFrame:
+    """Shares that are often none or all."""
+    return (50.0 * frame.pct_change().fillna(0.0) + 0.5).clip(0.0, 1.0)
+
+
+@pytest.mark.parametrize("form", [held, yes_or_no, often_at_its_ends])
+def test_what_repeats_or_ends_at_0_and_1_of_itself_is_not_refused(
+    form: Callable[[pd.DataFrame], pd.DataFrame],
+) -> None:
+    assert codes(form(prices(rows=2000)), {"family": "forecasting"}) == set()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "given"),
+    [
+        ("load, temperature and the values of the same week", True),
+        ("the price of the target day", True),
+        ("the values of the same week a year earlier", False),
+        ("the returns of the same month in the previous year", False),
+        ("last year's values of the same week", False),
+        ("the target itself one week before", False),
+        ("yesterday's load. The values of the same week", True),
+    ],
+)
+def test_a_value_of_the_same_week_is_the_target_unless_it_is_a_year_old(inputs: str, given: bool) -> None:
+    fields: dict[str, Value] = {"family": "forecasting", "data.features": [inputs], "data.target": ["DGS10"]}
+    assert ("target-as-feature" in codes(prices(), fields)) is given
+
+
 @pytest.mark.parametrize(("factor", "wrong"), [(1.0, False), (0.01, True), (100.0, True)])
 def test_yields_in_percent_are_told_from_fractions_and_basis_points(factor: float, wrong: bool) -> None:
     values = 2 + np.random.default_rng(0).normal(0, 0.05, (600, 2)).cumsum(axis=0) * 0.5

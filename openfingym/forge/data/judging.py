@@ -28,6 +28,8 @@ RUN: Final = 10
 """Rows in a row that, found twice, are a copy."""
 TELLING: Final = 3
 """Columns of which a row must have that many, each with one different value in as many rows, to be known again."""
+AT_END: Final = 0.02
+"""Share of a column's rows that hold its least value, or its largest, where it was scaled to its range."""
 _SPACING_DAYS: Final = {
     "intraday": (0.0, 0.04),
     "hourly": (0.04, 0.05),
@@ -241,8 +243,10 @@ def _copied_rows(frame: pd.DataFrame, steps: NDArray[np.float64], rows: list[int
     telling = sum(len(np.unique(column)) >= len(rows) // TELLING for column in steps.T)
     if telling < TELLING:
         return Findings((), ())
+    # A row that goes on, as where a value is held until the next is published, is no copy.
+    new = [place for place, row in enumerate(rows) if place == 0 or row != rows[place - 1]]
     first: dict[int, int] = {}
-    copies = [(first[row], place) for place, row in enumerate(rows) if place - first.setdefault(row, place) >= RUN]
+    copies = [(first[rows[at]], at) for at in new if at - first.setdefault(rows[at], at) >= RUN]
     if len(copies) <= max(RUN, len(rows) // 100):
         return Findings((), ())
     one, other = copies[0]
@@ -257,10 +261,11 @@ def _scaled(frame: pd.DataFrame) -> list[RejectionReason]:
     values = frame.to_numpy(np.float64)
     if len(values) < 100 or not np.isfinite(values).any(axis=0).all():
         return []
-    forms = {
-        "mean 0 and deviation 1": (np.nanmean(values, axis=0), np.nanstd(values, axis=0) - 1.0),
-        "least value 0 and largest 1": (np.nanmin(values, axis=0), np.nanmax(values, axis=0) - 1.0),
-    }
+    least, largest = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    forms = {"mean 0 and deviation 1": (np.nanmean(values, axis=0), np.nanstd(values, axis=0) - 1.0)}
+    # A yes or no, and a share that is often none or all, have these ends of their own.
+    if ((values == least).mean(axis=0) < AT_END).all() and ((values == largest).mean(axis=0) < AT_END).all():
+        forms["least value 0 and largest 1"] = (least, largest - 1.0)
     for told, errors in forms.items():
         if float(np.abs(errors).max()) < 1e-3:
             text = f"every column has {told} over all {len(values)} rows; take the values as they were published"

@@ -35,6 +35,8 @@ _GIVEN: Final = re.compile(
     r"\bthe targets? (?:itself|themselves)\b|\b(?:values?|returns?|levels?|rates?|prices?|targets?) (?:of|in|for) the "
     r"(?:same|target|forecast|predicted) (?:hour|day|week|month|period|row|step)s?\b"
 )
+_EARLIER: Final = re.compile(r"[^.;]{0,30}\b(?:earlier|before|ago|(?:previous|prior|preceding|last|past) \w+)\b")
+_EARLIER_THAN: Final = re.compile(r"\b(?:previous|prior|preceding|last|past) \w+?(?:'s|\u2019s|s')? $")
 
 
 def look_ahead(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReason]:
@@ -172,9 +174,9 @@ def target_given_away(frame: pd.DataFrame, blueprint: Blueprint) -> list[Rejecti
     features = texts(blueprint.value("data.features"))
     stated = blueprint.fields.get("data.features")
     quotations = tuple(stated.quotations) if stated is not None else ()
-    said = _GIVEN.search(" ".join([*features, *(one.quote for one in quotations)]).lower())
+    said = _given(". ".join([*features, *(one.quote for one in quotations)]).lower())
     if said:
-        return [RejectionReason("target-as-feature", f"the inputs have {said[0]!r}, which is the target", quotations)]
+        return [RejectionReason("target-as-feature", f"the inputs have {said!r}, which is the target", quotations)]
     # A series' own past is an honest input; a label of a row has none.
     past = bool(np.issubdtype(frame.index.to_numpy().dtype, np.datetime64)) and blueprint.value("family") != "fraud"
     if past or not targets:
@@ -194,6 +196,14 @@ def target_given_away(frame: pd.DataFrame, blueprint: Blueprint) -> list[Rejecti
         told = ((other, _tells(frame[other].to_numpy(float), truth)) for other in inputs)
         found += [RejectionReason("target-as-feature", f"{other}: {why} {name}") for other, why in told if why]
     return found
+
+
+def _given(text: str) -> str:
+    """Words that put the target's own row among the inputs, or empty; of the same week a year earlier they do not."""
+    for said in _GIVEN.finditer(text):
+        if not _EARLIER.match(text, said.end()) and not _EARLIER_THAN.search(text[: said.start()]):
+            return said[0]
+    return ""
 
 
 def _tells(column: NDArray[np.float64], truth: NDArray[np.float64]) -> str:
