@@ -65,6 +65,10 @@ _FREE = {"budget_usd": None, "budget_tokens": None, "local_hosts": ()}
 """Settings that may be others when a forge is gone on with."""
 
 
+class UnreadableRecordError(StoreError):
+    """A file that the forge keeps of a paper is damaged, or is not there."""
+
+
 @dataclass(frozen=True)
 class KeptResult:
     """What a stage found, as it is kept."""
@@ -285,4 +289,4 @@ def _read(path: Path, adapter: TypeAdapter[T]) -> T:
     except (OSError, ValidationError) as error:
         # One line: pydantic's messages have several.
         why = " ".join(str(error).split())[:300]
-        raise StoreError(f"{path}: cannot be read ({why}); remove the file to have it made again") from None
+        raise UnreadableRecordError(f"{path}: cannot be read ({why}); remove the file to have it made again") from None

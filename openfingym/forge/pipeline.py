@@ -23,8 +23,15 @@ from functools import partial
 from pathlib import Path
 
 from openfingym.digests import sha256_of_json
-from openfingym.errors import BudgetSpentError, ModelUnavailableError, OpenFinGymError, StoreError
-from openfingym.forge.folder import EDITED_FROM, ForgeFolder, ForgeSettings, KeptResult, PaperFolder
+from openfingym.errors import BudgetSpentError, ModelUnavailableError, OpenFinGymError, StoreError, UsageError
+from openfingym.forge.folder import (
+    EDITED_FROM,
+    ForgeFolder,
+    ForgeSettings,
+    KeptResult,
+    PaperFolder,
+    UnreadableRecordError,
+)
 from openfingym.forge.stage import STAGES, CandidateTask, ForgeAsking, RejectionReason, Stage, StageResult
 
 AT_ONCE = 2
@@ -45,6 +52,15 @@ class Progress:
     kept: KeptResult
 
 
+@dataclass(frozen=True)
+class BrokenOff:
+    """Why work on a paper ended outside of its stages."""
+
+    text: str
+    unreadable: bool = False
+    """Whether a file of the paper cannot be read; else its process died."""
+
+
 def forge_papers(
     forge: ForgeFolder,
     papers: Sequence[PaperFolder],
@@ -56,7 +72,8 @@ def forge_papers(
 ) -> Iterator[Progress]:
     """Put papers through the stages up to ``prove``, and install what is proved; yields the last stage of each paper.
 
-    A paper that is refused or fails ends; the rest goes on. What was done is not done again. Proofs come when all tasks
+    A paper that is refused, fails, or has a file that cannot be read ends, the file as it is; the rest goes on. What
+    was done is not done again. Proofs come when all tasks
     are assembled, those that score for long first, so that none of them is left over for one processor.
 
     Args:
@@ -71,16 +88,23 @@ def forge_papers(
         StoreError: what was found cannot be written, as on a full disk.
     """
     assembled: list[PaperFolder] = []
+    ended: set[str] = set()
     proves, last_before = _reaches(upto, PROVE), BEFORE_PROOF if _reaches(upto, BEFORE_PROOF) else upto
     for progress in _worked(forge, papers, stages_of, last_before, jobs):
-        if proves and progress.kept.result.state == "passed":
+        if progress.kept.result.state != "passed":
+            ended.add(progress.key)
+        elif proves:
             assembled.append(forge.paper(progress.key))
-        else:
-            yield progress
+            continue
+        yield progress
     assembled.sort(key=lambda paper: (not _scores_for_long(paper), paper.key))
-    yield from _worked(forge, assembled, stages_of, PROVE, jobs)
+    for progress in _worked(forge, assembled, stages_of, PROVE, jobs):
+        if progress.kept.result.state != "passed":
+            ended.add(progress.key)
+        yield progress
     for paper in sorted(papers if _reaches(upto, INSTALL) else (), key=lambda one: one.key):
-        proved = paper.result(PROVE)
+        # Nothing is installed of what an earlier run proved and this one could not follow.
+        proved = None if paper.key in ended else paper.result(PROVE)
         if proved is not None and proved.result.state == "passed":
             yield Progress(paper.key, _installed(forge, paper, proved, install))
 
@@ -90,13 +114,23 @@ def _worked(
 ) -> Iterator[Progress]:
     """Put papers through the stages up to one, in processes; yields the last result of each."""
     work = partial(_paper_in_process, forge.root, forge.settings, stages_of, upto)
-    for key, error in _each([paper.path for paper in papers], work, jobs):
-        paper = forge.paper(key)
-        if error is not None:
-            crashed = StageResult(_next_stage(paper), "failed", (RejectionReason("machinery", error),))
-            paper.keep_result(crashed, "", 0.0)
-        if (last := _last(paper)) is not None:
+    for key, ended in _each([paper.path for paper in papers], work, jobs):
+        paper, broken_off = forge.paper(key), ended
+        if broken_off is not None and not broken_off.unreadable:
+            paper.keep_result(_failed(paper, broken_off.text), "", 0.0)
+        try:
+            last = _last(paper)
+        except UnreadableRecordError as error:
+            broken_off = broken_off or BrokenOff(str(error), unreadable=True)
+        if broken_off is not None and broken_off.unreadable:
+            # Told and not kept: a record would stand where the file is that somebody has to look at.
+            yield Progress(key, KeptResult(_failed(paper, broken_off.text), "", "", 0.0, ""))
+        elif last is not None:
             yield Progress(key, last)
+
+
+def _failed(paper: PaperFolder, why: str) -> StageResult:
+    return StageResult(_next_stage(paper), "failed", (RejectionReason("machinery", why),))
 
 
 def _scores_for_long(paper: PaperFolder) -> bool:
@@ -189,9 +223,12 @@ def _made_from(before: KeptResult, stage: Stage, models: Sequence[str]) -> str:
 
 
 def _next_stage(paper: PaperFolder) -> str:
-    """The first stage that has no result that passed."""
+    """The first stage that has no result that passed and can be read."""
     for stage in STAGES:
-        kept = paper.result(stage)
+        try:
+            kept = paper.result(stage)
+        except UnreadableRecordError:
+            return stage
         if kept is None or kept.result.state != "passed":
             return stage
     return STAGES[-1]
@@ -219,22 +256,31 @@ def _installed(
     return paper.keep_result(result, made_from, time.monotonic() - started)
 
 
-def _paper_in_process(root: Path, settings: ForgeSettings, stages_of: StagesOf, upto: str, folder: Path) -> None:
+def _paper_in_process(
+    root: Path, settings: ForgeSettings, stages_of: StagesOf, upto: str, folder: Path
+) -> BrokenOff | None:
+    """Work on a paper; gives why that was broken off, if a file of the paper cannot be read."""
     forge, paper = ForgeFolder(root, settings), PaperFolder(folder)
     asking, stages = stages_of(forge, paper)
     wanted = [stage for stage in stages if _reaches(upto, stage.name)]
-    work_on(paper, asking, wanted, (settings.model, settings.reviewer))
+    try:
+        work_on(paper, asking, wanted, (settings.model, settings.reviewer))
+    except (UnreadableRecordError, UsageError) as error:  # a damaged record, or a malformed edit of the blueprint
+        return BrokenOff(str(error), unreadable=True)
+    return None
 
 
-def _each(folders: Sequence[Path], work: Callable[[Path], None], jobs: int) -> Iterator[tuple[str, str | None]]:
-    """Do something with each folder, several at once; yields its name, and how its process died if it did.
+def _each(
+    folders: Sequence[Path], work: Callable[[Path], BrokenOff | None], jobs: int
+) -> Iterator[tuple[str, BrokenOff | None]]:
+    """Do something with each folder, several at once; yields its name, and why that was broken off if it was.
 
     Each of the processes has one folder in hand, so that it is known whose work a process died of. That folder is tried
     once more, after the others, since a process may also be killed for what others take of the memory.
     """
     waiting = deque((folder, False) for folder in folders)
     idle: list[ProcessPoolExecutor] = []
-    running: dict[Future[None], tuple[Path, bool, ProcessPoolExecutor]] = {}
+    running: dict[Future[BrokenOff | None], tuple[Path, bool, ProcessPoolExecutor]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
@@ -245,11 +291,12 @@ def _each(folders: Sequence[Path], work: Callable[[Path], None], jobs: int) -> I
             for future in done:
                 folder, is_second_try, process = running.pop(future)
                 try:
-                    future.result()
+                    ended = future.result()
                 except BrokenProcessPool:
                     process.shutdown()
                     if is_second_try:
-                        yield folder.name, "the process that worked on this paper was killed twice; run it again"
+                        text = "the process that worked on this paper was killed twice; run it again"
+                        yield folder.name, BrokenOff(text)
                     else:
                         waiting.append((folder, True))
                 except BaseException:
@@ -257,7 +304,7 @@ def _each(folders: Sequence[Path], work: Callable[[Path], None], jobs: int) -> I
                     raise
                 else:
                     idle.append(process)
-                    yield folder.name, None
+                    yield folder.name, ended
     finally:
         for process in [*idle, *(process for _, _, process in running.values())]:
             process.shutdown(cancel_futures=True)

@@ -45,8 +45,10 @@ def main() -> int:
         form, found = read(sys.argv[1], sys.stdin.buffer.read())
     except UnreadableError as error:
         problem = str(error)
-    except (MemoryError, RecursionError):
+    except MemoryError:
         problem = "reading it takes more memory than is allowed"
+    except RecursionError:
+        problem = "its parts are nested too deeply to be read"
     except Exception as error:  # readers raise whatever a damaged file brings about
         problem = f"it cannot be read ({type(error).__name__})"
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import re
 import tarfile
 import zlib
@@ -14,12 +15,9 @@ from openfingym.forge.papers.limits import ARCHIVE_FILES, HTML_BYTES, UNPACKED_B
 
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 _INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}]+)\}")
-_PIECES = re.compile(
-    r"\\begin\{abstract\}(?P<abstract>.*?)\\end\{abstract\}"
-    r"|\\begin\{(?P<kind>table\*?|tabular)\}(?P<table>.*?)\\end\{(?P=kind)\}"
-    r"|\\begin\{thebibliography\}.*?\\end\{thebibliography\}"
-    r"|\\(?P<heading>(?:sub){0,2}section|paragraph)(?P<star>\*?)\s*(?:\[[^\]]*\])?\{",
-    re.DOTALL,
+_OPENINGS = re.compile(
+    r"\\begin\{(?P<kind>abstract|table\*?|tabular|thebibliography)\}"
+    r"|\\(?P<heading>(?:sub){0,2}section|paragraph)(?P<star>\*?)\s*(?:\[[^\]]*\])?\{"
 )
 _TABULAR = re.compile(
     r"\\begin\{tabular\*?\}(?:\{[^{}]*\})?\s*\{(?:[^{}]|\{[^{}]*\})*\}(.*?)\\end\{tabular\*?\}", re.DOTALL
@@ -27,7 +25,7 @@ _TABULAR = re.compile(
 _RULES = re.compile(
     r"\\(?:top|mid|bottom|h)(?:rule|line)\b(?:\[[^\]]*\])?|\\c(?:mid)?(?:rule|line)(?:\([^)]*\))?\{[^{}]*\}"
 )
-_MATH_BLOCK = re.compile(r"\\begin\{(equation|align|gather|multline|displaymath)\*?\}(.*?)\\end\{\1\*?\}", re.DOTALL)
+_MATH = re.compile(r"\\begin\{(?P<kind>equation|align|gather|multline|displaymath)\*?\}")
 
 
 def unpacked(content: bytes) -> tuple[str, bytes | str]:
@@ -118,15 +116,22 @@ def blocks(source: str) -> list[Block]:
     body = (body if opening else source).partition(r"\end{document}")[0].replace(r"\maketitle", "")
     if not opening and "\\" not in source:
         raise UnreadableError("it is no LaTeX")
-    at, numbers = 0, [0, 0, 0, 0]
-    while piece := _PIECES.search(body, at):
+    at, numbers, endings = 0, [0, 0, 0, 0], _Endings(body)
+    # What is opened and never closed is text like any other.
+    openings = (one for one in _OPENINGS.finditer(body) if one["heading"] or endings.after(one))
+    for piece in openings:
+        if piece.start() < at:
+            continue
         found += _paragraphs(body[at : piece.start()])
         at = piece.end()
-        if piece["abstract"] is not None:
-            found += [Block("heading", "Abstract"), *_paragraphs(piece["abstract"])]
-        elif piece["table"] is not None:
-            found += _table(piece[0])
-        elif piece["heading"]:
+        if ending := endings.after(piece):
+            inside, whole = body[at : ending.start()], body[piece.start() : ending.end()]
+            at = ending.end()
+            if piece["kind"] == "abstract":
+                found += [Block("heading", "Abstract"), *_paragraphs(inside)]
+            elif piece["kind"] != "thebibliography":
+                found += _table(whole)
+        else:
             inner, at = _braced(body, at - 1)
             level = {"section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4}[piece["heading"]]
             number = ""
@@ -138,6 +143,27 @@ def blocks(source: str) -> list[Block]:
     if not any(block.text for block in found):
         raise UnreadableError("it holds no text")
     return found
+
+
+class _Endings:
+    """Where environments of a text end; each kind that is never closed again is looked for once."""
+
+    def __init__(self, source: str, star: str = "") -> None:
+        self._source, self._star = source, star
+        self._next: dict[str, re.Match[str] | None] = {}
+
+    def after(self, opening: re.Match[str]) -> re.Match[str] | None:
+        """The first end of an environment's kind after its beginning; None where there is none, or it is no
+        environment.
+        """
+        kind = opening["kind"]
+        if kind is None:
+            return None
+        known = self._next.get(kind)
+        if kind not in self._next or (known is not None and known.start() < opening.end()):
+            pattern = re.compile(rf"\\end\{{{re.escape(kind)}{self._star}\}}")
+            known = self._next[kind] = pattern.search(self._source, opening.end())
+        return known
 
 
 def _argument(source: str, command: str) -> str:
@@ -156,9 +182,15 @@ def _braced(text: str, at: int) -> tuple[str, int]:
 
 
 def _paragraphs(source: str) -> list[Block]:
-    apart = _MATH_BLOCK.sub(lambda found: f"\n\n\\[{' '.join(found[2].split())}\\]\n\n", source)
+    endings, at, apart = _Endings(source, r"\*?"), 0, []
+    for opening in _MATH.finditer(source):
+        ending = endings.after(opening) if opening.start() >= at else None
+        if ending is not None:
+            formula = " ".join(source[opening.end() : ending.start()].split())
+            apart += [source[at : opening.start()], f"\n\n\\[{formula}\\]\n\n"]
+            at = ending.end()
     found = []
-    for part in re.split(r"\n\s*\n", apart):
+    for part in re.split(r"\n\s*\n", "".join([*apart, source[at:]])):
         words = part.strip()
         if words.startswith("\\["):
             found.append(Block("paragraph", re.sub(r"\\label\{[^{}]*\}", "", words)))
@@ -168,7 +200,9 @@ def _paragraphs(source: str) -> list[Block]:
 
 
 def _table(source: str) -> list[Block]:
-    tabular = _TABULAR.search(source)
+    # Of a table's environments one of the first is what it shows.
+    places = [found.start() for found in itertools.islice(re.finditer(r"\\begin\{tabular", source), 8)]
+    tabular = next(filter(None, (_TABULAR.match(source, place) for place in places)), None)
     if tabular is None:
         return _paragraphs(re.sub(r"\\(?:begin|end)\{table\*?\}(?:\[[^\]]*\])?", "", source))
     rows = []

@@ -81,6 +81,9 @@ def blocks(content: bytes) -> list[Block]:
     except Exception as error:  # the parser raises whatever a damaged file brings about
         if isinstance(error, PDFPasswordIncorrect) or "PasswordIncorrect" in repr(error):
             raise UnreadableError("it is encrypted; give a copy that opens without a password") from None
+        # The parser gives its own name to whatever happens in it.
+        if isinstance(error.__cause__ or error.__context__ or error, MemoryError | RecursionError):
+            raise UnreadableError("reading it takes more memory than is allowed") from None
         raise UnreadableError(f"it is no PDF that can be read ({type(error).__name__})") from None
     # The fullest page tells how many columns there are: one with little text but a table looks like two.
     fullest = max(pages, key=lambda page: len(page[0]), default=([], 0.0))

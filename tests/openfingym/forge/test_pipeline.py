@@ -142,6 +142,19 @@ def test_a_damaged_record_is_named(forge: ForgeFolder) -> None:
         run(folder)
 
 
+@pytest.mark.parametrize("name", ["paper.json", "harvest.json", "triage.json", "prove.json", "blueprint.toml"])
+def test_a_file_that_cannot_be_read_ends_its_own_paper_and_stays_as_it_is(forge: ForgeFolder, name: str) -> None:
+    ours, other = harvested(forge, "a"), harvested(forge, "b")
+    run(ours)
+    (ours.path / name).write_text("{[")
+    told = {one.key: one.kept.result for one in forge_papers(forge, [ours, other], stages, install)}
+    assert other.state() == ("install", "passed")
+    assert told["a"].state == "failed"
+    assert str(ours.path / name) in told["a"].reasons[0].text
+    assert (ours.path / name).read_text() == "{["
+    assert not (ours.path / "install.json").exists()
+
+
 def _forge_whole(root: Path) -> None:
     forge = ForgeFolder.open(root)
     list(forge_papers(forge, forge.papers(), stages, install))
