@@ -14,16 +14,20 @@ from openfingym.rollouts.verdict import Acted, judged
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage, PackageManifest
     from openfingym.rollouts.launcher import Launcher
+    from openfingym.verifiers.address import VerifierAddress
     from openfingym.verifiers.client import VerifiedResult, VerifierClient
+
+    Key = tuple[str, str, VerifierAddress | None]
+    """Digest of a package, a backend, and the verifier that is named for it; None for one of this process's own."""
 
 
 class Lease:
-    """A share of a launcher: environments of one task in one process use one verifier."""
+    """A share of a launcher: environments of one task in one process use one verifier, where they name the same."""
 
     _lock = threading.Lock()
-    _open: dict[tuple[str, str], tuple[Launcher, contextlib.ExitStack, int]] = {}  # noqa: RUF012  # guarded by the lock
+    _open: dict[Key, tuple[Launcher, contextlib.ExitStack, int]] = {}  # noqa: RUF012  # guarded by the lock
 
-    def __init__(self, key: tuple[str, str], launcher: Launcher) -> None:
+    def __init__(self, key: Key, launcher: Launcher) -> None:
         self._key = key
         self.launcher = launcher
 
@@ -33,11 +37,12 @@ class Lease:
         from openfingym.rollouts.launcher import Launcher
         from openfingym.verifiers import find_verifiers
 
-        key = (package.manifest.digest, backend)
+        verifiers = find_verifiers(None, [package.task])
+        # Who names another verifier than the environments before must not be scored by theirs.
+        key = (package.manifest.digest, backend, None if verifiers is None else verifiers[package.task.name])
         with cls._lock:
             if key not in cls._open:
                 stack = contextlib.ExitStack()
-                verifiers = find_verifiers(None, [package.task])
                 launcher = stack.enter_context(Launcher([package], backend=backend, verifiers=verifiers))
                 cls._open[key] = (launcher, stack, 0)
             launcher, stack, users = cls._open[key]
