@@ -10,8 +10,8 @@ BIN := $(VENV)/bin
 AGENT ?= ridge
 # EXTRA=ci: PyTorch and esig too, which a few tests compare with.
 EXTRA ?= dev
-# Many tests wait for a program or a server: one process more than there are cores.
-PROCESSES ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Many tests wait for a program or a server: two processes more than there are cores.
+PROCESSES ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 TASKS := commodity-forecast crypto-forecast equity-forecast fx-forecast treasury-forecast
 
 demo: $(VENV)/.demo
