@@ -96,7 +96,8 @@ def test_a_silence_is_told_before_it_is_a_failure(
         r"http://127.0.0.1:\d+/v1 has not answered for \d s; this first answer is waited for up to \d s", said[0]
     )
     assert "does not answer" in said[-1]
-    assert "no answer within 1.5 s" in said[-1]
+    # What is left of the patience, once the connection stands.
+    assert re.search(r"no answer within 1\.\d+ s", said[-1])
 
 
 def test_a_model_that_is_known_to_work_may_think(
