@@ -122,17 +122,23 @@ def _listen(listener: socket.socket, path: Path) -> None:
 
 async def _connection(listener: socket.socket, thread: JobThread) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """The connection of the program inside, once it has said that it speaks our protocol."""
-    call = asyncio.ensure_future(asyncio.get_running_loop().sock_accept(listener))
+    call = asyncio.ensure_future(_called(listener))
     end = asyncio.ensure_future(thread.finished())
     try:
-        await asyncio.wait((call, end), return_when=asyncio.FIRST_COMPLETED)
-        if not call.done():
-            raise RuntimeFailureError(f"the workspace's program ended before it called: {last_words(end.result())}")
-    finally:
-        for waiting in (call, end):
-            waiting.cancel()
-        await asyncio.gather(call, end, return_exceptions=True)
-    reader, writer = await asyncio.open_unix_connection(sock=call.result()[0])
+        try:
+            await asyncio.wait((call, end), return_when=asyncio.FIRST_COMPLETED)
+            if not call.done():
+                raise RuntimeFailureError(f"the workspace's program ended before it called: {last_words(end.result())}")
+        finally:
+            for waiting in (call, end):
+                waiting.cancel()
+            await asyncio.gather(call, end, return_exceptions=True)
+    except BaseException:
+        # It may have called in the moment in which nobody wants it any more.
+        if call.done() and not call.cancelled() and call.exception() is None:
+            call.result().close()
+        raise
+    reader, writer = await asyncio.open_unix_connection(sock=call.result())
     try:
         (await frames.receive(reader, frames.ENVELOPE_BYTES)).integer("protocol", PROTOCOL, PROTOCOL)
     except BaseException as error:
@@ -143,6 +149,17 @@ async def _connection(listener: socket.socket, thread: JobThread) -> tuple[async
             ) from error
         raise
     return reader, writer
+
+
+async def _called(listener: socket.socket) -> socket.socket:
+    """The first connection; unlike with asyncio's ``sock_accept``, none is lost when the wait for it is cancelled."""
+    loop, calls = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(listener, calls.set)
+    try:
+        await calls.wait()
+    finally:
+        loop.remove_reader(listener)
+    return listener.accept()[0]
 
 
 async def _abandon(thread: JobThread) -> None:
