@@ -80,8 +80,8 @@ def require(info: dict[str, Any]) -> None:
     Raises:
         BackendUnavailableError: something is missing; the message names the first such thing and the remedy.
     """
-    host = os.environ.get("DOCKER_HOST", "unix://")
-    if not host.startswith("unix://"):
+    host = _host()
+    if not host.startswith(UNIX):
         raise BackendUnavailableError(
             f"DOCKER_HOST is {host}; the gate's socket can only be shown to containers of an engine on this machine"
         )
