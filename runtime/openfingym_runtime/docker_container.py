@@ -15,7 +15,7 @@ from openfingym_runtime.owner import owner_id
 
 OWNER_LABEL = "openfingym.owner"
 """Label of a container that names the process it belongs to, by which containers of dead ones are found."""
-ROLLOUT_LABEL = "openfingym.rollouts.launcher"
+ROLLOUT_LABEL = "openfingym.rollout"
 """Label of a container that names its rollout, for people who look at what an engine runs."""
 SITE = "/opt/agent/site-packages"
 """Folder of the agent image that holds the agent's client."""
