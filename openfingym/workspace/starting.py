@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, UsageError
-from openfingym.machine import ISOLATING
+from openfingym.machine import ISOLATING, require_socket_path
 from openfingym.workspace import frames
 from openfingym.workspace.job_thread import JobThread
 from openfingym.workspace.workspace import Workspace, last_words
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from openfingym_runtime.job import Backend, Job, Limits
 
 SOCKET_NAME = "workspace.sock"
-SOCKET_PATH_BYTES = 107
-"""Longest path of a unix socket on Linux, its final NUL left out."""
 PROGRAM = """
 from openfingym_agent.workspace import serve
 
@@ -115,10 +112,7 @@ async def start(backend: Backend, job: Job) -> Workspace:
 
 
 def _listen(listener: socket.socket, path: Path) -> None:
-    if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
-        raise RuntimeFailureError(
-            f"{path}: too long for a unix socket; set XDG_RUNTIME_DIR to a folder with a short path"
-        )
+    require_socket_path(path)
     try:
         listener.setblocking(False)
         listener.bind(str(path))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from openfingym.errors import RuntimeFailureError, UsageError, VerifierError
+from openfingym.machine import require_socket_path
 from openfingym.verifiers.stopwatch import Stopwatch
 from openfingym_runtime import owned_directory
 from openfingym_runtime.gate_protocol import GateConnection, Gatekeeping
@@ -27,8 +28,6 @@ from openfingym_runtime.relay import accept_of, new_key
 from openfingym_runtime.upstream import LiveConnection, Upstream, UpstreamAddress, UpstreamAnswer
 
 SOCKET_NAME = "gate.sock"
-SOCKET_PATH_BYTES = 107
-"""Longest path of a unix socket on Linux, its final NUL left out."""
 MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_CALLS = 10_000
 """Requests and WebSocket frames of one rollout that are forwarded, unless its opener sets another number."""
@@ -252,15 +251,13 @@ class GateKeeper:
                 max_body_bytes=max_body_bytes,
                 max_calls=max_calls,
             )
-            # Checked here, because the error of bind() does not say which path is too long.
-            if len(os.fsencode(gate.socket)) > SOCKET_PATH_BYTES:
-                owned_directory.remove(directory)
-                raise RuntimeFailureError(
-                    f"{gate.socket}: too long for a unix socket; set XDG_RUNTIME_DIR to a folder with a short path"
-                )
             self._gates.add(gate)
             try:
+                require_socket_path(gate.socket)
                 self._run(gate.serve())
+            except RuntimeFailureError:
+                gate.close()
+                raise
             except OSError as error:
                 gate.close()
                 raise RuntimeFailureError(f"{gate.socket}: cannot listen there ({error})") from error
