@@ -92,8 +92,10 @@ def _announcing(compiles: Callable[[], bool], what: str, *, cache: bool) -> Iter
             if compiles():
                 if what not in _announced:
                     _announced.add(what)
-                    kept = "it is cached" if cache else "it cannot be cached: set NUMBA_CACHE_DIR to a writable folder"
-                    _log.warning("compiling, for the first time, %s; %s", what, kept)
+                    remark = (
+                        "it is cached" if cache else "it cannot be cached: set NUMBA_CACHE_DIR to a writable folder"
+                    )
+                    _log.warning("compiling, for the first time, %s; %s", what, remark)
                 return
 
     watcher = threading.Thread(target=watch, name="compiling", daemon=True)

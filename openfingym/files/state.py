@@ -19,7 +19,7 @@ def state_of(root: Path) -> list[tuple[str, int, int, int]] | None:
         numbers are 0 for a folder. None if something is neither file nor folder or cannot be seen, or if there are more
         than :data:`~openfingym.files.strange.MOST_FILES` of them.
     """
-    found: list[tuple[str, int, int, int]] = []
+    states: list[tuple[str, int, int, int]] = []
     left = [str(root)]
     # The time at which the inode was changed is among them, because no program can set that one back.
     try:
@@ -34,13 +34,13 @@ def state_of(root: Path) -> list[tuple[str, int, int, int]] | None:
                     status = entry.stat(follow_symlinks=False)
                     if stat.S_ISDIR(status.st_mode):
                         left.append(entry.path)
-                        found.append((entry.path, 0, 0, 0))
+                        states.append((entry.path, 0, 0, 0))
                     elif stat.S_ISREG(status.st_mode):
-                        found.append((entry.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+                        states.append((entry.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
                     else:
                         return None
-                    if len(found) > MOST_FILES:
+                    if len(states) > MOST_FILES:
                         return None
     except OSError:
         return None
-    return sorted(found)
+    return sorted(states)

@@ -265,8 +265,8 @@ def _require(path: Path, status: os.stat_result, wanted: str) -> None:
     if stat.S_ISLNK(mode):
         _refuse_link(path)
     if not (stat.S_ISDIR(mode) if wanted == "folder" else stat.S_ISREG(mode)):
-        found = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "file")
-        _refuse(path, f"is a {found}, expected a {wanted}")
+        kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "file")
+        _refuse(path, f"is a {kind}, expected a {wanted}")
 
 
 @contextlib.contextmanager
