@@ -5,8 +5,8 @@
     env = openfingym.make("treasury-forecast")
     result = openfingym.run("treasury-forecast", agent="ridge")
 
-Importing this package does nothing but make the names below available; each is loaded when it is
-first used. Where Gymnasium is loaded already, its registry gets the tasks too.
+Importing this package only makes the names below available; each is loaded when it is first used.
+If Gymnasium has been imported before, the tasks are also registered with it.
 """
 
 from __future__ import annotations
@@ -75,6 +75,6 @@ __getattr__, __dir__ = names_of(__name__, _HOMES)
 
 
 if "gymnasium" in sys.modules:
-    # So that `gymnasium.make("openfingym/treasury-forecast-v0")` works; see docs/environments.md for the other order of
-    # imports.
+    # So that `gymnasium.make("openfingym/treasury-forecast-v0")` works. For imports in the other order, see
+    # docs/environments.md.
     importlib.import_module("openfingym.envs")

@@ -3,11 +3,11 @@
 Tasks come from, in this order:
 
 1. the task packages that ship with OpenFinGym;
-2. every folder in ``$OPENFINGYM_TASKS`` (separated like ``$PATH``), which holds one folder a task;
+2. every folder in ``$OPENFINGYM_TASKS`` (separated like ``$PATH``), which contains one folder for each task;
 3. the entry-point group ``openfingym.tasks``: each entry is a folder, or a function that returns one;
 4. folders given to :func:`register` in this process.
 
-Two tasks of one name are an error: a result must name one task.
+Two tasks with the same name are an error, because a result names its task.
 """
 
 from __future__ import annotations
@@ -36,96 +36,106 @@ _registered: list[Path] = []
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """One row of the catalogue."""
+    """One row of the catalogue: what a task is about, in short."""
 
     name: str
     version: str
     description: str
     family: Family
+    """What the task is about, such as ``forecasting``."""
     asset_class: AssetClass
     frequency: Frequency
     data_kind: DataKind
+    """Whether the data are real, simulated, or synthetic by the paper's own definition."""
     dataset: str
+    """Name of the dataset, or of a file in the task's folder."""
     kind: str
-    """Kind of contract: forecast, curves, rows, generation, nodes, graphs, rolling, trading, or an installed one."""
+    """Form of the task, such as ``forecast`` or ``trading``; see the glossary in CONTRIBUTING.md."""
     panel: str
-    """What the data holds."""
+    """What the data are, in words."""
     lookback: int
+    """Rows that are shown before each forecast; 0 for a task without such rows."""
     horizon: int
+    """Rows that are forecast; 1 for a task without a horizon of its own."""
     channels: int | None
-    """Series of a panel or of a generated window, symbols of bars; None for tasks of rows, curves and graphs."""
+    """Number of series of a panel or of a generated window, or of symbols of bars; None for tasks of rows, curves and
+    graphs."""
     metrics: tuple[str, ...]
+    """Names of the task's metrics."""
     folder: str
+    """Path of the task's folder."""
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, as ``openfingym tasks --json`` prints them."""
+        """The row as plain values, as ``openfingym tasks --json`` prints it."""
         return {**asdict(self), "metrics": list(self.metrics)}
 
 
 def task_folders() -> dict[str, Path]:
-    """Every known task's folder by name, sorted; reads no file.
+    """The folders of all known tasks by name, sorted; no file is read.
 
     Raises:
-        TaskError: two folders claim one name.
+        TaskError: two folders have the same name, or a folder of tasks does not exist.
     """
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for folder in _all_folders():
-        other = found.setdefault(folder.name, folder)
+        other = folders.setdefault(folder.name, folder)
+        # The same folder may be known in two ways, perhaps through a link.
         if other != folder and other.resolve() != folder.resolve():
             raise TaskError(
                 f"the task name {folder.name!r} is taken by {other}; rename one of the two folders", path=folder
             )
-    return dict(sorted(found.items()))
+    return dict(sorted(folders.items()))
 
 
 def tasks(family: Family | None = None) -> list[TaskInfo]:
     """List the known tasks.
 
     Args:
-        family: only tasks of this family.
+        family: family of the tasks to list; None for all tasks.
 
     Raises:
-        TaskError: one of the packages is malformed.
+        TaskError: one of the task packages is malformed.
     """
-    found, faults = survey()
+    rows, faults = survey()
     if faults:
         raise next(iter(faults.values()))
-    return [row for row in found if family is None or row.family == family]
+    return [row for row in rows if family is None or row.family == family]
 
 
 def survey() -> tuple[list[TaskInfo], dict[str, OpenFinGymError]]:
-    """The known tasks, and by name what is wrong with those that cannot be read.
+    """The known tasks, and for those that cannot be read the error, by name.
 
     Rows are kept in the store for the next time; see :mod:`openfingym.catalog_cache`.
 
     Raises:
-        TaskError: two folders claim one name, or a folder of tasks is not there.
+        TaskError: two folders have the same name, or a folder of tasks does not exist.
     """
-    rows = CatalogRows()
-    found, faults = [], {}
+    cache = CatalogRows()
+    rows, faults = [], {}
     for name, folder in task_folders().items():
         try:
-            found.append(_row(name, folder, rows))
+            rows.append(_row(name, folder, cache))
         except OpenFinGymError as error:
             faults[name] = error
-    rows.write()
-    return found, faults
+    cache.write()
+    return rows, faults
 
 
 def load_task(name: str | Path, *, real: bool = False) -> Task:
     """Load a task by name, or by the path of its folder.
 
     Args:
-        name: name of the task, or its folder. Of questions with tools, ``NAME-hindsight`` is the task NAME for an
-            experiment: its tools ignore when things became known, as each of its results says.
-        real: run on pulled real data where such are known of. A task whose own data are real and that knows of no
-            others runs on its own.
+        name: name of the task, or path of its folder. For a task of questions with tools, ``NAME-hindsight`` is the
+            task NAME for an experiment: its tools ignore when things became known, as each of its results says.
+        real: whether to run on real data that were pulled. A task whose own data are real, and for which no others are
+            known, runs on its own.
 
     Raises:
         TaskNotFoundError: no task has this name; the message suggests similar ones.
         TaskError: the task's folder is malformed; the message names the file and the key.
     """
     text = str(name)
+    # A name without a separator is a folder's only if there is a task in it.
     if isinstance(name, Path) or os.sep in text or has_task_file(Path(text), CONFIG):
         folder = Path(text).expanduser().absolute()
         if not folder.is_dir():
@@ -157,7 +167,7 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
 
 
 def _twin(name: str, folders: Mapping[str, Path]) -> Task | None:
-    """The twin with hindsight of a known task, where a name is that of one."""
+    """The variant with hindsight of a known task, if ``name`` is that of one; otherwise None."""
     from openfingym.kinds.hindsight import SUFFIX, may_look_ahead, with_hindsight
 
     own = name.removesuffix(SUFFIX)
@@ -168,10 +178,10 @@ def _twin(name: str, folders: Mapping[str, Path]) -> Task | None:
 
 
 def register(folder: str | Path) -> Task:
-    """Make the task package in ``folder`` known in this process; :func:`openfingym.register` tells Gymnasium too.
+    """Make the task package in ``folder`` known in this process; :func:`openfingym.register` also tells Gymnasium.
 
     Returns:
-        The task, after checking its ``task.toml``.
+        The task, whose ``task.toml`` has been checked.
 
     Raises:
         TaskError: the package is malformed, or its name is taken.
@@ -211,28 +221,26 @@ def describe(task: Task) -> TaskInfo:
 
 
 def builtin_root() -> Path:
-    """Folder of the task packages that ship with OpenFinGym: in a wheel inside the library, in a checkout beside it."""
+    """Folder of the task packages that ship with OpenFinGym: inside an installed library, or beside a checkout's."""
     installed = Path(str(resources.files("openfingym"))) / "_packages"
     return installed if installed.is_dir() else Path(__file__).resolve().parent.parent / "tasks"
 
 
-def _row(name: str, folder: Path, rows: CatalogRows) -> TaskInfo:
-    """The row of a known task, as it is kept, or else as the task says."""
-    key = rows.key(folder, read_task_file(folder, CONFIG))
-    kept: Any = key and rows.get(key)
-    if kept:
-        return TaskInfo(**{**kept, "metrics": tuple(kept["metrics"])})
+def _row(name: str, folder: Path, cache: CatalogRows) -> TaskInfo:
+    """The row of a known task, from the cache or else from the task itself."""
+    key = cache.key(folder, read_task_file(folder, CONFIG))
+    cached: Any = key and cache.get(key)
+    if cached:
+        return TaskInfo(**{**cached, "metrics": tuple(cached["metrics"])})
     task = load_task(name)
     row = describe(task)
     if key is not None and _is_all_in_key(task):
-        rows.put(key, row.to_dict())
+        cache.put(key, row.to_dict())
     return row
 
 
 def _is_all_in_key(task: Task) -> bool:
-    """Whether a row follows from nothing but the library and the files that are looked at: no plug-in, no hidden
-    file.
-    """
+    """Whether a task's row follows only from what its key is made of, and neither from a plug-in nor a hidden file."""
     from openfingym.metrics.registry import METRICS
     from openfingym.task.known_kinds import is_builtin
 
@@ -261,7 +269,7 @@ def _all_folders() -> Iterator[Path]:
         try:
             loaded = entry.load()
             folder = Path(str(loaded() if callable(loaded) else loaded))
-        except Exception as error:  # whatever a stranger's module may raise
+        except Exception as error:  # a stranger's module may raise anything
             raise TaskError(
                 f"the tasks {entry.name!r} of {entry.dist.name if entry.dist else entry.value} cannot be loaded: "
                 f"{error!r}; mend or uninstall it"

@@ -1,8 +1,8 @@
-"""The catalogue's rows, kept in the store between commands: to read every task anew takes a second.
+"""The catalogue's rows, kept in the store between commands, because to read every task anew takes a second.
 
-A row is found by a key: the digest of everything that it follows from. That is ``task.toml``, every file of the task's
-folder by size and times, and the library by version and by its files. So a row is never out of date: whatever changes
-asks for another key. A file of rows that is damaged, or cannot be written, costs time alone.
+A row is found by a key, which is the digest of everything that the row follows from: ``task.toml``, size and times of
+every file of the task's folder, and version and files of the library. So a row is never out of date: whatever changes
+leads to another key. If the file of rows is damaged or cannot be written, that only costs time.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from openfingym.version import __version__
 
 FILE = "catalogue.json"
 _MOST = 16 * MEGABYTE
+"""Length of the longest file of rows that is read."""
 _LIBRARY = Path(__file__).resolve().parent
 _PARTS = ("task", "kinds", "metrics", "data", "catalog.py", "catalog_cache.py")
-"""What of the library says what is in a row."""
+"""The parts of the library that decide what a row says."""
 
 Row = Mapping[str, object]
 
 
 class CatalogRows:
-    """The rows that are kept, and those that become known meanwhile."""
+    """The rows that were kept by an earlier command, and those that are added by this one."""
 
     def __init__(self) -> None:
+        """Read the rows that were kept."""
         self._library = [__version__, *(state_of(_LIBRARY / part) for part in _PARTS)]
         self._kept = _read()
         self._used: dict[str, Row] = {}
@@ -39,35 +41,35 @@ class CatalogRows:
         """The key of a task's row.
 
         Args:
-            folder: the task's folder.
-            config: content of its ``task.toml``.
+            folder: folder of the task.
+            config: content of the task's ``task.toml``.
 
         Returns:
-            None where the folder is not as it should be; reading the task says why.
+            The key; None if the folder is not as it should be, of which reading the task says more.
         """
         if (files := state_of(folder)) is None:
             return None
         try:
             return sha256_of_json([self._library, str(folder), config.hex(), files])
         except ValueError:
-            return None  # a path that is no UTF-8
+            return None  # a path that is not UTF-8
 
     def get(self, key: str) -> Row | None:
-        """The row with this key, if it is kept."""
+        """The row with this key; None if none was kept."""
         row = self._kept.get(key)
         if row is not None:
             self._used[key] = row
         return row
 
     def put(self, key: str, row: Row) -> None:
-        """Keep a row."""
+        """Keep a row under its key."""
         self._used[key] = row
 
     def write(self) -> None:
-        """Write the rows that were asked for or put, where they are not those that are there; others are let go."""
+        """Write the rows that this command has used, unless they are the ones that are there; others are dropped."""
         if self._used.keys() == self._kept.keys():
             return
-        # A store that cannot be written is for those to report that need it.
+        # A store that cannot be written is not reported here, where nothing depends on it.
         with contextlib.suppress(OSError):
             home().mkdir(parents=True, exist_ok=True)
             write_json(home() / FILE, {"rows": self._used, "sha256": sha256_of_json(self._used)}, sync=False)
@@ -75,12 +77,12 @@ class CatalogRows:
 
 def _read() -> Mapping[str, Row]:
     try:
-        found = read_json(home(), FILE, _MOST)
+        document = read_json(home(), FILE, _MOST)
     except (OSError, ValueError):
         return {}
-    if isinstance(found, dict) and isinstance(rows := found.get("rows"), dict):
-        # What a disk has damaged, or another hand has edited, is not what was written.
+    if isinstance(document, dict) and isinstance(rows := document.get("rows"), dict):
+        # Rows that were damaged on the disk, or edited, are not used.
         with contextlib.suppress(ValueError):
-            if found.get("sha256") == sha256_of_json(rows):
+            if document.get("sha256") == sha256_of_json(rows):
                 return rows
     return {}

@@ -1,4 +1,4 @@
-"""Functions compiled with Numba: kept on disk, and compiled by one process at a time."""
+"""Functions compiled with Numba: what was compiled is kept on disk, and one process at a time compiles."""
 
 from __future__ import annotations
 
@@ -16,74 +16,86 @@ from openfingym.files import locks
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PATIENCE = 1.0
-"""Seconds of compiling, or of waiting for another process that does, after which the user is told."""
+"""Seconds of compiling, or of waiting for another process that compiles, after which the user is told."""
 
 LONGEST_WAIT_S = 120.0
-"""Seconds to wait for another process that compiles; it may have been stopped, and never end."""
+"""Longest wait for another process that compiles: it may have been stopped and never come to an end."""
 
 _log = logging.getLogger(__name__)
-_told: set[str] = set()
+_announced: set[str] = set()
+"""What the user was told of, so that it happens once in a process."""
 
 
 def compiled(function: Function, what: str, **options: object) -> Function:
     """A function that is compiled at its first call, unless a process has compiled it before.
 
-    The cache is Numba's: in the ``__pycache__`` of the function's file, or else in the user's cache folder. Where
-    neither can be written, a disk is full, or what is cached is damaged, every process compiles for itself. Numba
-    notices changes of the function's own file only.
+    The cache is Numba's: in the ``__pycache__`` of the function's file, or else in the user's cache folder. If neither
+    can be written, a disk is full, or what is cached is damaged, every process compiles for itself. Numba notices
+    changes of the function's own file only.
 
-    Compiling that takes longer than a second is told by the logger ``openfingym.compiling``, once in a process for the
-    same ``what``; without any logging set up, that is a line on the standard error stream.
+    If compiling takes longer than a second, the logger ``openfingym.compiling`` says so, once in a process for the same
+    ``what``; if no logging is set up, that is a line on the standard error stream.
 
     Args:
-        function: the function; what it calls must be inlined by Numba or be Numba's own, not made by this function.
-        what: what is compiled, and how long that takes, for the user: "the trading core (about a quarter of a minute)".
-        options: options of :func:`numba.njit`.
+        function: the function to compile. What it calls must be inlined by Numba or be Numba's own, and not be compiled
+            by this function.
+        what: what is compiled and how long that takes, for the user: "the trading core (about a quarter of a minute)".
+        options: further options, as :func:`numba.njit` takes them.
     """
     numba, caching = map(importlib.import_module, ("numba", "numba.core.caching"))  # here: they take half a second
     try:
-        made, cache = numba.njit(cache=True, **options)(function), True
+        dispatcher, cache = numba.njit(cache=True, **options)(function), True
     except RuntimeError:  # no folder for a cache can be written
-        made, cache = numba.njit(**options)(function), False
-    alone = made.compile
+        dispatcher, cache = numba.njit(**options)(function), False
+    compile_now = dispatcher.compile
 
-    def in_turn(signature: Any) -> Any:
-        missed, waits = _misses(made), threading.Event()
-        with _telling(lambda: waits.is_set() or _misses(made) > missed, what, cache=cache):
+    def compile_in_turn(signature: Any) -> Any:
+        missed, waits = _misses(dispatcher), threading.Event()
+        with _announcing(lambda: waits.is_set() or _misses(dispatcher) > missed, what, cache=cache):
             if not cache:
-                return alone(signature)
-            # Who waits finds the result in the cache: workers that begin together would all compile the same otherwise.
+                return compile_now(signature)
+            # A process that waits then finds the result in the cache. Otherwise workers that begin together would all
+            # compile the same.
             waits.set()
-            with _turn(Path(made.stats.cache_path), function.__name__):
+            with _turn(Path(dispatcher.stats.cache_path), function.__name__):
                 waits.clear()
                 try:
-                    return alone(signature)
+                    return compile_now(signature)
                 except Exception:  # a damaged pickle raises anything
                     # A cache that cannot be read or written is no reason to fail; what else was wrong fails again.
-                    made._cache = caching.NullCache()
-                    return alone(signature)
+                    dispatcher._cache = caching.NullCache()
+                    return compile_now(signature)
 
-    made.compile = in_turn
-    return cast("Function", made)
+    dispatcher.compile = compile_in_turn
+    return cast("Function", dispatcher)
 
 
-def _misses(made: Any) -> int:
-    """How often a function was not found in the cache, and compiled: counted when that begins."""
-    return sum(made.stats.cache_misses.values())
+def _misses(dispatcher: Any) -> int:
+    """How often a function was not in the cache and had to be compiled; counted when compiling begins."""
+    return sum(dispatcher.stats.cache_misses.values())
 
 
 @contextlib.contextmanager
-def _telling(compiles: Callable[[], bool], what: str, *, cache: bool) -> Iterator[None]:
-    """Tell the user what takes so long, if it is compiling."""
+def _announcing(compiles: Callable[[], bool], what: str, *, cache: bool) -> Iterator[None]:
+    """Tell the user if the block takes long because of compiling.
+
+    Args:
+        compiles: whether it is compiling, or a wait for another process that compiles, which takes the time.
+        what: what is compiled, for the user.
+        cache: whether the result is cached.
+    """
     done = threading.Event()
 
+    # In a thread, because compiling keeps this one busy.
     def watch() -> None:
         while not done.wait(PATIENCE):
             if compiles():
-                if what not in _told:
-                    _told.add(what)
-                    kept = "it is cached" if cache else "it cannot be cached: set NUMBA_CACHE_DIR to a writable folder"
-                    _log.warning("compiling, for the first time, %s; %s", what, kept)
+                if what not in _announced:
+                    _announced.add(what)
+                    remark = (
+                        "it is cached" if cache else "it cannot be cached: set NUMBA_CACHE_DIR to a writable folder"
+                    )
+                    _log.warning("compiling, for the first time, %s; %s", what, remark)
                 return
 
     watcher = threading.Thread(target=watch, name="compiling", daemon=True)
@@ -97,8 +109,10 @@ def _telling(compiles: Callable[[], bool], what: str, *, cache: bool) -> Iterato
 
 @contextlib.contextmanager
 def _turn(folder: Path, name: str) -> Iterator[None]:
+    """Wait, up to a limit, until no other process compiles the function ``name`` whose cache is in ``folder``."""
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):  # a folder that cannot be written: compiling twice is no fault
+        # Without a lock, as in a folder that cannot be written, two processes may compile the same, which does no harm.
+        with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             until = time.monotonic() + LONGEST_WAIT_S
             while time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""SHA-256 digests in hex, of bytes, files and JSON values: what tasks, packages, results and logs are known by."""
+"""SHA-256 digests, in hex, of bytes, files and JSON values; they identify tasks, packages, results and logs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from io import BufferedReader, BytesIO
 from pathlib import Path
 
-# Made once: json.dumps with other than its defaults makes one each time.
+# Made once, because json.dumps makes a new one each time if its options are not the defaults.
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -22,18 +22,18 @@ def sha256_of_text(text: str) -> str:
 
 
 def sha256_of_stream(stream: BufferedReader | BytesIO) -> str:
-    """Digest of what is left of a stream of any size."""
+    """Digest of the rest of a stream, which may be of any size."""
     return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def sha256_of_file(path: Path) -> str:
-    """Digest of a file of any size; one that a stranger made is for :func:`openfingym.files.strange.sha256`."""
+    """Digest of a file of any size; for a file that a stranger made use :func:`openfingym.files.strange.sha256`."""
     with path.open("rb") as stream:
         return sha256_of_stream(stream)
 
 
 def sha256_of_files(folder: Path) -> dict[str, str]:
-    """Digest of every file in a folder and below it, by its path from there with ``/``, sorted by parts of the path."""
+    """Digests of all files in a folder and below it, by their paths relative to it, with ``/``; sorted by path."""
     return {
         path.relative_to(folder).as_posix(): sha256_of_file(path)
         for path in sorted(folder.rglob("*"))
@@ -42,7 +42,7 @@ def sha256_of_files(folder: Path) -> dict[str, str]:
 
 
 def canonical_json(value: object) -> bytes:
-    """The one byte representation of a JSON value that digests are taken over."""
+    """The bytes of a JSON value in the one form over which digests are taken: names sorted, no spaces, UTF-8."""
     return _ENCODER.encode(value).encode()
 
 

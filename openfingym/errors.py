@@ -15,15 +15,18 @@ The tree follows the boundary that was crossed, so that a caller can tell whose 
     ├── BackendUnavailableError     a backend cannot keep its promises on this machine
     ├── RuntimeFailureError         isolation or launching failed (ours)
     ├── ModelUnavailableError       a model's endpoint is down, limited or does not let us in (ours)
+    ├── BudgetSpentError            a budget of money or tokens allows no further request to a model
     ├── ModelRefusedError           a model's endpoint refused this very request (the agent's or the model's)
     ├── VenueError                  a market's venue cannot be reached, or refuses us
     │   ├── ConnectionClosedError   a connection to it has ended, or cannot be opened
     │   └── FeedError               what it sends is not of its protocol
     └── VerifierError               the verifier is unreachable or failed (ours)
+        ├── VerifierAbsentError     nothing at its address answers like a verifier
         └── VerifierAwayError       it did not come back in the time that it was waited for
 
-A message says what was found, what was expected and what to do next. The command line
-prints the message without a traceback and exits with the class's ``exit_code``.
+Rooms have subclasses of these for what only they raise. A message says what was found, what was
+expected and what to do next. The command line prints the message without a traceback and exits with
+the class's ``exit_code``.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ class OpenFinGymError(Exception):
     """Base of all errors raised on purpose by OpenFinGym."""
 
     exit_code = 1
+    """Status with which the command line exits after this error."""
 
 
 class UsageError(OpenFinGymError):
@@ -49,8 +53,8 @@ class TaskError(OpenFinGymError):
     """A task package is malformed.
 
     Attributes:
-        path: the offending file, if one is known.
-        key: the dotted key inside that file, if one is known.
+        path: path of the file that is wrong; None if no file is known.
+        key: dotted key inside that file, such as ``task.name``; None if no key is known.
     """
 
     exit_code = 5
@@ -79,13 +83,13 @@ TapeState = Literal["complete", "cut", "damaged", "unreadable"]
 
 
 class TapeError(DataError):
-    """A session tape cannot be read to its end; what is before the place can.
+    """A session tape cannot be read to its end, but it can be read up to the damage.
 
     Attributes:
-        state: ``cut``, the tape ends too early, as that of a session that was killed; ``damaged``, it is not what was
-            written; ``unreadable``, it is no session tape, or no file that is read.
+        state: ``cut`` if the tape ends too early, like that of a session that was killed; ``damaged`` if it is not what
+            was written; ``unreadable`` if it is not a session tape, or not a file that may be read.
         offset: byte of the file at which the first block begins that cannot be read.
-        records: how many records are whole before it, the header included.
+        records: number of whole records before that block, the header included.
     """
 
     def __init__(self, message: str, *, state: TapeState, offset: int, records: int) -> None:
@@ -95,7 +99,7 @@ class TapeError(DataError):
         self.records = records
 
     def __reduce__(self) -> tuple[partial[TapeError], tuple[object, ...]]:
-        # As of a SubmissionError.
+        # Copied with its keywords; see SubmissionError.
         return partial(type(self), state=self.state, offset=self.offset, records=self.records), self.args
 
 
@@ -112,15 +116,15 @@ class DigestMismatchError(StoreError):
 ReceiptStep = Literal[
     "format", "checkpoint", "signature", "inclusion", "consistency", "entry", "result", "score", "ledger"
 ]
-"""What of a receipt, or of the log that it is of, was checked when it failed."""
+"""Steps of checking a receipt or a log."""
 
 
 class ReceiptError(OpenFinGymError):
     """A receipt, or the checkpoint of a log, does not prove what it should.
 
     Attributes:
-        step: what was checked when it failed.
-        index: entry of the log that it failed at, from 0; None where it is not about one.
+        step: the step of checking that failed.
+        index: number of the log's entry at which it failed, from 0; None if the failure is not about one entry.
     """
 
     exit_code = 7
@@ -131,15 +135,15 @@ class ReceiptError(OpenFinGymError):
         self.index = index
 
     def __reduce__(self) -> tuple[partial[ReceiptError], tuple[object, ...]]:
-        # As of a SubmissionError.
+        # Copied with its keywords; see SubmissionError.
         return partial(type(self), step=self.step, index=self.index), self.args
 
 
 class SubmissionError(OpenFinGymError):
-    """A submission was refused, by the agent's fault.
+    """A submission was refused, which is the agent's fault.
 
     Attributes:
-        problem: the stable problem slug, such as ``wrong-shape``.
+        problem: the stable name of the problem, such as ``wrong-shape``.
     """
 
     exit_code = 3
@@ -149,7 +153,8 @@ class SubmissionError(OpenFinGymError):
         self.problem = problem
 
     def __reduce__(self) -> tuple[partial[SubmissionError], tuple[object, ...]]:
-        # An exception is copied to another process by its positional arguments alone.
+        # When an exception is copied to another process, its class is called with the positional arguments alone, which
+        # fails if it requires keywords.
         return partial(type(self), problem=self.problem), self.args
 
 
@@ -166,15 +171,13 @@ class RuntimeFailureError(OpenFinGymError):
 
 
 class ModelUnavailableError(OpenFinGymError):
-    """A model's endpoint is down, limits us, does not let us in, or answers what is no answer; never the agent's
-    fault.
-    """
+    """A model's endpoint is down, limits us, does not let us in, or gives no valid answer; never the agent's fault."""
 
     exit_code = 4
 
 
 class BudgetSpentError(OpenFinGymError):
-    """A budget of money or tokens allows no other request to a model."""
+    """A budget of money or tokens allows no further request to a model."""
 
     exit_code = 4
 
@@ -186,9 +189,8 @@ class ModelRefusedError(OpenFinGymError):
     """Raised when a model's endpoint refuses this very request, and would refuse it again.
 
     Attributes:
-        reason: ``context-too-long``; ``content-filter``; ``no-tools``, the endpoint takes none for this model;
-        ``bad-call``, the
-            model wrote a call that its endpoint cannot read; ``bad-request``, anything else.
+        reason: ``context-too-long``; ``content-filter``; ``no-tools`` if the endpoint takes no tools for this model;
+            ``bad-call`` if the model wrote a call that its endpoint cannot read; ``bad-request`` for anything else.
     """
 
     exit_code = 3
@@ -198,6 +200,7 @@ class ModelRefusedError(OpenFinGymError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[partial[ModelRefusedError], tuple[object, ...]]:
+        # Copied with its keyword; see SubmissionError.
         return partial(type(self), reason=self.reason), self.args
 
 
@@ -211,7 +214,7 @@ class ConnectionClosedError(VenueError):
     """A connection to a venue has ended, or cannot be opened.
 
     Attributes:
-        retry_after_s: seconds that the venue asks to wait; None where it says nothing.
+        retry_after_s: seconds that the venue asks to wait; None if it says nothing about that.
     """
 
     def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
@@ -227,7 +230,8 @@ class VerifierError(OpenFinGymError):
     """The verifier is unreachable, or failed; never the agent's fault.
 
     Attributes:
-        problem: the stable slug of what the verifier refused, such as ``deadline-passed``; empty where it said nothing.
+        problem: the stable name of the problem for which the verifier refused, such as ``deadline-passed``; empty if it
+            named none.
     """
 
     exit_code = 4

@@ -1,7 +1,7 @@
-"""Tasks on which nothing is trained, and those that go with them since they are made of the same data.
+"""Tasks that are held out from training, and with them all tasks that are made of the same data.
 
-What one task gives to train on another may hide: ``fx-forecast-v3`` trains on years that ``fx-forecast`` hides. So a
-task is held out with every task on its dataset, or on a dataset of the same real source.
+One task may give out for training what another one hides: ``fx-forecast-v3`` trains on years that ``fx-forecast``
+hides. So a task is held out together with every task on its dataset, or on a dataset from the same real source.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from openfingym.task import Family
 
 HELD_OUT = ("commodity-forecast", "crypto-forecast", "equity-forecast", "fx-forecast", "treasury-forecast")
-"""The five tasks that the OpenFinGym paper holds out (section 5.2): what is trained on others is shown on these."""
+"""The five tasks that the OpenFinGym paper holds out (section 5.2): what is trained on others is tested on these."""
 
 
 def kept_apart(names: Iterable[str]) -> frozenset[str]:
     """The named tasks, and all tasks of the catalogue that share data with one of them.
 
     Args:
-        names: names of tasks; of one that is in no catalogue, nothing but its name is known.
+        names: names of tasks. A task that is not in the catalogue is returned by its name alone.
     """
     from openfingym import catalog
 
@@ -32,10 +32,10 @@ def kept_apart(names: Iterable[str]) -> frozenset[str]:
 
 
 def training_tasks(family: Family | None = None, *, held_out: Iterable[str] = HELD_OUT) -> list[str]:
-    """Names of the tasks of the catalogue to train on, in order: those that share no data with what is held out.
+    """Names of the catalogue's tasks to train on, in order: those that share no data with a task that is held out.
 
     Args:
-        family: only tasks of this family.
+        family: family of the tasks to train on; None for all families.
         held_out: names of the tasks that are held out.
     """
     from openfingym import catalog
@@ -45,11 +45,12 @@ def training_tasks(family: Family | None = None, *, held_out: Iterable[str] = HE
 
 
 def _data(task: TaskInfo) -> frozenset[str]:
-    """What stands for a task's data: its dataset, and where that is from, if that is a place with one history."""
+    """What two tasks on the same data have in common: the dataset, and for real data its source."""
     from openfingym.data.dataset import dataset_info
     from openfingym.digests import sha256_of_file
     from openfingym.errors import DataError
 
+    # By its content, since another task may have the same file under another name.
     own = Path(task.folder) / task.dataset
     if own.is_file():
         return frozenset({sha256_of_file(own)})
@@ -57,4 +58,5 @@ def _data(task: TaskInfo) -> frozenset[str]:
         info = dataset_info(task.dataset)
     except DataError:  # graphs, curves and whatever else a simulator makes
         return frozenset({task.dataset})
+    # Only a real source has one history, which all datasets from it share; a simulator draws each dataset anew.
     return frozenset({task.dataset, info.source} if info.kind == "real" else {task.dataset})

@@ -1,7 +1,7 @@
 """Names of a package that are loaded when they are first used, so that importing the package costs nothing.
 
-A package that has them states the same names twice more: under ``TYPE_CHECKING``, where type checkers and editors find
-them, and in ``__all__``.
+A package with such names states them twice more: under ``TYPE_CHECKING``, where type checkers and editors find them,
+and in ``__all__``.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from collections.abc import Callable, Mapping
 
 
 def names_of(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """A package's ``__getattr__`` and ``__dir__``.
+    """The functions ``__getattr__`` and ``__dir__`` of a package.
 
     Args:
-        package: its full name.
-        homes: the module below the package that each name is loaded from.
+        package: full name of the package.
+        homes: for each name, the module below the package that it is loaded from.
     """
 
     def load(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        # An ordinary attribute from now on, so that this function is called once for each name.
         setattr(sys.modules[package], name, value)
         return value
 

@@ -1,16 +1,34 @@
-"""The machine that this process runs on: its cores, and what may isolate programs on it."""
+"""The machine that this process runs on: its cores, its sockets, and the backends that may isolate programs on it."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Literal
 
+from openfingym.errors import RuntimeFailureError
+
 BackendName = Literal["auto", "docker", "sandbox", "inline"]
-"""How programs are isolated; ``auto`` is the best that works, and ``inline`` isolates nothing."""
+"""How programs are isolated; ``auto`` takes the best way that works, and ``inline`` isolates nothing."""
 ISOLATING = ("docker", "sandbox")
-"""Those that isolate, the better one first."""
+"""Names of the backends that isolate, the better one first."""
+SOCKET_PATH_BYTES = 107
+"""Length of the longest path of a unix socket on Linux, without its final NUL."""
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """Number of cores that this process may use."""
+    # They may be fewer than the machine has: a scheduler or a container may confine a process to some of them.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def require_socket_path(path: Path) -> None:
+    """Check that a unix socket can have this path; the kernel's own error does not say which path is too long.
+
+    Raises:
+        RuntimeFailureError: the path is too long.
+    """
+    if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
+        raise RuntimeFailureError(
+            f"{path}: too long for a unix socket; set XDG_RUNTIME_DIR to a folder with a short path"
+        )

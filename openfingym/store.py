@@ -1,4 +1,4 @@
-"""The store: where built packages live, and how one gets there whole or not at all.
+"""The store of built packages, and how a package gets there whole or not at all.
 
 ``$OPENFINGYM_HOME`` (default: the user's data directory) holds ``packages/`` for public halves,
 ``truth/`` (0700) for hidden ones, ``.staging/`` for builds in progress, and ``.instances/`` for
@@ -23,11 +23,11 @@ from openfingym.files.whole import FULL, owned_folder, remove_dead, store_errors
 PUBLIC_FILE, PUBLIC_FOLDER = 0o644, 0o755
 TRUTH_FILE, TRUTH_FOLDER = 0o600, 0o700
 ELSEWHERE = "set OPENFINGYM_HOME to a folder you own"
-"""What to do where the store cannot be written."""
+"""What to do if the store cannot be written."""
 
 
 def home() -> Path:
-    """The store's root: ``$OPENFINGYM_HOME``, or the user's data directory."""
+    """The store's root folder: ``$OPENFINGYM_HOME``, or else the user's data directory."""
     configured = os.environ.get("OPENFINGYM_HOME")
     if configured:
         return Path(configured).expanduser().absolute()
@@ -37,19 +37,24 @@ def home() -> Path:
 
 
 def package_folders(task: str, key: str) -> tuple[Path, Path]:
-    """The public and the truth folder of one build of ``task``."""
+    """The folders of the public and the hidden half of one build.
+
+    Args:
+        task: name of the task.
+        key: digest of everything that the build follows from.
+    """
     root = home()
     return root / "packages" / task / key, root / "truth" / task / key
 
 
 def ledger_folder() -> Path:
-    """The state folder of this machine's own ledger: what is asked here and resolved later stays there."""
+    """The state folder of this machine's own ledger, which keeps what is asked here and resolved later."""
     return home() / "ledger"
 
 
 def run_ledger_folder(run: Path) -> Path:
-    """The state folder of the ledger of a run whose rollouts are gone on with if it is broken off; it goes when the run
-    is finished.
+    """The state folder of the ledger of a run that can be resumed after an interruption; it is removed when the run is
+    finished.
 
     Args:
         run: absolute path of the run's folder.
@@ -59,10 +64,10 @@ def run_ledger_folder(run: Path) -> Path:
 
 @contextlib.contextmanager
 def staging(name: str = ".staging") -> Iterator[Path]:
-    """A private folder on the store's file system, removed at the end whatever happens.
+    """A private folder on the store's file system, which is removed at the end whatever happens.
 
     Args:
-        name: folder of the store below which it is; what dead processes left there goes first.
+        name: folder of the store in which it is made; what dead processes left there is removed first.
 
     Raises:
         StoreError: the store cannot be written, or the disk is full.
@@ -79,23 +84,35 @@ def staging(name: str = ".staging") -> Iterator[Path]:
 def install(source: Path, target: Path, *, replace: bool) -> None:
     """Move the finished folder ``source`` to ``target`` in one step.
 
-    Where ``target`` exists already it is kept, unless ``replace``: builds are deterministic,
-    so two processes that built the same key have the same bytes.
+    Args:
+        source: a folder inside of :func:`staging`'s.
+        target: path in the store.
+        replace: whether to put it in the place of what is at ``target`` already. Otherwise that is kept: builds are
+            deterministic, so two processes that built the same key have the same bytes.
     """
     parents = TRUTH_FOLDER if "truth" in target.relative_to(home()).parts[:1] else PUBLIC_FOLDER
     for folder in (target.parent.parent, target.parent):
         _make_folder(folder, parents)
+    # A folder cannot take the name of one that is not empty. What is replaced goes into the staging folder, and is
+    # removed with it.
     if replace and target.exists():
         target.rename(source.parent / f"replaced-{source.name}")
     try:
         source.rename(target)
     except OSError as error:
+        # Another process has been faster, with the same bytes.
         if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
             raise
 
 
 def set_modes(folder: Path, *, file: int, directory: int) -> None:
-    """Give every file and folder below and including ``folder`` the same modes, whatever the umask."""
+    """Give ``folder`` and everything below it the same modes, whatever the umask.
+
+    Args:
+        folder: the folder to begin with.
+        file: mode of each file.
+        directory: mode of each folder.
+    """
     for path in (folder, *folder.rglob("*")):
         path.chmod(directory if path.is_dir() else file)
 
@@ -103,12 +120,12 @@ def set_modes(folder: Path, *, file: int, directory: int) -> None:
 def _make_folder(folder: Path, mode: int) -> None:
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(mode)
+        folder.chmod(mode)  # mkdir's own mode would be lessened by the umask
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Report what keeps the store from being written as a :class:`~openfingym.errors.StoreError`, with the remedy."""
+    """Report what prevents writing to the store as a :class:`~openfingym.errors.StoreError`, with the remedy."""
     try:
         yield
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Files: reading those that strangers made, and writing whole or not at all."""
+"""Files: reading those that strangers made, writing them whole or not at all, and locks between processes."""

@@ -1,7 +1,6 @@
-"""Locks between processes, each on a file. A lock ends with the process that took it, however that comes about.
+"""Locks between processes, each on a file. A lock ends with the process that took it, however that process ends.
 
-A child made by a fork holds none of its parent's: were it otherwise, a lock would outlive its owner for as long as a
-child does.
+A forked child holds none of its parent's locks; otherwise a lock would outlive its owner as long as a child does.
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from pathlib import Path
 from typing import Self
 
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+"""Errors of a file system that has no locks."""
 
 
 class Lock:
-    """A lock that is held, from :func:`take`, until :meth:`release`."""
+    """A lock that is held from :func:`take` until :meth:`release`."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -41,7 +41,7 @@ _held: set[Lock] = set()
 
 
 def take(path: Path, *, wait: bool = True, flags: int = os.O_CREAT, mode: int = 0o600) -> Lock:
-    """Take the lock of a file, which exists once the lock is held; links are refused, and only the lock is waited for.
+    """Take the lock of a file, which is the one at ``path`` once the lock is taken; links are refused.
 
     Args:
         path: path of the lock file; its folder must exist.
@@ -54,6 +54,7 @@ def take(path: Path, *, wait: bool = True, flags: int = os.O_CREAT, mode: int = 
         OSError: the file cannot be opened or made, is a link, or its file system has no locks.
     """
     while True:
+        # Without blocking: whatever has this name, only its lock is waited for.
         descriptor = os.open(path, flags | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -63,13 +64,15 @@ def take(path: Path, *, wait: bool = True, flags: int = os.O_CREAT, mode: int = 
                 raise OSError(error.errno, "its file system has no locks", str(path)) from error
             raise
         lock = Lock(descriptor)
+        # Whoever held the lock before may have removed or replaced the file since; then the file at `path` is another
+        # one, which somebody else may lock at the same time.
         if _leads_to(path, descriptor):
             return lock
-        # Who held it before has removed or replaced the file since.
         lock.release()
 
 
 def _leads_to(path: Path, descriptor: int) -> bool:
+    """Whether the file at ``path`` is the one that is open as ``descriptor``."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
@@ -77,7 +80,7 @@ def _leads_to(path: Path, descriptor: int) -> bool:
 
 
 def _forget() -> None:
-    """Close, in a forked child, the descriptors that would keep the parent's locks."""
+    """Close, in a forked child, the descriptors with which it would hold the parent's locks."""
     for lock in tuple(_held):
         lock.release()
 

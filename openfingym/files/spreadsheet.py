@@ -4,5 +4,6 @@ from __future__ import annotations
 
 
 def not_a_formula(text: str) -> str:
-    """A name as a spreadsheet should show it: one that starts like a formula would be run."""
+    """A text that a spreadsheet shows as it is, and does not run as a formula even if it begins like one."""
+    # A dash alone, as tables have it for a value that is missing, is no formula.
     return f"'{text}" if text[:1] in {"=", "+", "@", "\t", "\r"} or (text[:1] == "-" and len(text) > 1) else text

@@ -1,4 +1,4 @@
-"""The state of files by which it is told that they are not what they were, without reading them."""
+"""The state of files, by which a change of them is noticed without reading them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from openfingym.files.strange import MOST_FILES
 
 
 def state_of(root: Path) -> list[tuple[str, int, int, int]] | None:
-    """Path, size and times of every file at or below ``root``, and the path of every folder; not of hidden ones, nor of
-    what Python compiles. None where something is neither, cannot be seen, or there are too many.
+    """Path, size and times of every file at or below ``root``, and the path of every folder, sorted.
 
-    The time of the last change of a file's inode is among them: no program can set it back.
+    Hidden files and folders are left out, and so is what Python compiles.
+
+    Returns:
+        Path, size in bytes, and the times in nanoseconds at which content and inode were last changed; the three
+        numbers are 0 for a folder. None if something is neither file nor folder or cannot be seen, or if there are more
+        than :data:`~openfingym.files.strange.MOST_FILES` of them.
     """
-    found: list[tuple[str, int, int, int]] = []
+    states: list[tuple[str, int, int, int]] = []
     left = [str(root)]
+    # The time at which the inode was changed is among them, because no program can set that one back.
     try:
         if root.is_file():
             status = root.stat()
@@ -29,13 +34,13 @@ def state_of(root: Path) -> list[tuple[str, int, int, int]] | None:
                     status = entry.stat(follow_symlinks=False)
                     if stat.S_ISDIR(status.st_mode):
                         left.append(entry.path)
-                        found.append((entry.path, 0, 0, 0))
+                        states.append((entry.path, 0, 0, 0))
                     elif stat.S_ISREG(status.st_mode):
-                        found.append((entry.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+                        states.append((entry.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
                     else:
                         return None
-                    if len(found) > MOST_FILES:
+                    if len(states) > MOST_FILES:
                         return None
     except OSError:
         return None
-    return sorted(found)
+    return sorted(states)

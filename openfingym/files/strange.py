@@ -1,9 +1,9 @@
 """Reading files in folders that strangers made: a task package from the net, a run folder that somebody sent.
 
-What is there may be a link to a file of yours, a pipe that never ends, a device, a file of terabytes, or JSON as deep
-as it is long. So a file is opened below its folder one component after the other, no link is followed, what was opened
-is asked what it is, and no more than a stated number of bytes is read. The folder itself is the caller's own choice,
-and may be a link.
+Such a folder may contain a link to a file of yours, a pipe that never ends, a device, a file of terabytes, or JSON as
+deep as it is long. So a file is opened below its folder one component of its path after the other, no link is followed,
+what was opened is examined, and no more than a stated number of bytes is read. The folder itself is the caller's own
+choice, and may be a link.
 
 Every fault is an :class:`OSError` whose ``strerror`` is a phrase that fits behind the file's path.
 """
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1 << 20
 DEEPEST = 100
-"""Lists and objects inside one another that a JSON document may have; those of ours have a few."""
+"""How deep the lists and objects of a JSON document may be nested; in our own documents they are a few deep."""
 MOST_DIGITS = 1000
-"""Digits of a whole number: reading one takes time of their square."""
+"""Most digits of a whole number: the time to read one grows with their square."""
 MOST_FILES = 10_000
-"""Files and folders that a task folder may have."""
+"""Most files and folders that a task folder may contain."""
 _KINDS = (
     (stat.S_ISFIFO, "pipe"),
     (stat.S_ISSOCK, "socket"),
@@ -43,18 +43,19 @@ _KINDS = (
     (stat.S_ISBLK, "device"),
     (stat.S_ISDIR, "folder"),
 )
+# The quantifiers are possessive, so that a text without an end is scanned once and not in every possible way.
 _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
-"""Texts, which may end with the document, and brackets."""
+"""Strings of a JSON document, the last of which may have no end, and brackets."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class UnfitJSONError(ValueError):
-    """A JSON document that nobody of good will writes: too deep, or with numbers that nothing holds."""
+    """A JSON document that is made to exhaust its reader: nested too deeply, or with numbers of too many digits."""
 
 
 def opened(folder: Path, name: str) -> int:
-    """A descriptor of the regular file ``name`` below ``folder``, for reading; the caller closes it.
+    """Open the regular file ``name`` below ``folder`` for reading, and return a descriptor that the caller closes.
 
     Args:
         folder: the folder to start from; it may be a link, or lie below one.
@@ -76,27 +77,28 @@ def opened(folder: Path, name: str) -> int:
             path /= part
             _require(path, os.stat(part, dir_fd=place, follow_symlinks=False), "folder")
             with _no_link(path):
-                # By descriptor: a path could be led elsewhere between the question and the open.
+                # Relative to a descriptor: a path could lead elsewhere by the time that it is opened.
                 inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=place)
             os.close(place)
             place = inner
         path /= parts[-1]
-        # Asked first, because opening a device may already do something; what was opened is asked again.
+        # Examined before, because to open a device may already have an effect, and again once it is open, since it may
+        # have been replaced in between.
         _require(path, os.stat(parts[-1], dir_fd=place, follow_symlinks=False), "file")
         with _no_link(path):
-            found = os.open(parts[-1], _FILE, dir_fd=place)
+            descriptor = os.open(parts[-1], _FILE, dir_fd=place)
     finally:
         os.close(place)
     try:
-        status = os.fstat(found)
+        status = os.fstat(descriptor)
         _require(path, status, "file")
-        # The folder's owner may have linked a private file of its reader's into it, to have it read and shown.
+        # The folder's owner may have made a hard link to a private file of its reader's, to have it read and shown.
         if status.st_nlink > 1 and status.st_uid != owner and not status.st_mode & stat.S_IROTH:
             _refuse(path, "is a second name (a hard link) of somebody else's private file; copy what it shall hold")
     except OSError:
-        os.close(found)
+        os.close(descriptor)
         raise
-    return found
+    return descriptor
 
 
 def read_bytes(folder: Path, name: str, most: int) -> bytes:
@@ -111,8 +113,8 @@ def read_bytes(folder: Path, name: str, most: int) -> bytes:
         OSError: the file is refused by :func:`opened`, or has more than ``most`` bytes.
     """
     with os.fdopen(opened(folder, name), "rb") as stream:
-        # A size may be stated falsely, and may grow: what is read is counted. In parts, as room is made for all that is
-        # asked for.
+        # What is read is counted, since a size may be stated falsely and may grow. It is read in parts, because memory
+        # is reserved for as much as a single read asks for.
         parts, left = [], most + 1 if os.fstat(stream.fileno()).st_size <= most else 0
         while left and (part := stream.read(min(left, MEGABYTE))):
             parts.append(part)
@@ -133,7 +135,7 @@ def sha256(folder: Path, name: str) -> str:
 
 
 def read_json(folder: Path, name: str, most: int) -> object:
-    """The JSON document in a file.
+    """The value of the JSON document in a file.
 
     Raises:
         OSError: the file is refused or too large; see :func:`read_bytes`.
@@ -143,15 +145,15 @@ def read_json(folder: Path, name: str, most: int) -> object:
 
 
 def parse_json(content: bytes | str) -> object:
-    """A JSON document of a stranger.
+    """The value of a JSON document that a stranger made.
 
     Raises:
-        ValueError: it is no JSON, not UTF-8, too deep, or has a number of thousands of digits.
+        ValueError: the content is not JSON, not UTF-8, nested too deeply, or has a number of thousands of digits.
     """
     text = content.decode("utf-8") if isinstance(content, bytes) else content
+    # Both are bounded beforehand: the standard parser recurses at every level, and int() takes quadratic time.
     if _is_too_deep(text):
         raise UnfitJSONError(f"its lists and objects are nested more than {DEEPEST} deep")
-    # The standard parser recurses for every level, and int() takes quadratic time: both are bounded first.
     return json.loads(text, parse_int=_integer)
 
 
@@ -164,6 +166,7 @@ def read_array(folder: Path, name: str, most: int) -> NDArray[Any]:
     """
     content = read_bytes(folder, name, most)
     start, shape, order, dtype = _header(io.BytesIO(content))
+    # Checked before anything is made of it: a header may state a shape of terabytes.
     if math.prod(shape) * dtype.itemsize != len(content) - start:
         raise ValueError(f"it states an array of shape {shape}, and holds {len(content) - start:,} bytes")
     import numpy as np
@@ -184,7 +187,7 @@ def map_array(folder: Path, name: str) -> NDArray[Any]:
         start, shape, order, dtype = _header(stream)
         if math.prod(shape) * dtype.itemsize != os.fstat(stream.fileno()).st_size - start:
             raise ValueError(f"it states an array of shape {shape}, which is not what it holds")
-        # An empty array cannot be mapped.
+        # An empty array cannot be mapped into memory.
         if 0 in shape:
             return np.empty(shape, dtype)
         return np.memmap(stream, dtype, "r", start, shape, order)
@@ -195,7 +198,7 @@ def _header(stream: IO[bytes]) -> tuple[int, tuple[int, ...], Literal["C", "F"],
     from numpy.lib import format as npy
 
     version = npy.read_magic(stream)
-    # Version 3 only adds Unicode names of structured types, which no array of ours has.
+    # Version 3 differs only in names of structured types beyond ASCII, which no array of ours has.
     if version not in {(1, 0), (2, 0)}:
         raise ValueError(f"it is of version {version} of the format, expected 1.0 or 2.0")
     shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(stream)
@@ -205,13 +208,14 @@ def _header(stream: IO[bytes]) -> tuple[int, tuple[int, ...], Literal["C", "F"],
 
 
 def walk(root: Path, *, leaf: str = "") -> Iterator[tuple[Path, frozenset[str] | None]]:
-    """Every folder at or below ``root`` with the names in it, sorted, however deep; None of one that cannot be read.
+    """Every folder at or below ``root``, in order and however deep, each with the names of what is in it.
 
-    Links are not followed, and folders whose name starts with a dot are not looked into.
+    Instead of the names there is None for a folder that cannot be read. Links are not followed, and folders whose name
+    begins with a dot are not looked into.
 
     Args:
         root: the folder to begin with.
-        leaf: name of a file; a folder that has it is not looked into.
+        leaf: name of a file; the folders inside of one that contains it are not looked into.
     """
     left = [root]
     while left:
@@ -228,14 +232,16 @@ def walk(root: Path, *, leaf: str = "") -> Iterator[tuple[Path, frozenset[str] |
 
 
 def require_plain(folder: Path) -> None:
-    """Refuse a folder that holds anything but files and folders; hidden ones, such as ``.git``, are not looked at.
+    """Refuse a folder that contains anything but files and folders; hidden ones, such as ``.git``, are not looked at.
 
     Raises:
-        OSError: with ``filename``, the first link, pipe, socket or device; or there are more than 10,000 entries.
+        OSError: there is a link, pipe, socket or device, the first of which is the error's ``filename``; or there are
+            more than :data:`MOST_FILES` entries.
     """
     count, left = 0, [folder]
     while left:
         with os.scandir(left.pop()) as entries:
+            # No more are sorted than may be there.
             for entry in sorted(islice(entries, MOST_FILES + 1), key=lambda entry: entry.name):
                 count += 1
                 if count > MOST_FILES:
@@ -249,23 +255,23 @@ def require_plain(folder: Path) -> None:
 
 
 def size(count: int) -> str:
-    """Bytes for people, such as ``64 KiB``."""
+    """A number of bytes for people to read, such as ``64 KiB``."""
     return f"{count // MEGABYTE:,} MiB" if count >= MEGABYTE else f"{count // 1024:,} KiB"
 
 
 def _require(path: Path, status: os.stat_result, wanted: str) -> None:
-    """Refuse what is no ``file``, or no ``folder``."""
+    """Refuse what is not as wanted, ``file`` or ``folder``, by its status."""
     mode = status.st_mode
     if stat.S_ISLNK(mode):
         _refuse_link(path)
     if not (stat.S_ISDIR(mode) if wanted == "folder" else stat.S_ISREG(mode)):
-        found = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "file")
-        _refuse(path, f"is a {found}, expected a {wanted}")
+        kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "file")
+        _refuse(path, f"is a {kind}, expected a {wanted}")
 
 
 @contextlib.contextmanager
 def _no_link(path: Path) -> Iterator[None]:
-    """Report a link where a file was replaced by one between the look at it and its opening."""
+    """Refuse a link that has taken the place of a file or folder since it was examined."""
     try:
         yield
     except OSError as error:
@@ -293,12 +299,13 @@ def _integer(digits: str) -> int:
 
 
 def _is_too_deep(text: str) -> bool:
-    """Whether lists and objects are nested too deep; brackets inside of texts are none."""
-    # Nearly every document, without looking at its tokens.
+    """Whether lists and objects are nested too deeply; brackets inside of strings do not count."""
+    # This lets nearly every document through without looking at its tokens.
     if text.count("[") + text.count("{") <= DEEPEST:
         return False
     depth = 0
     for token in _TOKENS.finditer(text):
+        # Closing brackets without an opening one may lower the depth below 0, but at the first the parser stops.
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
         if depth > DEEPEST:
             return True

@@ -1,8 +1,8 @@
 """Files and folders that are written whole or not at all, whatever ends the process that writes them.
 
-Until it is complete, what shall be ``NAME`` is ``.NAME.partial`` beside it, locked by its writer. So nobody sees half
-of it, who writes the same waits for his turn, and what a writer left who was killed goes when the next one comes.
-Nothing is written through a link: one that is in the place is replaced.
+Until it is complete, what is to become ``NAME`` is ``.NAME.partial`` beside it, locked by its writer. So nobody sees
+half of it, a second writer of the same name waits for its turn, and what a killed writer left behind is removed by the
+next one. Nothing is written through a link: a link at the path is replaced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from openfingym.errors import StoreError
 from openfingym.files.locks import Lock, take
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""Errors for want of room."""
+"""Errors that say that a disk or a quota is full."""
 
 
 @contextlib.contextmanager
@@ -44,7 +44,7 @@ def whole_file(path: Path, *, mode: int | None = None, errors: str = "strict", s
     """A file to write, in UTF-8, which takes its place when the block ends without an error.
 
     Args:
-        path: path that the finished file takes.
+        path: path that the file has once it is finished.
         mode: permissions of the file; None for those that the umask leaves.
         errors: how characters that UTF-8 cannot encode are handled, as in :func:`open`.
         sync: whether the file is flushed to the disk before it takes its place, so that it is whole after a power cut
@@ -57,11 +57,12 @@ def whole_file(path: Path, *, mode: int | None = None, errors: str = "strict", s
     with _claimed(partial, 0o666 if mode is None else mode) as lock:
         try:
             if mode is not None:
-                # The mode given to open() is lessened by the umask, and an older partial file keeps its own.
+                # Set here too, because the mode given to open() is lessened by the umask.
                 os.fchmod(lock.descriptor, mode)
             with open(lock.descriptor, "w", encoding="utf-8", errors=errors, closefd=False) as stream:
                 yield stream
                 stream.flush()
+                # Before the renaming, or after a power cut the name might lead to a file without its content.
                 if sync:
                     os.fsync(lock.descriptor)
             partial.replace(path)
@@ -96,8 +97,11 @@ def write_json(path: Path, value: object, *, sync: bool = True) -> None:
 def whole_folder(path: Path) -> Iterator[Path]:
     """A new folder to fill, which takes its place when the block ends without an error.
 
+    Args:
+        path: path that the folder has once it is finished.
+
     Raises:
-        OSError: it cannot be made, or its place is taken.
+        OSError: the folder cannot be made, or something is at ``path`` already.
     """
     remove_dead(path.parent, ".*.partial")
     with owned_folder(path.with_name(f".{path.name}.partial")) as partial:
@@ -107,17 +111,18 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def owned_folder(folder: Path, *, mode: int = 0o777) -> Iterator[Path]:
-    """A folder for the time of the block; what is there of an earlier one goes first. ``NAME.lock`` beside it shows
-    that its owner lives.
+    """A folder that exists for as long as the block runs. What an earlier one left at its path is removed first.
+
+    ``NAME.lock`` beside it is locked for as long as its owner lives.
 
     Args:
-        folder: path of the folder; the block may move it away.
-        mode: permissions of the folder, from which the umask is taken.
+        folder: path of the folder; the block may move the folder away.
+        mode: permissions of the folder, lessened by the umask.
 
     Raises:
         OSError: the folder cannot be made.
     """
-    # The lock is there before the folder, and goes after it: a folder without one has no owner.
+    # The lock file is made before the folder and removed after it, so that a folder without one never has an owner.
     lock_path = folder.with_name(f"{folder.name}.lock")
     with _claimed(lock_path, 0o600):
         try:
@@ -131,9 +136,14 @@ def owned_folder(folder: Path, *, mode: int = 0o777) -> Iterator[Path]:
 
 
 def remove_dead(root: Path, pattern: str = "*") -> None:
-    """Remove those folders of :func:`owned_folder` in ``root``, with such a name, whose owners are gone."""
+    """Remove the folders of :func:`owned_folder` whose owners are gone.
+
+    Args:
+        root: the folder that contains them.
+        pattern: pattern that their names must match, as in :meth:`pathlib.Path.glob`.
+    """
     for lock_path in root.glob(f"{pattern}.lock"):
-        # One that cannot be removed is another user's, or no lock.
+        # An error means that the owner lives and holds the lock, or that the file is another user's or no lock.
         with contextlib.suppress(OSError), take(lock_path, wait=False, flags=0):
             _remove(lock_path.with_suffix(""))
             lock_path.unlink()
@@ -141,11 +151,12 @@ def remove_dead(root: Path, pattern: str = "*") -> None:
 
 @contextlib.contextmanager
 def _claimed(path: Path, mode: int) -> Iterator[Lock]:
-    """A new file, locked: it is this caller's alone."""
+    """Make a new file at ``path`` and lock it, so that it is this caller's alone."""
     lock = None
     while lock is None:
         try:
             lock = take(path, flags=os.O_CREAT | os.O_EXCL, mode=mode)
+        # Cleared once a living writer is done with it. Then somebody else may be faster, so this may happen again.
         except FileExistsError:
             _clear(path)
     with lock:
@@ -153,12 +164,13 @@ def _claimed(path: Path, mode: int) -> Iterator[Lock]:
 
 
 def _clear(path: Path) -> None:
-    """Remove what a dead writer left, once none that lives is at it; and what no writer of ours made."""
+    """Remove the file at ``path``, which a dead writer left; if a writer is alive, wait until it has finished."""
     with contextlib.suppress(FileNotFoundError):
         status = path.lstat()
         if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
             with take(path, flags=0):
                 path.unlink()
+        # No writer makes a link, or gives its file a second name: there is none to wait for.
         else:
             path.unlink()
 

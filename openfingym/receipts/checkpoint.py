@@ -1,4 +1,4 @@
-"""Checkpoints: the size and the root of a log at a time, signed.
+"""Checkpoints: the size and the root of a log at one time, signed.
 
 ::
 
@@ -8,8 +8,8 @@
 
     — ORIGIN BASE64 SIGNATURE
 
-A checkpoint is the text above the empty line; signed, it is C2SP's tlog-checkpoint. Lines of signature by other keys,
-such as those of witnesses, are allowed and passed over.
+A checkpoint is the text above the empty line; with its signatures it is a note in C2SP's format tlog-checkpoint.
+Signatures by other keys, such as those of witnesses, are allowed and passed over.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from openfingym.receipts.keys import ID_BYTES, SIGNATURE_BYTES, PublicKey, Signi
 from openfingym.receipts.merkle import HASH_BYTES, MOST_LEAVES
 
 MARK = "— "
-"""What a line of signature begins with."""
+"""Beginning of a line with a signature."""
 MOST_SIGNATURES = 100
+"""Most signatures of a note that is read."""
 MOST_CHARACTERS = 64 * 1024
+"""Length of the longest note that is read."""
 _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 _LINE = re.compile(rf"{MARK}(?P<name>[^\s+]+) (?P<signature>[A-Za-z0-9+/=]+)")
 
@@ -38,21 +40,21 @@ class Checkpoint:
     origin: str
     """Name of the log."""
     size: int
-    """Number of leaves."""
+    """Number of leaves, which are the log's entries."""
     root: bytes
-    """32 bytes."""
+    """Root of the Merkle tree, 32 bytes."""
 
     @property
     def text(self) -> str:
-        """What is signed."""
+        """The text that is signed."""
         return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
 
     @classmethod
     def parse(cls, text: str) -> Checkpoint:
-        """Read what :attr:`text` gave.
+        """Read a checkpoint from its :attr:`text`.
 
         Raises:
-            ReceiptError: it is something else.
+            ReceiptError: the text is not one of a checkpoint.
         """
         lines = text.split("\n")
         if len(lines) != 4 or lines[3]:
@@ -72,7 +74,7 @@ class Checkpoint:
         return cls(origin, int(size), decoded)
 
     def signed(self, key: SigningKey) -> str:
-        """The signed note."""
+        """The note: this checkpoint with its signature by ``key``."""
         signature = base64.b64encode(key.public.id + key.sign(self.text.encode())).decode()
         return f"{self.text}\n{MARK}{key.public.name} {signature}\n"
 
@@ -81,17 +83,18 @@ class Checkpoint:
         """The checkpoint of a signed note, once the signature of its log was checked.
 
         Args:
-            note: what :meth:`signed` gave, perhaps with signatures of others.
+            note: a note as :meth:`signed` makes one, perhaps with signatures of others.
             key: the public key of the log.
 
         Raises:
             ReceiptError: the note is malformed, of another log, or not signed by that key.
         """
         text, signatures = _parted(note)
-        found = cls.parse(text)
-        if found.origin != key.name:
+        checkpoint = cls.parse(text)
+        # Otherwise the checkpoint of another log would pass if the same secret signed it.
+        if checkpoint.origin != key.name:
             raise ReceiptError(
-                f"the checkpoint is of the log {found.origin}, and the key is of {key.name}", step="signature"
+                f"the checkpoint is of the log {checkpoint.origin}, and the key is of {key.name}", step="signature"
             )
         own = [signature for name, key_id, signature in signatures if (name, key_id) == (key.name, key.id)]
         if len(own) != 1:
@@ -101,14 +104,15 @@ class Checkpoint:
             )
         if len(own[0]) != SIGNATURE_BYTES or not key.signed(own[0], text.encode()):
             raise ReceiptError(
-                f"the checkpoint of {found.origin} at {found.size} entries is not signed by {key.name}+{key.id.hex()}",
+                f"the checkpoint of {checkpoint.origin} at {checkpoint.size} entries is not signed by "
+                f"{key.name}+{key.id.hex()}",
                 step="signature",
             )
-        return found
+        return checkpoint
 
 
 def unsigned(note: str) -> Checkpoint:
-    """The checkpoint of a signed note, whose signatures are not checked.
+    """The checkpoint of a signed note; its signatures are not checked.
 
     Raises:
         ReceiptError: the note is malformed.
@@ -122,7 +126,12 @@ def origin_of(note: str) -> str:
 
 
 def _parted(note: str) -> tuple[str, list[tuple[str, bytes, bytes]]]:
-    """The text of a note, and name, key id and signature of each of its lines of signature."""
+    """The text of a note, and its signatures: each with the key's name and id, and the signature itself.
+
+    Raises:
+        ReceiptError: the note is malformed.
+    """
+    # The last empty line is meant: a text may contain empty lines itself.
     text, gap, rest = note.rpartition("\n\n")
     lines = rest.split("\n")
     if len(note) > MOST_CHARACTERS or not gap or lines[-1] or not 1 <= len(lines) - 1 <= MOST_SIGNATURES:

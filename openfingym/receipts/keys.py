@@ -4,7 +4,7 @@
 
     NAME+KEYID+BASE64(0x01 || public key)       a public key ("vkey")
     PRIVATE+KEY+NAME+KEYID+BASE64(0x01 || seed) the private key to it
-    — NAME BASE64(key id || signature)          a line of signature
+    — NAME BASE64(key id || signature)          a line with a signature
 
 The id of a key is the first four bytes of SHA-256 over its name, a newline, 0x01 and the public key.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 ED25519 = b"\x01"
-"""Type of signature."""
+"""Byte that stands for the type of signature."""
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 ID_BYTES = 4
@@ -37,18 +37,18 @@ class PublicKey:
     """The key of a log with which its checkpoints are checked."""
 
     name: str
-    """Origin of the log."""
+    """Name of the log, which its checkpoints state as their origin."""
     key: bytes
-    """32 bytes."""
+    """The public key itself, 32 bytes."""
 
     @classmethod
     def parse(cls, text: str) -> PublicKey:
-        """Read the text form.
+        """Read a key from its text form.
 
         Raises:
-            UsageError: it is none.
+            UsageError: the text is not the text form of a public key.
         """
-        # A key in base64 may itself hold a plus sign.
+        # Split at the first two plus signs only, because base64 may contain further ones.
         name, _, rest = text.strip().partition("+")
         stated, _, encoded = rest.partition("+")
         decoded = decoded_base64(encoded)
@@ -66,7 +66,7 @@ class PublicKey:
 
     @functools.cached_property
     def id(self) -> bytes:
-        """The four bytes by which a signature names its key."""
+        """The four bytes by which a signature says which key made it."""
         return hashlib.sha256(self.name.encode() + b"\n" + ED25519 + self.key).digest()[:ID_BYTES]
 
     @functools.cached_property
@@ -76,7 +76,7 @@ class PublicKey:
         return Ed25519PublicKey.from_public_bytes(self.key)
 
     def signed(self, signature: bytes, message: bytes) -> bool:
-        """Whether a signature is this key's over ``message``."""
+        """Whether ``signature`` is a signature of ``message`` by this key."""
         from cryptography.exceptions import InvalidSignature
 
         try:
@@ -93,11 +93,14 @@ class SigningKey:
     """The key with which a log signs its checkpoints."""
 
     def __init__(self, name: str, seed: bytes) -> None:
-        """Take the key that follows from a secret of 32 bytes.
+        """Make the key that follows from a secret.
 
         Args:
-            name: origin of the log, of at most 200 characters: no space, no plus sign, nothing that cannot be printed.
-            seed: the secret.
+            name: name of the log, of at most 200 characters: no space, no plus sign, nothing that cannot be printed.
+            seed: the secret, 32 bytes, from which the private and the public key follow.
+
+        Raises:
+            UsageError: the name cannot be one of a log.
         """
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -109,10 +112,10 @@ class SigningKey:
 
     @classmethod
     def parse(cls, text: str) -> SigningKey:
-        """Read what :meth:`secret_text` gave.
+        """Read a key from the text that :meth:`secret_text` makes.
 
         Raises:
-            UsageError: it is something else; the message holds nothing of it.
+            UsageError: the text is another one. The message contains nothing of it, since it may hold the secret.
         """
         parts = text.strip().split("+", 4)
         seed = decoded_base64(parts[4]) if len(parts) == 5 and parts[:2] == ["PRIVATE", "KEY"] else None
@@ -124,20 +127,20 @@ class SigningKey:
         return key
 
     def secret_text(self) -> str:
-        """The private key as text."""
+        """The text form of the private key, from which :meth:`parse` reads it."""
         key_id, encoded = self.public.id.hex(), base64.b64encode(ED25519 + self._seed).decode()
         return f"PRIVATE+KEY+{self.public.name}+{key_id}+{encoded}"
 
     def sign(self, message: bytes) -> bytes:
-        """Signature over ``message``, 64 bytes; the same for the same message."""
+        """The signature of ``message``, 64 bytes, which is always the same for the same message."""
         return self._key.sign(message)
 
 
 def decoded_base64(text: str) -> bytes | None:
-    """Bytes of standard base64 in its one canonical form; None of anything else."""
+    """The bytes of a text in standard base64, if it has the one canonical form; otherwise None."""
     try:
-        found = base64.b64decode(text, validate=True)
+        decoded = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return None
-    # The last character may carry bits that mean nothing: two texts for one value.
-    return found if base64.b64encode(found).decode() == text else None
+    # The last character may have bits that mean nothing, so that several texts would stand for one value.
+    return decoded if base64.b64encode(decoded).decode() == text else None

@@ -1,11 +1,11 @@
-"""A place where an agent works in steps: programs run one after another in one container or sandbox, and files stay.
+"""Workspaces, in which an agent works step by step: programs run one after another in one container, and files stay.
 
 ::
 
     async with open_workspace(backend, package, gate, seed=0, limits=limits, rollout_id=ticket.rollout_id) as workspace:
         execution = await workspace.run_python("print(1 + 1)", timeout_s=60)
 
-A :class:`WorkspacePool` keeps some of them started, for rollouts that are still to come.
+A :class:`WorkspacePool` starts some of them in advance, for rollouts that are still to come.
 """
 
 from openfingym.workspace.answers import Execution, FolderEntry, WorkspaceError

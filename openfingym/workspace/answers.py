@@ -1,4 +1,4 @@
-"""Results of requests to a workspace, errors that are the agent's fault, and how both are read from answers."""
+"""Results of requests to a workspace, and errors that are the agent's fault; both are read from untrusted answers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from openfingym.errors import OpenFinGymError
 from openfingym.workspace.frames import Fields, WorkspaceFrameError
 
 MAX_ENTRIES = 1000
+"""Most entries in the listing of a folder."""
 ENTRY_BYTES = 1600
-"""Longest entry of a listing: 255 characters of six bytes each, and the rest."""
+"""Length in bytes of a listing's longest entry: a name of 255 characters, each six bytes as JSON, and the rest."""
 MAX_DETAIL = 10_000
-"""Longest reason of a refusal, in characters; it may hold a path."""
+"""Length in characters of the longest reason for a refusal, which may contain a path."""
 
 EndedBy = Literal["exit", "timeout", "memory", "output", "killed"]
 EntryKind = Literal["file", "folder", "link", "other"]
@@ -23,11 +24,11 @@ _KINDS: Mapping[str, EntryKind] = {"file": "file", "folder": "folder", "link": "
 
 
 class WorkspaceError(OpenFinGymError):
-    """A request that cannot be met in a workspace, by the agent's fault; the message may be shown to it.
+    """A request to a workspace that cannot be met, which is the agent's fault; the message may be shown to the agent.
 
     Attributes:
         problem: the stable name of the problem: ``missing``, ``folder``, ``no-file``, ``too-large``, ``too-many``,
-            ``outside``, ``bad-path``, ``no-space``, ``failed``, or ``ended`` where the workspace is no more.
+            ``outside``, ``bad-path``, ``no-space``, ``failed``, or ``ended`` if the workspace has ended.
     """
 
     exit_code = 3
@@ -42,15 +43,15 @@ class Execution:
     """The result of running a program."""
 
     output: str
-    """Interleaved stdout and stderr; bytes that are no UTF-8 are replaced. Empty where the workspace ended with it."""
+    """Interleaved stdout and stderr; bytes that are not UTF-8 are replaced. Empty if the workspace ended too."""
     ended_by: EndedBy
-    """``killed``: the program ended or spoiled the workspace itself."""
+    """Why the program stopped; ``killed`` if it ended or corrupted the workspace itself."""
     exit_code: int | None
-    """Exit status or negative signal number; None where the program was stopped."""
+    """Exit status or negative signal number; None if the program was stopped."""
     wall_s: float
-    """Seconds, by this side's clock."""
+    """Seconds for which the program ran, by the host's clock."""
     truncated: bool
-    """Whether there was more output than is given."""
+    """Whether the program printed more than ``output`` has."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,15 @@ class FolderEntry:
     name: str
     kind: EntryKind
     size: int
-    """Bytes."""
+    """Size in bytes."""
 
 
 def refusal(answer: Fields) -> WorkspaceError:
-    """Why a request was not met."""
+    """The error that says why a request was not met.
+
+    Raises:
+        WorkspaceFrameError: the answer is not a refusal as a workspace states one.
+    """
     problem = answer.text("refused", 20)
     if problem not in _REFUSALS:
         raise WorkspaceFrameError(f"the unknown problem {problem!r}")
@@ -72,19 +77,31 @@ def refusal(answer: Fields) -> WorkspaceError:
 
 
 def execution(answer: Fields, most: int) -> Execution:
-    """The result of running a program, of which the time is not known here."""
-    named = answer.text("ended_by", 20)
-    if named not in _ENDS:
-        raise WorkspaceFrameError(f"the unknown end {named!r}")
-    ended_by = _ENDS[named]
+    """The result of running a program; its time, which the inside is not trusted with, is left 0.
+
+    Args:
+        answer: the answer of the workspace.
+        most: most bytes of output that may be in it.
+
+    Raises:
+        WorkspaceFrameError: the answer is not the result of a program.
+    """
+    end = answer.text("ended_by", 20)
+    if end not in _ENDS:
+        raise WorkspaceFrameError(f"the unknown end {end!r}")
+    ended_by = _ENDS[end]
     exit_code = answer.integer("exit_code", -64, 255) if ended_by == "exit" else None
     output = answer.content("output", most).decode("utf-8", "replace")
     return Execution(output, ended_by, exit_code, 0.0, truncated=ended_by == "output")
 
 
 def entries(answer: Fields) -> list[FolderEntry]:
-    """A listing."""
-    found = []
+    """The listing of a folder, sorted by name.
+
+    Raises:
+        WorkspaceFrameError: the answer is not a listing.
+    """
+    listing = []
     for item in answer.items("entries", MAX_ENTRIES):
         if not isinstance(item, list) or len(item) != 3:
             raise WorkspaceFrameError("an entry that is no list of three")
@@ -92,5 +109,5 @@ def entries(answer: Fields) -> list[FolderEntry]:
         kind = row.text("kind", 10)
         if kind not in _KINDS:
             raise WorkspaceFrameError(f"the unknown kind {kind!r}")
-        found.append(FolderEntry(row.text("name", 255), _KINDS[kind], row.integer("size", 0, 2**63)))
-    return sorted(found, key=lambda entry: entry.name)
+        listing.append(FolderEntry(row.text("name", 255), _KINDS[kind], row.integer("size", 0, 2**63)))
+    return sorted(listing, key=lambda entry: entry.name)

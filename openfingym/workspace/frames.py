@@ -1,7 +1,7 @@
 """Messages to and from the inside of a workspace, of which nothing that arrives is trusted.
 
-A message is four bytes of length, big-endian, and a JSON object. The reader says beforehand how long an
-answer may be, so that memory is bounded by what was asked for.
+A message is four bytes of length, big-endian, and a JSON object. The reader states beforehand how long an
+answer may be, so that what was asked for bounds the memory that it takes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 HEADER = struct.Struct(">I")
 ENVELOPE_BYTES = 4096
-"""Room for everything in an answer that is not its content."""
+"""Room in an answer for everything but its content."""
 
 
 class WorkspaceFrameError(Exception):
@@ -23,12 +23,12 @@ class WorkspaceFrameError(Exception):
 
 
 def room_for(content_bytes: int) -> int:
-    """Longest message that carries so many bytes in base64."""
+    """Length in bytes of the longest message with so many bytes of content, which are base64 in it."""
     return ENVELOPE_BYTES + 4 * (content_bytes // 3 + 1)
 
 
 async def send(writer: asyncio.StreamWriter, message: Mapping[str, object]) -> None:
-    """Send a message; returns when the other side has taken most of it."""
+    """Send a message, and return when the other side has taken most of it."""
     body = json.dumps(message).encode()
     writer.write(HEADER.pack(len(body)) + body)
     await writer.drain()
@@ -39,49 +39,49 @@ async def receive(reader: asyncio.StreamReader, most_bytes: int) -> Fields:
 
     Raises:
         EOFError: the other side is gone.
-        FrameError: it is longer than ``most_bytes``, or no JSON object.
+        WorkspaceFrameError: the message is longer than ``most_bytes``, or not a JSON object.
     """
     (size,) = HEADER.unpack(await reader.readexactly(HEADER.size))
-    # Before anything is read: a length alone must not make this process hold gigabytes.
+    # Before the content is read: a length alone must not make this process hold gigabytes.
     if size > most_bytes:
         raise WorkspaceFrameError(f"a message of {size} bytes, where at most {most_bytes} were expected")
     try:
-        found = json.loads(await reader.readexactly(size))
+        message = json.loads(await reader.readexactly(size))
+    # Deeply nested JSON exhausts the parser's stack.
     except (ValueError, RecursionError) as error:
         raise WorkspaceFrameError(f"no JSON ({type(error).__name__})") from None
-    if not isinstance(found, dict):
+    if not isinstance(message, dict):
         raise WorkspaceFrameError("no JSON object")
-    return Fields(found)
+    return Fields(message)
 
 
 @dataclass(frozen=True)
 class Fields:
-    """A message that arrived; every method raises :class:`WorkspaceFrameError` where the field is not what it must
-    be.
-    """
+    """A message that arrived. Every method raises :class:`WorkspaceFrameError` if the field is not what it must be."""
 
     values: Mapping[str, object]
+    """The fields as they arrived, by name."""
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
 
     def integer(self, name: str, low: int, high: int) -> int:
-        """A whole number in [low, high]."""
-        found = self.values.get(name)
-        # Not isinstance: true and false are integers to Python.
-        if type(found) is not int or not low <= found <= high:
+        """The field ``name``, a whole number in [low, high]."""
+        value = self.values.get(name)
+        # Not isinstance(), to which true and false are integers.
+        if type(value) is not int or not low <= value <= high:
             raise WorkspaceFrameError(f"{name!r} is no whole number from {low} to {high}")
-        return found
+        return value
 
     def text(self, name: str, most: int) -> str:
-        """At most so many characters, made printable as UTF-8."""
+        """The field ``name``, a text of at most ``most`` characters that can be written as UTF-8."""
         return clean(self.values.get(name), name, most)
 
     def content(self, name: str, most: int) -> bytes:
-        """At most so many bytes."""
-        found = self.values.get(name)
+        """The field ``name``, at most ``most`` bytes in base64."""
+        value = self.values.get(name)
         try:
-            content = base64.b64decode(found, validate=True) if isinstance(found, str) else None
+            content = base64.b64decode(value, validate=True) if isinstance(value, str) else None
         except ValueError:
             content = None
         if content is None or len(content) > most:
@@ -89,20 +89,25 @@ class Fields:
         return content
 
     def items(self, name: str, most: int) -> list[object]:
-        """A list of at most so many items."""
-        found = self.values.get(name)
-        if not isinstance(found, list) or len(found) > most:
+        """The field ``name``, a list of at most ``most`` items."""
+        value = self.values.get(name)
+        if not isinstance(value, list) or len(value) > most:
             raise WorkspaceFrameError(f"{name!r} is no list of at most {most} items")
-        return found
+        return value
 
 
-def clean(found: object, name: str, most: int) -> str:
-    """``found`` as a text of at most ``most`` characters that can be written as UTF-8.
+def clean(value: object, name: str, most: int) -> str:
+    """A value as a text of at most ``most`` characters that can be written as UTF-8.
+
+    Args:
+        value: a value that was read from JSON.
+        name: name of the field that it is of, for the error message.
+        most: most characters that the text may have.
 
     Raises:
-        FrameError: it is no such text.
+        WorkspaceFrameError: the value is no text, or a longer one.
     """
-    if not isinstance(found, str) or len(found) > most:
+    if not isinstance(value, str) or len(value) > most:
         raise WorkspaceFrameError(f"{name!r} is no text of at most {most} characters")
     # JSON can hold half of a surrogate pair, which no file or terminal takes.
-    return found.encode("utf-8", "replace").decode()
+    return value.encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
-"""Workspaces that are started before their rollout exists, so that a rollout need not wait for its container.
+"""Workspaces that are started before their rollouts exist, so that a rollout need not wait for its container.
 
-A waiting workspace uses no processor time: its program sits in a read from its socket. It has its gate's folder, but
-no gate, no token and no rollout; these come when it is taken, and no workspace is ever used for a second rollout.
+A waiting workspace uses no processor time: its program waits for bytes from its socket. It has the folder of a gate,
+but no gate, no token and no rollout. These come when it is taken, and no workspace is ever used for a second rollout.
 """
 
 from __future__ import annotations
@@ -28,44 +28,47 @@ if TYPE_CHECKING:
     from openfingym_runtime.job import Backend, Limits
 
 WAITING_S = 6 * 3600.0
-"""Longest time in the pool; a job gets it beside the rollout's own time, and a workspace that used it up is
-replaced."""
+"""Longest time that a workspace may wait in the pool. Its job gets this in addition to the rollout's own time, and a
+workspace that has used it up is replaced."""
 FIRST_PAUSE_S = 0.5
+"""Pause after a start has failed; it doubles with each further failure."""
 LONGEST_PAUSE_S = 30.0
-"""Between attempts to start where the machinery fails."""
 
 
 @dataclass
 class _Shelf:
-    """The workspaces of one task: those that wait, and those that are wanted."""
+    """The workspaces of one task: those that wait for rollouts, and the rollouts that wait for one."""
 
     package: BuiltPackage
     limits: Limits
     expected: int = 0
-    """Rollouts still to come."""
+    """Rollouts that are still to come."""
     waiting: deque[Workspace] = field(default_factory=deque)
+    """Workspaces that are started and not yet taken."""
     starting: int = 0
+    """Number of workspaces that are being started."""
     takers: deque[asyncio.Future[Workspace]] = field(default_factory=deque)
+    """Rollouts that wait for a workspace, the one that has waited longest first."""
 
 
 class WorkspacePool:
-    """Keeps workspaces started for rollouts to come; use as an asynchronous context manager.
+    """Keeps workspaces started for rollouts that are to come; use it as an asynchronous context manager.
 
-    How many are started for a task follows from :meth:`expect`; a rollout nobody announced gets its workspace
-    started when it asks. All methods belong to the event loop that entered the pool.
+    How many are started for a task follows from :meth:`expect`. For a rollout that was not announced, a workspace is
+    started when it asks. All methods must be called on the event loop that entered the pool.
     """
 
     def __init__(self, backend: Backend, gates: GateKeeper, *, size: int, starts: int | None = None) -> None:
-        """Start nothing yet.
+        """Set up the pool; no workspace is started yet.
 
         Args:
             backend: the backend that isolates programs, ``docker`` or ``sandbox``.
-            gates: opens the gates of the rollouts; must outlive the pool.
-            size: most workspaces that wait or are being started for nobody in particular, all tasks together.
-            starts: most of them being started at once; by default one a processor.
+            gates: the gate keeper that opens the gates of the rollouts; it must outlive the pool.
+            size: largest number of workspaces that wait or are being started for no particular rollout, over all tasks.
+            starts: largest number of these that are being started at once; by default one for each processor.
 
         Raises:
-            UsageError: one of the two is less than 1.
+            UsageError: ``size`` or ``starts`` is less than 1.
         """
         self._size = size
         self._starts = (os.cpu_count() or 1) if starts is None else starts
@@ -86,12 +89,13 @@ class WorkspacePool:
         return sum(len(shelf.waiting) for shelf in self._shelves.values())
 
     def expect(self, package: BuiltPackage, rollouts: int, *, limits: Limits) -> None:
-        """Announce rollouts of a task, in addition to those announced before; negative numbers take some back.
+        """Announce rollouts of a task, in addition to those announced before; a negative number takes some back.
 
         Args:
             package: the built package of the task.
             rollouts: number of further rollouts that will ask for a workspace.
-            limits: limits of each of their workspaces, as of :func:`open_workspace`; the first announcement's count.
+            limits: limits of each of their workspaces, with the meaning that they have in :func:`open_workspace`. Those
+                of a task's first announcement hold for all of its workspaces.
         """
         shelf = self._shelves.setdefault(package.manifest.digest, _Shelf(package, limits))
         shelf.expected = max(0, shelf.expected + rollouts)
@@ -105,7 +109,8 @@ class WorkspacePool:
         Args:
             ticket: the ticket of the rollout, whose task was announced.
             seed: seed of the programs, which find it in ``OPENFINGYM_SEED``.
-            max_body_bytes: longest request body in bytes that programs may send; None for the gate's own bound.
+            max_body_bytes: length in bytes of the longest request body that programs may send; None for the gate's own
+                bound.
             max_calls: largest number of calls that programs may make; None for the gate's own bound.
 
         Raises:
@@ -135,7 +140,7 @@ class WorkspacePool:
         return workspace
 
     async def close(self) -> None:
-        """End every workspace that waits or is being started; those that were taken are their takers'."""
+        """End every workspace that waits or is being started; those that were taken stay open."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -143,9 +148,10 @@ class WorkspacePool:
             while shelf.waiting:
                 self._spawn(_discard(shelf.waiting.popleft()))
             while shelf.takers:
-                self._tell(shelf, UsageError("the pool was closed"))
+                self._fail_first_taker(shelf, UsageError("the pool was closed"))
         for task in self._starting:
             task.cancel()
+        # Tasks may begin others as they end: a workspace that has just started is discarded.
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -158,9 +164,11 @@ class WorkspacePool:
         await self.close()
 
     async def _next(self, shelf: _Shelf) -> Workspace:
+        """A workspace that waits, or the next one that is started."""
         while shelf.waiting:
             workspace = shelf.waiting.popleft()
             self._refill()
+            # If it has waited too long, its job's own time would be over before the rollout's.
             if workspace.alive and workspace.age_s < WAITING_S:
                 return workspace
             self._spawn(_discard(workspace))
@@ -178,7 +186,7 @@ class WorkspacePool:
             raise
 
     def _put(self, shelf: _Shelf, workspace: Workspace) -> None:
-        """Give a started workspace to the rollout that waits longest, or let it wait."""
+        """Give a started workspace to the rollout that has waited longest; if none waits, let the workspace wait."""
         while shelf.takers:
             taker = shelf.takers.popleft()
             if not taker.done():
@@ -190,12 +198,12 @@ class WorkspacePool:
             shelf.waiting.append(workspace)
 
     def _refill(self) -> None:
-        """Start what is missing: first for those who wait, then for those who are to come."""
+        """Start the workspaces that are missing: first for rollouts that wait, then for those that are to come."""
         if self._closed:
             return
         for shelf in self._shelves.values():
             takers = sum(not taker.done() for taker in shelf.takers)
-            # Who waits already is served beyond the pool's size, which bounds only what waits for nobody.
+            # Rollouts that wait get theirs whatever the pool's size, which bounds only workspaces for no one yet.
             for _ in range(takers - shelf.starting):
                 self._begin(shelf)
         for shelf in self._shelves.values():
@@ -203,6 +211,7 @@ class WorkspacePool:
                 self._begin(shelf)
 
     def _room(self) -> bool:
+        """Whether a workspace may be started for no particular rollout."""
         starting = sum(shelf.starting for shelf in self._shelves.values())
         return self._timer is None and starting < self._starts and self.waiting + starting < self._size
 
@@ -215,8 +224,8 @@ class WorkspacePool:
     async def _start(self, shelf: _Shelf) -> None:
         try:
             workspace = await self._started(shelf)
-        except Exception as error:  # whatever it is, who waits must learn of it
-            self._tell(shelf, error)
+        except Exception as error:  # whatever it is, a rollout that waits must learn of it
+            self._fail_first_taker(shelf, error)
             self._pause()
         else:
             self._pause_s = 0.0
@@ -226,9 +235,9 @@ class WorkspacePool:
             self._refill()
 
     async def _started(self, shelf: _Shelf) -> Workspace:
-        """A workspace of no rollout, which tells when it ends."""
+        """Start a workspace that belongs to no rollout yet; if it ends while it waits, it is replaced."""
         directory = self._gates.reserve()
-        # The job's own clock runs while the workspace waits; the rollout's limit is set by assign().
+        # The job's own time passes while the workspace waits; the rollout's limit is set by assign().
         limits = replace(shelf.limits, timeout_s=shelf.limits.timeout_s + WAITING_S + STARTING_LIMIT_S)
         name = f"waiting-{secrets.token_hex(8)}"
         try:
@@ -241,14 +250,14 @@ class WorkspacePool:
         return workspace
 
     def _lost(self, shelf: _Shelf, workspace: Workspace) -> None:
-        """A workspace has ended; where it was waiting, another takes its place."""
+        """Replace a workspace that has ended, if it was still waiting."""
         if workspace in shelf.waiting:
             shelf.waiting.remove(workspace)
             self._spawn(_discard(workspace))
             self._pause()
 
-    def _tell(self, shelf: _Shelf, error: Exception) -> None:
-        """Fail who waits longest."""
+    def _fail_first_taker(self, shelf: _Shelf, error: Exception) -> None:
+        """Raise an error in the rollout that has waited longest for a workspace, if one waits."""
         while shelf.takers:
             taker = shelf.takers.popleft()
             if not taker.done():
@@ -256,9 +265,10 @@ class WorkspacePool:
                 return
 
     def _pause(self) -> None:
-        """Start nothing for nobody in particular for a while: a machinery that fails is not helped by haste."""
+        """Start no workspace for a while, except for rollouts that wait: to try again at once would only keep the
+        machine busy.
+        """
         if self._timer is None:
-            # Where workspaces do not start, trying at once again would only keep the machine busy.
             self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s))
             self._timer = asyncio.get_running_loop().call_later(self._pause_s, self._go_on)
 

@@ -1,10 +1,9 @@
-"""Starting a workspace: a job whose program is ours, and the socket it calls back on."""
+"""Starting a workspace: a job whose program is ours, and the socket through which that program calls back."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, UsageError
-from openfingym.machine import ISOLATING
+from openfingym.machine import ISOLATING, require_socket_path
 from openfingym.workspace import frames
 from openfingym.workspace.job_thread import JobThread
 from openfingym.workspace.workspace import Workspace, last_words
@@ -23,38 +22,37 @@ if TYPE_CHECKING:
     from openfingym_runtime.job import Backend, Job, Limits
 
 SOCKET_NAME = "workspace.sock"
-SOCKET_PATH_BYTES = 107
-"""Longest path of a unix socket on Linux, its final NUL left out."""
 PROGRAM = """
 from openfingym_agent.workspace import serve
 
 serve()
 """
 PROTOCOL = 1
+"""Version of the messages that both sides must speak."""
 START_S = 120.0
-"""Longest wait for a workspace to answer for the first time, on a busy machine."""
+"""Longest wait for the first answer of a workspace; on a busy machine that takes long."""
 STARTING_LIMIT_S = 150.0
-"""What a job gets beside the rollout's time, so that starting costs the rollout nothing."""
+"""Time that a job gets in addition to the rollout's, so that starting costs the rollout nothing."""
 
 
 @contextlib.asynccontextmanager
 async def open_workspace(
     backend: Backend, package: BuiltPackage, gate: Gate, *, seed: int, limits: Limits, rollout_id: str
 ) -> AsyncIterator[Workspace]:
-    """A workspace of one rollout, which is started at the beginning of the block and ended with it.
+    """A workspace for one rollout, which is started at the beginning of the block and ended with it.
 
     Args:
         backend: the backend that isolates programs, ``docker`` or ``sandbox``.
         package: the built package of the task.
         gate: the open gate of the rollout; ending the workspace leaves it open.
         seed: seed of the programs, which find it in ``OPENFINGYM_SEED``.
-        limits: limits of the workspace as a whole: its time, and the memory, processes and disk of everything in it;
-            output is of each program.
+        limits: limits of the workspace as a whole: its time, and the memory, processes and disk of everything in it.
+            Only the limit on output is for each program.
         rollout_id: id of the rollout that the workspace is for.
 
     Raises:
         UsageError: the backend is ``inline``, which isolates nothing.
-        RuntimeFailureError: the workspace could not be started, or was ended by no doing of the agent's.
+        RuntimeFailureError: the workspace could not be started, or ended for a reason that is not the agent's.
     """
     job = job_of(
         package,
@@ -68,7 +66,14 @@ async def open_workspace(
 
 
 def job_of(package: BuiltPackage, directory: Path, *, limits: Limits, rollout_id: str) -> Job:
-    """The job of a workspace."""
+    """The job of a workspace.
+
+    Args:
+        package: the built package of the task.
+        directory: folder of the rollout's gate, in which the workspace's socket is made too.
+        limits: limits of the job.
+        rollout_id: id of the rollout, or for a workspace that has none yet another name.
+    """
     from openfingym_runtime.job import Job
 
     return Job(
@@ -77,7 +82,7 @@ def job_of(package: BuiltPackage, directory: Path, *, limits: Limits, rollout_id
 
 
 async def start(backend: Backend, job: Job) -> Workspace:
-    """Start a workspace, and wait until it answers.
+    """Start a workspace, and wait until it has called back.
 
     Raises:
         UsageError: the backend is ``inline``, which isolates nothing.
@@ -101,20 +106,17 @@ async def start(backend: Backend, job: Job) -> Workspace:
                 await _abandon(thread)
                 raise
         finally:
-            # Whoever is first is our program: the agent's come later, and find no door.
+            # The first to call is our program. The agent's come later, and find no socket to call.
             path.unlink(missing_ok=True)
     return Workspace(thread, reader, writer)
 
 
 def _listen(listener: socket.socket, path: Path) -> None:
-    if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
-        raise RuntimeFailureError(
-            f"{path}: too long for a unix socket; set XDG_RUNTIME_DIR to a folder with a short path"
-        )
+    require_socket_path(path)
     try:
         listener.setblocking(False)
         listener.bind(str(path))
-        path.chmod(0o666)  # the user inside is another one
+        path.chmod(0o666)  # the user inside is another one, and to connect takes the right to write
         listener.listen(1)
     except OSError as error:
         raise RuntimeFailureError(f"{path}: cannot listen there ({error})") from error
@@ -134,7 +136,7 @@ async def _connection(listener: socket.socket, thread: JobThread) -> tuple[async
                 waiting.cancel()
             await asyncio.gather(call, end, return_exceptions=True)
     except BaseException:
-        # It may have called in the moment in which nobody wants it any more.
+        # The program may have called at the very moment in which the wait was given up.
         if call.done() and not call.cancelled() and call.exception() is None:
             call.result().close()
         raise
@@ -152,7 +154,7 @@ async def _connection(listener: socket.socket, thread: JobThread) -> tuple[async
 
 
 async def _called(listener: socket.socket) -> socket.socket:
-    """The first connection; unlike with asyncio's ``sock_accept``, none is lost when the wait for it is cancelled."""
+    """The first connection. Unlike with asyncio's ``sock_accept``, none is lost if the wait for it is cancelled."""
     loop, calls = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(listener, calls.set)
     try:
@@ -163,7 +165,7 @@ async def _called(listener: socket.socket) -> socket.socket:
 
 
 async def _abandon(thread: JobThread) -> None:
-    """End a job that came to nothing; why is known already."""
+    """End a job that came to nothing; its own error is not raised, since the reason is known already."""
     thread.cancel()
     with contextlib.suppress(OpenFinGymError):
         await thread.finished()

@@ -1,8 +1,8 @@
 """One workspace: programs run one after another in the same container or sandbox, and files stay between them.
 
-There is no isolation of its own here. A workspace is one ordinary job of a backend, whose program is ours and
-does what this side asks over a unix socket beside the gate's. The agent's programs run beside it with the
-same rights, so whatever comes back is parsed strictly and at worst spoils that agent's own run.
+Nothing here isolates anything. A workspace is one ordinary job of a backend, whose program is ours and
+does what this side asks for over a unix socket beside the gate's. The agent's programs run beside it with the
+same rights, so whatever comes back is parsed strictly, and at worst spoils that agent's own run.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
 MAX_CODE_BYTES = 1024 * 1024
 MAX_FILE_BYTES = 8 * 1024 * 1024
 ANSWER_S = 30.0
-"""Longest wait for an answer, beyond the time that a program may take."""
+"""Longest wait for an answer, in addition to the time that a program may take."""
 STOP_S = 5.0
-"""How long a workspace may take to end by itself."""
+"""How long a workspace may take to end by itself before its job is cancelled."""
 _DEATHS: Mapping[str, EndedBy] = {"timeout": "timeout", "memory": "memory", "output": "output"}
+"""Ends of the workspace's own job that say why a program in it ended; every other end counts as ``killed``."""
 _REASONS: Mapping[EndedBy, str] = {
     "timeout": "its time is up",
     "memory": "it ran out of memory",
@@ -55,22 +56,22 @@ T = TypeVar("T")
 
 
 class _EndedError(Exception):
-    """The workspace ended under a request, by the agent's doing."""
+    """The workspace ended during a request, which was the agent's doing."""
 
 
 class Workspace:
     """A started workspace; made by :func:`open_workspace` or :meth:`WorkspacePool.take`.
 
-    One request at a time is served; others wait. A request that is cancelled under way ends the workspace.
+    One request at a time is served; others wait. A request that is cancelled while it is served ends the workspace.
     """
 
     gate: Gate | None = None
-    """The rollout's gate, where the workspace came from a pool; closed with it."""
+    """The rollout's gate, which is closed with the workspace; None unless the workspace came from a pool."""
 
     def __init__(self, job: JobThread, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Talk to a started job."""
+        """Take over a job whose program has called back through ``reader`` and ``writer``."""
         self.cleanup = contextlib.ExitStack()
-        """What is called when the workspace has ended."""
+        """Closed when the workspace has ended."""
         self._job = job
         self._reader = reader
         self._writer = writer
@@ -93,8 +94,9 @@ class Workspace:
 
     @property
     def ended(self) -> Outcome | None:
-        """How the container's or sandbox's own program ended; None while it runs, and where the machinery failed."""
+        """How the container or sandbox ended; None while it runs, and if the machinery failed."""
         outcome = self._job.outcome
+        # A workspace whose time is up is ended by cancelling its job.
         return (
             replace(outcome, ended_by="timeout")
             if outcome and self._expired and outcome.ended_by == "cancelled"
@@ -103,12 +105,12 @@ class Workspace:
 
     @property
     def directory(self) -> Path:
-        """Host folder shown at ``/run/openfingym``."""
+        """Folder on the host that is shown at ``/run/openfingym``."""
         return self._job.job.gate_directory
 
     @property
     def age_s(self) -> float:
-        """Seconds since it was started."""
+        """Seconds since the workspace was started."""
         return time.monotonic() - self._born
 
     def when_ended(self, call: Callable[[], object]) -> None:
@@ -116,28 +118,34 @@ class Workspace:
         loop = asyncio.get_running_loop()
 
         def tell() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody left to tell
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody is left to tell
                 loop.call_soon_threadsafe(call)
 
         self._job.when_done(tell)
 
     def assign(self, rollout_id: str, *, seed: int, timeout_s: float) -> None:
-        """Give the workspace to a rollout, which has so many seconds from now on."""
+        """Give the workspace to a rollout.
+
+        Args:
+            rollout_id: id of the rollout, which programs find in ``OPENFINGYM_ROLLOUT``.
+            seed: seed of the programs, which find it in ``OPENFINGYM_SEED``.
+            timeout_s: seconds that the rollout has from now on.
+        """
         self._environment = {"OPENFINGYM_ROLLOUT": rollout_id, "OPENFINGYM_SEED": str(seed)}
         self._deadline = time.monotonic() + timeout_s
         self._timer = asyncio.get_running_loop().call_later(timeout_s, self._expire)
 
     async def run_python(self, code: str, *, timeout_s: float) -> Execution:
-        """Run a program in ``/work``, and end every process it leaves.
+        """Run a program in ``/work``, and end every process that it leaves behind.
 
         Args:
             code: source text of the program.
-            timeout_s: seconds the program may take; no more than the workspace has left.
+            timeout_s: seconds that the program may take; it gets no more than the workspace has left.
 
         Raises:
-            UsageError: ``timeout_s`` is no positive number.
+            UsageError: ``timeout_s`` is not a positive number.
             WorkspaceError: the program is too long, there is no room to store it, or the workspace has ended.
-            RuntimeFailureError: the workspace was ended by no doing of the agent's.
+            RuntimeFailureError: the workspace ended for a reason that is not the agent's.
         """
         if not 0 < timeout_s < math.inf:
             raise UsageError(f"timeout_s must be a positive number of seconds, found {timeout_s}")
@@ -156,7 +164,7 @@ class Workspace:
         started = time.monotonic()
         try:
             answer = await self._ask(
-                request, frames.room_for(limit), seconds + ANSWER_S, lambda found: execution(found, limit)
+                request, frames.room_for(limit), seconds + ANSWER_S, lambda fields: execution(fields, limit)
             )
         except _EndedError:
             return Execution("", self._death(), None, time.monotonic() - started, truncated=False)
@@ -166,13 +174,13 @@ class Workspace:
         """Read a file, with the agent's own rights.
 
         Args:
-            path: absolute, or relative to ``/work``.
-            max_bytes: longest file that is read, at most :data:`MAX_FILE_BYTES`.
+            path: path of the file, absolute or relative to ``/work``.
+            max_bytes: length in bytes of the longest file that is read, at most :data:`MAX_FILE_BYTES`.
 
         Raises:
             UsageError: ``max_bytes`` is out of range.
-            WorkspaceError: there is no such file, it is too large, or no regular file; or the workspace has ended.
-            RuntimeFailureError: the workspace was ended by no doing of the agent's.
+            WorkspaceError: the file does not exist, is too large or is not a regular file; or the workspace has ended.
+            RuntimeFailureError: the workspace ended for a reason that is not the agent's.
         """
         if not 0 <= max_bytes <= MAX_FILE_BYTES:
             raise UsageError(f"max_bytes must be from 0 to {MAX_FILE_BYTES}, found {max_bytes}")
@@ -180,19 +188,19 @@ class Workspace:
         return await self._do(request, frames.room_for(max_bytes), lambda answer: answer.content("content", max_bytes))
 
     async def write_file(self, path: str, content: bytes) -> None:
-        """Write a file whole, making its folders.
+        """Write a file whole or not at all, making the folders above it.
 
         Args:
-            path: path of the file, relative to ``/work`` or below it.
+            path: path of the file, relative to ``/work`` or absolute and below it.
             content: content of the file, at most :data:`MAX_FILE_BYTES` bytes.
 
         Raises:
-            WorkspaceError: the path leads out of ``/work`` or to a folder, the content is too large, the disk is full;
-                or the workspace has ended.
-            RuntimeFailureError: the workspace was ended by no doing of the agent's.
+            WorkspaceError: the path leads out of ``/work`` or to a folder, the content is too large, or the disk is
+                full; or the workspace has ended.
+            RuntimeFailureError: the workspace ended for a reason that is not the agent's.
         """
         place = PurePosixPath("/work", _path(path))
-        # For a clear message; that nothing else can be written is the backend's doing.
+        # Checked here for a clear message only: the isolation itself lets nothing else be written.
         if ".." in place.parts or not place.is_relative_to("/work") or place == PurePosixPath("/work"):
             raise WorkspaceError(f"{path!r} is not below /work, where files can be written", problem="outside")
         if len(content) > MAX_FILE_BYTES:
@@ -208,26 +216,26 @@ class Workspace:
         """The entries of a folder, sorted by name; links are not followed.
 
         Args:
-            path: absolute, or relative to ``/work``.
+            path: path of the folder, absolute or relative to ``/work``.
 
         Raises:
-            WorkspaceError: there is no such folder, or it has more than :data:`MAX_ENTRIES` entries; or the workspace
-                has ended.
-            RuntimeFailureError: the workspace was ended by no doing of the agent's.
+            WorkspaceError: the folder does not exist or has more than :data:`MAX_ENTRIES` entries; or the workspace has
+                ended.
+            RuntimeFailureError: the workspace ended for a reason that is not the agent's.
         """
         request = {"do": "list", "path": _path(path)}
         return await self._do(request, frames.room_for(ENTRY_BYTES * MAX_ENTRIES), entries)
 
     async def close(self) -> Outcome:
-        """End the program and whatever runs beside it; returns when nothing is left. Doing it twice does no harm.
+        """End everything that runs in the workspace, and return when nothing is left; a second call does no harm.
 
         Raises:
             RuntimeFailureError: the machinery failed, now or before.
         """
         if self._closing is None:
-            # A task of its own, so that closing goes on when the caller is cancelled.
+            # A task of its own, so that closing goes on if the caller is cancelled.
             self._closing = asyncio.ensure_future(self._close(self._job.done))
-            # Who is cancelled while it closes does not look at how that ended.
+            # Looks at the error, which a cancelled caller does not; asyncio would complain that nobody did.
             self._closing.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
             return await asyncio.shield(self._closing)
@@ -245,10 +253,11 @@ class Workspace:
         if error is None:
             await self.close()
             return
-        with contextlib.suppress(RuntimeFailureError):  # the first error is the one to tell
+        with contextlib.suppress(RuntimeFailureError):  # the error of the block is the one to report
             await self.close()
 
     async def _close(self, was_over: bool) -> Outcome:
+        """End the job; ``was_over`` says whether it had ended before."""
         if self._timer is not None:
             self._timer.cancel()
         try:
@@ -256,6 +265,7 @@ class Workspace:
             with contextlib.suppress(OSError):
                 await self._writer.wait_closed()
             outcome = await self._job.finished(STOP_S)
+            # A program that ends with 0 now has just been hung up on; any other end needs somebody at fault.
             if was_over or outcome.exit_code != 0:
                 await self._judge()
         finally:
@@ -275,9 +285,15 @@ class Workspace:
     ) -> T:
         """Send a request and return what its answer says.
 
+        Args:
+            request: the fields of the request, without its number.
+            room: length in bytes of the longest answer that is accepted.
+            wait_s: seconds to wait for the answer.
+            parse: reads the answer, and raises :class:`~openfingym.workspace.frames.WorkspaceFrameError` if it cannot.
+
         Raises:
-            _EndedError: the workspace ended, by the agent's doing.
-            RuntimeFailureError: it ended by no doing of the agent's.
+            _EndedError: the workspace ended, which was the agent's doing.
+            RuntimeFailureError: the workspace ended for a reason that is not the agent's.
             WorkspaceError: the answer is a refusal.
         """
         async with self._lock:
@@ -285,13 +301,14 @@ class Workspace:
                 if self._closing is None:
                     await self._judge()
                 raise self._no_more()
+            # Before it is sent: from then on an end of the workspace may be the agent's doing.
             self._used |= request["do"] == "run"
             self._number += 1
             try:
                 async with asyncio.timeout(wait_s):
                     await frames.send(self._writer, {"id": self._number, **request})
                     answer = await frames.receive(self._reader, room)
-                # An answer to another request would be taken for this one's; a program inside may have sent it.
+                # A program inside may have sent an answer of its own before; it would be taken for this request's.
                 answer.integer("id", self._number, self._number)
                 if "refused" in answer:
                     raise refusal(answer)
@@ -303,21 +320,23 @@ class Workspace:
             except (EOFError, OSError):
                 pass  # it is gone, or about to be
             except asyncio.CancelledError:
-                # Its answer is still to come, and the next request would read it.
+                # The answer is still to come, and the next request would take it for its own.
                 self._spoil("a request was cancelled")
                 raise
             await self._judge()
             raise _EndedError
 
     def _no_more(self) -> WorkspaceError:
+        """The error for requests to a workspace that has ended."""
         return WorkspaceError(f"the workspace has ended: {self._fault or _REASONS[self._death()]}", problem="ended")
 
     def _death(self) -> EndedBy:
+        """Why the workspace ended, as the end of a program that ran in it."""
         ended = self.ended
         return _DEATHS.get(ended.ended_by, "killed") if ended is not None else "killed"
 
     def _spoil(self, fault: str) -> None:
-        """End the workspace, whose inside is not to be relied on any more."""
+        """End the workspace, whose inside can no longer be relied on."""
         self._fault = fault
         self._job.cancel()
 
@@ -326,10 +345,10 @@ class Workspace:
         self._spoil("its time is up")
 
     async def _judge(self) -> None:
-        """Decide who caused the program's end: raise where it was not the agent.
+        """Wait for the workspace's end, and return only if the agent may have caused it.
 
         Raises:
-            RuntimeFailureError: not the agent's, as no code of the agent's had run, or as the backend knows.
+            RuntimeFailureError: the agent did not cause it: none of its code had run, or the backend reports a failure.
         """
         outcome = await self._job.finished(STOP_S)
         if self._fault is not None:
@@ -340,7 +359,7 @@ class Workspace:
 
 
 def _path(path: str) -> str:
-    """Check that ``path`` can be the name of a file, and return it.
+    """Return ``path`` if it can be the name of a file.
 
     Raises:
         WorkspaceError: no file can have this name.
@@ -355,6 +374,6 @@ def _path(path: str) -> str:
 
 
 def last_words(outcome: Outcome) -> str:
-    """The last line a program printed, or how it ended."""
+    """The last line that a program printed, or else how it ended."""
     lines = outcome.output.decode(errors="replace").strip().splitlines()
     return lines[-1][:300] if lines else f"{outcome.ended_by}, status {outcome.exit_code}"

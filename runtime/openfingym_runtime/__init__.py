@@ -1,1 +1,1 @@
-"""Starts agents in isolation: gates, backends, images."""
+"""Runs agents' programs in isolation: the backends, their images, and the gate that leads to the verifier."""

@@ -1,4 +1,4 @@
-"""Choosing a backend by name."""
+"""Choosing a backend, which is a way to isolate an agent's program, by its name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from openfingym.machine import ISOLATING, BackendName
 from openfingym_runtime.job import Backend
 
 NAMES: tuple[str, ...] = get_args(BackendName)
+"""Names that the option ``--backend`` takes."""
 
 
 def select(name: str, *, trusted: bool) -> Backend:
@@ -20,8 +21,9 @@ def select(name: str, *, trusted: bool) -> Backend:
         trusted: whether the program is one of ours.
 
     Raises:
-        BackendUnavailableError: none can run the program here; the message says why for each.
-        UsageError: unknown name, or ``inline`` for a program that is not ours.
+        BackendUnavailableError: the named backend cannot run the program on this machine, or with ``auto`` none can;
+            the message says why, for each that was tried.
+        UsageError: the name is unknown, or it is ``inline`` and the program is not one of ours.
     """
     if name not in NAMES:
         raise UsageError(f"no backend is named {name!r}; known: {', '.join(NAMES)}")

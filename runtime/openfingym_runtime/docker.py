@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 CREATE_RETRIES = 5
+"""How often a container is looked for, a tenth of a second apart, if its creation was interrupted."""
 LOOK_S = 0.5
-"""How often an engine that is away is looked for."""
+"""Seconds between two looks for an engine that is away."""
 REMEDY = "build it with `openfingym image build`"
+"""What to do where the agent image is missing."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,12 +38,13 @@ class EngineFacts:
     """Facts about the engine, which are asked for once."""
 
     api_version: str
+    """Version of the API that the engine speaks; a client that knows it need not ask."""
     image_id: str
     """``sha256:`` and the digest of the agent image's contents; what is run, whatever its tag comes to mean."""
     image_environment: tuple[str, ...]
-    """Variables the agent image sets."""
+    """Variables that the agent image sets, each as ``NAME=VALUE``."""
     own_users: bool
-    """Whether a container may have any user; an engine that maps users to others has few."""
+    """Whether a container may run as any user id; an engine that maps user ids has only some of them."""
 
 
 class DockerBackend:
@@ -50,11 +53,12 @@ class DockerBackend:
     name = "docker"
 
     def __init__(self, image: str | None = None) -> None:
-        """Use ``image``, by default the agent image of this release; nothing is contacted yet."""
+        """Use ``image``, by default the agent image of this release; the engine is not contacted yet."""
         self._image = image or images.agent_image_tag()
         self._left: set[str] = set()
-        """Containers that could not be removed, as the engine was away."""
+        """Names of containers that could not be removed because the engine was away."""
         self._away = False
+        """Whether the engine is known to be away, so that this is logged once and not at every look."""
         self._engine: EngineFacts | None = None
         # The first rollouts of several threads ask for the engine's facts at once.
         self._lock = threading.Lock()
@@ -65,10 +69,11 @@ class DockerBackend:
         return {"image": self._image, "image_id": identity, "digest": identity.removeprefix("sha256:")}
 
     def check(self) -> None:
-        """Return if the engine keeps what the backend promises; remove what dead launchers left.
+        """Return if the engine can keep the backend's promises, and remove what dead launchers left behind.
 
         Raises:
-            BackendUnavailableError: no engine, no permission, no image, or a limit it cannot enforce.
+            BackendUnavailableError: no engine answers, this user may not use it, it lacks the agent image, or it cannot
+                enforce one of the limits.
         """
         self._known_engine()
 
@@ -94,8 +99,9 @@ class DockerBackend:
             program = folder / "program.py"
             # A text that is no UTF-8 is the agent's mistake: Python will say so inside.
             program.write_bytes(job.program.encode("utf-8", "surrogatepass"))
+            # Whatever the umask: the user inside is another one.
             program.chmod(0o644)
-            # An engine that maps users may have no such user; all programs then share one.
+            # An engine that maps user ids may not have this one; all programs then share a user.
             user = own_user() if engine.own_users else NOBODY
             deadline = time.time() + job.limits.timeout_s
             config = docker_container.config(
@@ -108,7 +114,7 @@ class DockerBackend:
         """Wait for an engine that is being restarted, and remove what could not be removed without it.
 
         Raises:
-            BackendUnavailableError: it does not come back in time.
+            BackendUnavailableError: the engine does not come back within ``patience_s`` seconds.
         """
         until = time.monotonic() + patience_s
         while not cancel.is_set():
@@ -127,8 +133,8 @@ class DockerBackend:
                 return
 
     def tidy(self) -> None:
-        """Remove what could not be removed while the engine was away; where it still is, the next :meth:`check`
-        anywhere does it.
+        """Remove the containers that could not be removed while the engine was away. If it still is, they go at the
+        next :meth:`check` of any launcher once this process has ended.
         """
         for name in tuple(self._left):
             with contextlib.suppress(RuntimeFailureError), docker_engine.failures(), docker_engine.client(None) as api:
@@ -136,7 +142,7 @@ class DockerBackend:
                 self._left.discard(name)
 
     def reap(self) -> int:
-        """Remove the containers of dead launchers; returns how many.
+        """Remove the containers of dead launchers, and return how many there were.
 
         Raises:
             RuntimeFailureError: the Docker engine failed.
@@ -146,7 +152,7 @@ class DockerBackend:
 
     @contextlib.contextmanager
     def _container(self, api: APIClient, config: dict[str, Any], name: str) -> Iterator[str]:
-        """A created container, removed whatever happens, or else remembered."""
+        """Create a container, and remove it whatever happens; one that cannot be removed now is remembered."""
         created = False
         try:
             api.create_container_from_config(config, name)  # type: ignore[no-untyped-call]  # as types-docker has it
@@ -155,13 +161,14 @@ class DockerBackend:
         finally:
             try:
                 with docker_engine.failures():
-                    # Interrupted while creating: the engine may be about to make it, under the name it was given.
+                    # An engine that was interrupted while creating may still make the container a moment later, so it
+                    # is looked for a few times, under the name that was chosen for it.
                     for _ in range(1 if created else CREATE_RETRIES):
                         if _remove(api, name) or created:
                             break
                         time.sleep(CANCEL_CHECK_S)
             except RuntimeFailureError:
-                # The engine is away: the container is removed when it answers again, see tidy().
+                # The engine is away: the container is removed once it answers again, see tidy().
                 self._left.add(name)
 
     def _known_engine(self) -> EngineFacts:
@@ -179,6 +186,7 @@ class DockerBackend:
                 docker_engine.require(info)
                 image = api.inspect_image(self._image)  # type: ignore[no-untyped-call]  # as types-docker has it
                 _reap(api)
+                # Folders of dead launchers may be in the default place, and where files are shown from.
                 for parent in (None, views.parent()):
                     owned_directory.reap(parent)
                 return EngineFacts(
@@ -205,7 +213,7 @@ def _reap(api: APIClient) -> int:
 
 
 def _remove(api: APIClient, name: str) -> bool:
-    """Kill and remove a container; False if there is none of that name."""
+    """Kill and remove a container, and its volumes; False if no container has that name."""
     from docker.errors import APIError, NotFound
 
     try:
@@ -213,19 +221,21 @@ def _remove(api: APIClient, name: str) -> bool:
     except NotFound:
         return False
     except APIError as error:
-        if error.status_code != 409:  # another is removing it right now
+        if error.status_code != 409:  # 409: somebody else is removing it at this moment
             raise
     return True
 
 
 def _execute(api: APIClient, container: str, job: Job) -> Outcome:
-    """Start a container and follow it to its end; it ends when the stream it is attached to does."""
+    """Start a container and follow it to its end, which shows in the end of its output."""
     output = Output(job.limits.output_bytes)
+    # Events, too, are listened for from before the start: one that is missed is not told again.
     with contextlib.closing(ContainerEnding(api, container)) as ending:
         # Attached before the start, so that no byte of the output is missed.
         stream = api.attach_socket(container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
         try:
             api.start(container)
+            # From here on, since what the engine takes to start a container is not the program's time.
             started = time.monotonic()
             job.started()
             stop_at = started + job.limits.timeout_s
@@ -240,8 +250,8 @@ def _execute(api: APIClient, container: str, job: Job) -> Outcome:
 
 
 def _hang_up(stream: Any) -> None:
-    """End an attach stream for real: an engine that waits for us to read on cannot remove the container."""
-    # Closing the Python objects alone would leave the connection open as long as one of them is referred to.
+    """Shut an attach stream down: an engine that waits for us to read on cannot remove the container."""
+    # Closing the Python objects alone leaves the connection open for as long as something refers to one of them.
     with contextlib.suppress(OSError), socket.socket(fileno=os.dup(stream.fileno())) as connection:
         connection.shutdown(socket.SHUT_RDWR)
     stream._response.close()

@@ -1,4 +1,4 @@
-"""The container of one job, as the engine's API takes it."""
+"""The configuration of one job's container, as the engine's API takes it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,24 @@ from openfingym_runtime.job import Job, program_environment
 from openfingym_runtime.owner import owner_id
 
 OWNER_LABEL = "openfingym.owner"
-ROLLOUT_LABEL = "openfingym.rollouts.launcher"
+"""Label of a container that names the process it belongs to, by which containers of dead ones are found."""
+ROLLOUT_LABEL = "openfingym.rollout"
+"""Label of a container that names its rollout, for people who look at what an engine runs."""
 SITE = "/opt/agent/site-packages"
+"""Folder of the agent image that holds the agent's client."""
 PYTHON_PATH = f"/task:{SITE}"
 FIRST_PROCESS = f"{SITE}/openfingym_agent/first_process.py"
 OVERTIME_S = 5.0
-"""How much longer than its program's time a container may run: only one whose launcher hangs does."""
+"""Seconds that a container may run beyond its program's time: only one whose launcher hangs does."""
 MIB = 1024 * 1024
 BYTES_PER_INODE = 16 * 1024
+"""Bytes of a tmpfs for each file that it may hold: empty files take none of its size, but memory of the kernel."""
 SHARED_MEMORY_MIB = 64
+"""Size of ``/dev/shm``."""
 OPEN_FILES = 1024
+"""Descriptors that one process may have open."""
 
-# The engine's own list, and what tells of the host's hardware and kernel beyond it.
+# It replaces the engine's own list, which it therefore repeats, and adds what reveals the host's hardware or kernel.
 MASKED = (
     "/proc/acpi",
     "/proc/asound",
@@ -68,9 +74,9 @@ READ_ONLY = ("/proc/sys",)
 
 
 def name_of(job: Job) -> str:
-    """A new container name that tells whose it is."""
+    """A new name for a container, which shows whose rollout it is."""
     plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in job.rollout_id[:40])
-    # Random, since the name is fixed before the container is made and must not meet another.
+    # Partly random: the name is chosen before the container is made, and another attempt may have the same rollout.
     return f"openfingym-{plain}-{secrets.token_hex(6)}"
 
 
@@ -81,11 +87,11 @@ def config(
 
     Args:
         job: the job to run in the container.
-        image: name of the image to start.
-        image_environment: variables the image sets; those not ours are taken away.
-        program: host file holding the program's text.
-        user: number of the user and group it runs as.
-        deadline: Unix time told to the program.
+        image: name or id of the image to start.
+        image_environment: variables that the image sets, as ``NAME=VALUE``; those that are not ours are taken away.
+        program: path on the host of the file with the program's text.
+        user: id of the user, and of the group, that the program runs as.
+        deadline: Unix time at which the program will be stopped, which it is told.
     """
     return {
         "Image": image,
@@ -96,13 +102,13 @@ def config(
         "WorkingDir": "/work",
         "Hostname": "agent",
         "NetworkDisabled": True,
-        # Its other end is the launcher's; nothing is ever written to it.
+        # The lifeline: its other end is the launcher's, which never writes, and it closes when the launcher dies.
         "AttachStdin": True,
         "OpenStdin": True,
         "StdinOnce": True,
         "AttachStdout": True,
         "AttachStderr": True,
-        # An image's health check would be a process beside the agent's, within its limits.
+        # A health check of the image would be a process beside the agent's, and count towards its limits.
         "Healthcheck": {"Test": ["NONE"]},
         "Labels": {OWNER_LABEL: owner_id(), ROLLOUT_LABEL: job.rollout_id},
         "HostConfig": _host_config(job, program, user),
@@ -110,8 +116,9 @@ def config(
 
 
 def environment(ours: Mapping[str, str], image_environment: Sequence[str]) -> list[str]:
-    """Exactly ``ours``: a name without a value removes what the image or the engine would add."""
-    # A name without a value takes a variable away: the image's own say how it was built.
+    """The variables of ``ours`` and no others, as the engine takes them."""
+    # To the engine a name without a value removes the variable. The image's own say how it was built, and HOSTNAME is
+    # set by the engine.
     others = {entry.partition("=")[0] for entry in image_environment} | {"HOSTNAME"}
     return [*(f"{name}={value}" for name, value in ours.items()), *sorted(others - ours.keys())]
 
@@ -133,11 +140,11 @@ def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
         "MaskedPaths": list(MASKED),
         "ReadonlyPaths": list(READ_ONLY),
         "Memory": limits.memory_mb * MIB,
-        # Memory and swap together: equal to the memory, there is no swap.
+        # This is memory and swap together, so where it equals the memory there is no swap.
         "MemorySwap": limits.memory_mb * MIB,
         "NanoCpus": limits.cpus * 1_000_000_000,
         "PidsLimit": limits.pids + 1,  # the first process is not the agent's
-        # Short of memory, the host ends an agent's program before anything of its user's.
+        # Where the host runs out of memory, it ends an agent's program before anything else of its user's.
         "OomScoreAdj": 500,
         "ShmSize": min(SHARED_MEMORY_MIB, limits.storage_mb) * MIB,
         "Tmpfs": {"/work": scratch, "/tmp": scratch},  # noqa: S108 (inside the container)
@@ -147,7 +154,7 @@ def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
             {"Name": "memlock", "Soft": 65536, "Hard": 65536},
             {"Name": "msgqueue", "Soft": 0, "Hard": 0},
         ],
-        # The engine's log would write all output to the host's disk, without a bound.
+        # The engine's log would put all output on the host's disk, without a bound.
         "LogConfig": {"Type": "none"},
         "Mounts": [
             _bind(program, "/agent/program.py"),
@@ -158,19 +165,19 @@ def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
 
 
 def _bind(source: Path, target: str) -> dict[str, Any]:
-    # Not recursive: what is mounted below a host folder would come along, and come along writable.
+    # A recursive mount would bring along what is mounted below the host's folder, and leave that writable.
     options = {"Propagation": "rprivate", "NonRecursive": True}
     return {"Type": "bind", "Source": str(source.resolve()), "Target": target, "ReadOnly": True, "BindOptions": options}
 
 
 def check_readable(job: Job) -> None:
-    """Check that the container's user can read what it is given.
+    """Check that the container's user can read the job's task files.
 
-    A mounted file keeps its mode, and only the modes from the mounted file or folder down count;
-    private folders above do not matter.
+    A mounted file keeps its mode. Only the modes from the mounted file or folder downwards count;
+    private folders above it do not matter.
 
     Raises:
-        RuntimeFailureError: a task file is missing, or not readable by others.
+        RuntimeFailureError: a task file is missing, or other users may not read it.
     """
     for path in job.task_files.values():
         for entry in (path, *path.rglob("*")) if path.is_dir() else (path,):

@@ -1,7 +1,9 @@
-"""How a container ended, and by whose doing, as the engine reports it: inside, any signal can be sent.
+"""How a container ended and who ended it, as the engine reports it. The program's exit status does not say so: a
+program can send itself any signal.
 
-One stream of events a container is held open from before its start. Somebody's ``docker kill``, and an engine that
-stops and takes its containers along, are in it; an engine that dies breaks it, even where another answers in its place.
+A stream of the container's events is open from before its start to its end. It shows somebody's ``docker kill``, and an
+engine that stops and ends its containers. If the engine dies, the stream breaks, even if another engine answers in its
+place.
 """
 
 from __future__ import annotations
@@ -19,15 +21,16 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 KILLED = 128 + 9
+"""Exit code of a program that SIGKILL ended."""
 OOM_REPORT_S = 0.5
-"""The engine may learn that memory ran out a moment after it learns of the exit."""
+"""Seconds to wait for the report that memory ran out, of which the engine may learn a moment after the exit."""
 
 
 class ContainerEnding:
-    """The end of one container, awaited."""
+    """Waits for the end of one container, and finds out its cause."""
 
     def __init__(self, api: APIClient, container: str) -> None:
-        """Begin to listen for events, before the container is started; :meth:`close` ends it.
+        """Begin to listen for events, which must be before the container is started; :meth:`close` ends it.
 
         Raises:
             DockerException: the engine refuses the request for events.
@@ -44,16 +47,19 @@ class ContainerEnding:
         """Wait for the end of ``job``, whose program has closed its output.
 
         Args:
-            job: the job whose ``cancel`` is obeyed.
-            stop_at: ``time.monotonic()`` at which to give up.
+            job: the job that the container runs; setting its ``cancel`` ends the wait.
+            stop_at: value of ``time.monotonic()`` at which to give up.
 
         Returns:
-            How it ended, and its exit status or negative signal number.
+            How the job ended, and the program's exit status or negative signal number; None for the latter where the
+            program was stopped.
 
         Raises:
-            RuntimeFailureError: it was ended by somebody else, or with the engine.
+            RuntimeFailureError: the container was ended by somebody else, or together with the engine.
         """
         connection, poller = self._events.raw.connection, select.poll()
+        # Nothing is buffered yet, so the socket alone tells whether an event has come; and only a socket can be waited
+        # for with a time limit.
         assert connection is not None, "nothing of a stream has been read yet"
         poller.register(connection.sock, select.POLLIN)
         while True:
@@ -65,20 +71,22 @@ class ContainerEnding:
             if poller.poll(min(left, CANCEL_CHECK_S) * 1000):
                 break
         code = self._exit_code()
+        # Any code but 0 may follow from want of memory: the kernel may have killed a child, and the program then failed
+        # in its own way. One that ends with 0 has coped with that.
         if code != 0 and self._ran_out_of_memory(patient=code == KILLED):
             return "memory", None
         # The shell's convention for a death by signal, turned into Python's.
         return "exit", 128 - code if 128 < code < 160 else code
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening for events."""
         self._events.close()
 
     def _exit_code(self) -> int:
         from requests.exceptions import RequestException
 
         try:
-            # By the byte: a larger read would wait for events that do not come.
+            # Read byte by byte: a larger read would wait for further events, which do not come.
             event = json.loads(next(self._events.iter_lines(chunk_size=1)))
         except (RequestException, StopIteration) as error:
             raise RuntimeFailureError("the Docker engine stopped while the program ran") from error
@@ -89,7 +97,7 @@ class ContainerEnding:
     def _ran_out_of_memory(self, *, patient: bool) -> bool:
         until = time.monotonic() + (OOM_REPORT_S if patient else 0.0)
         while True:
-            # The engine sets this a moment after the container's end, so after a SIGKILL it is asked for some time.
+            # The engine may set this a moment after the container's end, so after a SIGKILL it is asked repeatedly.
             if self._api.inspect_container(self._container)["State"]["OOMKilled"]:
                 return True
             if time.monotonic() >= until:

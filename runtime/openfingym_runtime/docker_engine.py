@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 TIMEOUT_S = 120
+"""Longest wait for one answer of the engine; under load, creating a container takes seconds."""
 UNIX = "unix://"
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 
@@ -24,28 +25,28 @@ def _host() -> str:
 
 
 def probe() -> None:
-    """Connect once without the SDK, which leaves a socket open where nothing listens.
+    """Connect to the engine once, without the SDK, which leaves a socket open if nothing listens.
 
     Raises:
         OSError: nothing listens at the engine's address.
     """
     if _host().startswith(UNIX):
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(TIMEOUT_S)
-            probe.connect(_host().removeprefix(UNIX))
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(TIMEOUT_S)
+            connection.connect(_host().removeprefix(UNIX))
 
 
 @contextlib.contextmanager
 def client(version: str | None = None, *, timeout_s: int = TIMEOUT_S) -> Iterator[APIClient]:
-    """A client for one caller: the SDK's is not made to be shared by threads.
+    """A client for one caller, because the SDK's client is not made to be shared by threads.
 
     Args:
-        version: the engine's API version, if it is known already; else the engine is asked.
-        timeout_s: longest wait for one answer; creating a container under load takes seconds.
+        version: version of the engine's API, if it is known already; None asks the engine.
+        timeout_s: longest wait for one answer, in seconds.
 
     Raises:
         OSError: nothing listens at the engine's socket.
-        DockerException: it does not answer as an engine.
+        DockerException: what listens there does not answer as a Docker engine.
     """
     from docker import APIClient
     from docker.utils import kwargs_from_env
@@ -60,7 +61,7 @@ def client(version: str | None = None, *, timeout_s: int = TIMEOUT_S) -> Iterato
 
 @contextlib.contextmanager
 def failures() -> Iterator[None]:
-    """Turn a failure of the engine, or of this machine, into the error that says whose fault it is."""
+    """Report a failure of the engine, or of this machine, as a :class:`~openfingym.errors.RuntimeFailureError`."""
     from docker.errors import DockerException
     from requests.exceptions import RequestException
 
@@ -71,13 +72,16 @@ def failures() -> Iterator[None]:
 
 
 def require(info: dict[str, Any]) -> None:
-    """Check the engine's own description for what the isolation rests on.
+    """Check that an engine has everything that the isolation rests on.
+
+    Args:
+        info: the engine's description of itself, as its API's ``/info`` gives it.
 
     Raises:
-        BackendUnavailableError: naming the first promise that cannot be kept.
+        BackendUnavailableError: something is missing; the message names the first such thing and the remedy.
     """
-    host = os.environ.get("DOCKER_HOST", "unix://")
-    if not host.startswith("unix://"):
+    host = _host()
+    if not host.startswith(UNIX):
         raise BackendUnavailableError(
             f"DOCKER_HOST is {host}; the gate's socket can only be shown to containers of an engine on this machine"
         )
@@ -101,7 +105,7 @@ def require(info: dict[str, Any]) -> None:
 
 
 def has_all_users(info: dict[str, Any]) -> bool:
-    """Whether an engine, by its own description, lets a container have any user."""
+    """Whether an engine, by its own description, lets a container run as any user id."""
     return not any(
         f"name={mapped}" in option for option in info.get("SecurityOptions") or () for mapped in ("userns", "rootless")
     )
@@ -111,11 +115,12 @@ def _has_swap() -> bool:
     try:
         return len(Path("/proc/swaps").read_text(encoding="ascii").splitlines()) > 1
     except OSError:
+        # Unknown counts as yes: the limit on memory must hold for certain.
         return True
 
 
 def unavailable(error: Exception) -> str:
-    """The message for a user whose engine does not answer."""
+    """The message for a user whose engine does not answer, with the remedy."""
     text = str(error)
     if "Permission denied" in text or "PermissionError" in text:
         return (

@@ -1,4 +1,4 @@
-"""Reading what a container prints, while it runs, without ever holding more than its limit."""
+"""Reading what a container prints while it runs, without ever holding more than the limit on output."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from typing import Literal
 from openfingym_runtime.job import Job
 
 FRAME_HEADER = struct.Struct(">BxxxL")
+"""Header of a frame of the attach stream: which stream it is of, three bytes of padding, and its length."""
 CHUNK = 256 * 1024
+"""Most bytes that are read at once."""
 CANCEL_CHECK_S = 0.1
+"""Seconds between two looks at whether a job was cancelled."""
 
 
 @dataclass
@@ -21,15 +24,19 @@ class Output:
     """Standard output and error as the engine multiplexes them on its attach stream."""
 
     limit: int
+    """Most bytes that are kept."""
     data: bytearray = field(default_factory=bytearray)
+    """The program's output so far, both streams in the order in which they came."""
     _header: bytearray = field(default_factory=bytearray)
+    """The header of the next frame, as far as it has arrived."""
     _left: int = 0
-    """Bytes missing of the frame at hand."""
+    """Bytes of the current frame that are still to come."""
 
     def feed(self, chunk: bytes) -> bool:
         """Take bytes of the stream; False once the program has printed more than its limit."""
         view = memoryview(chunk)
         while view:
+            # A read may end anywhere, in the middle of a header too.
             if self._left == 0:
                 missing = FRAME_HEADER.size - len(self._header)
                 self._header += view[:missing]
@@ -55,9 +62,12 @@ def follow(
 
     Args:
         descriptor: file descriptor of the attach stream.
-        job: the job whose ``cancel`` is obeyed.
-        stop_at: ``time.monotonic()`` at which to give up.
+        job: the job that the container runs; setting its ``cancel`` ends the reading.
+        stop_at: value of ``time.monotonic()`` at which to give up.
         output: receives the bytes that the container prints.
+
+    Returns:
+        Why the reading ended: ``end`` of the stream, too much ``output``, ``timeout``, or ``cancelled``.
     """
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
@@ -67,7 +77,7 @@ def follow(
             return "cancelled"
         if left <= 0:
             return "timeout"
-        # In short waits, because cancelling sets an event, which poll cannot wait for.
+        # In short waits, because a job is cancelled by an event of `threading`, for which poll cannot wait.
         if not poller.poll(min(left, CANCEL_CHECK_S) * 1000):
             continue
         chunk = os.read(descriptor, CHUNK)

@@ -1,6 +1,6 @@
-"""The system calls an agent's program may make in a container: an allow-list, stricter than the engine's own.
+"""The system calls that an agent's program may make in a container: an allow-list, stricter than the engine's own.
 
-Everything not named fails with EPERM. Compared with Docker's default profile there are no sockets
+A call that is not named fails with EPERM. Compared with Docker's default profile there are no sockets
 but AF_UNIX, no tracing, no keyrings, no io_uring, no BPF, no System V IPC, and no new namespaces.
 """
 
@@ -52,10 +52,12 @@ sendto setsockopt shutdown
 
 
 def _equals(index: int, value: int) -> dict[str, object]:
+    """A condition: the call's argument ``index``, from 0, is ``value``."""
     return {"index": index, "value": value, "op": "SCMP_CMP_EQ"}
 
 
 def _without(index: int, flags: int) -> dict[str, object]:
+    """A condition: none of ``flags`` is set in the call's argument ``index``, from 0."""
     return {"index": index, "value": flags, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}
 
 
@@ -64,7 +66,7 @@ def _allow(names: list[str], *args: dict[str, object]) -> dict[str, object]:
 
 
 def _granted(names: list[str], *args: dict[str, object]) -> dict[str, object]:
-    """Success, without the call."""
+    """A rule: the calls report success, and are not made."""
     return {"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": 0, "args": list(args)}
 
 
@@ -72,6 +74,8 @@ def _granted(names: list[str], *args: dict[str, object]) -> dict[str, object]:
 def profile() -> str:
     """The profile as JSON, as the engine's ``seccomp=`` option takes it."""
     plain = sorted({name for group in (FILES, WAITING, MEMORY, PROCESSES, SOCKETS) for name in group.split()})
+    # Here the limit on CPU time is a quota, so a program may choose among the cores. In the sandbox the cores that it
+    # may run on are its limit, and the call is denied.
     own_process = {**arguments.OWN_PROCESS, "sched_setaffinity": 0}
     rules: list[dict[str, object]] = [
         _allow(plain),
@@ -87,6 +91,7 @@ def profile() -> str:
         _allow(["clone"], _without(0, NEW_NAMESPACES)),
         # Its flags sit in memory, where a filter cannot look; libc falls back to clone on ENOSYS.
         {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS},
+        # The usual personality, and the question which it is; others take protections of memory away.
         _allow(["personality"], _equals(0, 0)),
         _allow(["personality"], _equals(0, 0xFFFFFFFF)),
     ]

@@ -1,8 +1,8 @@
 """The gate: the one unix socket through which an agent may speak to the verifier.
 
 A gate belongs to one rollout. It adds the rollout's token on this side, so that no secret is ever
-inside; it forwards a few routes, within limits; and it closes the moment the rollout ends. Its
-folder, 0755 with a socket of 0666 because the agent's user is another one, sits in a private folder.
+inside; it forwards a few routes, within limits; and it closes the moment the rollout ends. Its folder
+has mode 0755 and its socket 0666, because the agent's user is another one; both are in a private folder.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from openfingym.errors import RuntimeFailureError, UsageError, VerifierError
+from openfingym.machine import require_socket_path
 from openfingym.verifiers.stopwatch import Stopwatch
 from openfingym_runtime import owned_directory
 from openfingym_runtime.gate_protocol import GateConnection, Gatekeeping
@@ -27,18 +28,19 @@ from openfingym_runtime.relay import accept_of, new_key
 from openfingym_runtime.upstream import LiveConnection, Upstream, UpstreamAddress, UpstreamAnswer
 
 SOCKET_NAME = "gate.sock"
-SOCKET_PATH_BYTES = 107
-"""Longest path of a unix socket on Linux, its final NUL left out."""
 MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_CALLS = 10_000
+"""Requests and WebSocket frames of one rollout that are forwarded, unless its opener sets another number."""
 MAX_CONNECTIONS = 8
+"""Connections that an agent may have open at once; each takes a file descriptor of the launcher."""
 
 UNAVAILABLE = Refusal(503, "verifier-unavailable", "the verifier does not answer; this is no fault of the agent")
 CALLS_SPENT = Refusal(403, "call-limit", "this rollout has made all the calls it may make")
 OURS = frozenset({502, 503, 504})
-"""Answers by which a verifier, or what stands before it, says that it failed. A 500 says that it does not know why,
-which an agent may have brought about."""
+"""Statuses by which a verifier, or a proxy before it, says that it failed. A 500 is not among them: it says that the
+verifier does not know why, and an agent may have brought it about."""
 TOKEN = re.compile(r"[!-~]+")
+"""Visible ASCII characters, of which a rollout's token consists."""
 
 T = TypeVar("T")
 
@@ -53,16 +55,17 @@ class Gate:
         self.directory = directory
         """Host folder to show at ``/run/openfingym``."""
         self.calls = 0
-        """Requests and WebSocket frames forwarded."""
+        """Requests and WebSocket frames that were forwarded."""
         self.refused = 0
-        """Requests the gate itself turned away."""
+        """Requests that the gate itself turned away."""
         self.verifier_failures = 0
-        """Requests the verifier could not be asked, or answered as its own failure, and WebSockets it broke off: never
-        the agent's."""
+        """Requests that could not be put to the verifier or that it answered as its own failure, and WebSockets that it
+        broke off; none of them is the agent's fault."""
         self.told = False
-        """Whether the agent was answered anything that follows from hidden data."""
+        """Whether an answer to the agent may have held anything that follows from hidden data."""
         self.waiting = Stopwatch()
-        """How long requests were at the verifier; frames of a WebSocket, which take milliseconds, are not counted."""
+        """Time that requests spent at the verifier, which is not the agent's. Frames of a WebSocket, which take
+        milliseconds, are not counted."""
         self._keeper = keeper
         self._authorization = f"Authorization: Bearer {token}\r\n".encode("ascii")
         self._max_calls = max_calls
@@ -83,7 +86,7 @@ class Gate:
         return self.directory / SOCKET_NAME
 
     def close(self) -> None:
-        """Drop every connection at once and remove the socket; doing it twice does no harm."""
+        """Drop every connection at once and remove the socket; a second call does nothing."""
         self._keeper.close_gate(self)
 
     def __enter__(self) -> Self:
@@ -96,20 +99,22 @@ class Gate:
         """Start listening; runs on the keeper's loop."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_unix_server(lambda: GateConnection(self._keeping), str(self.socket))
+        # To connect to a socket takes the right to write to it, and the agent's user is another one.
         self.socket.chmod(0o666)
 
     async def shut(self) -> None:
         """Stop listening and drop every connection; runs on the keeper's loop."""
         if self._server is not None:
             self._server.close()
-        # Closing the server only stops new connections, and a rollout that is over may send nothing more.
+        # Closing the server only stops new connections; those that are open must go too, since a rollout that is over
+        # may send nothing more.
         for connection in tuple(self._keeping.connections):
             connection.abort()
 
     async def _forward(self, request: GateRequest) -> UpstreamAnswer:
         if not self._spend(1):
             return CALLS_SPENT.answer()
-        # The token is added here and never sent inside; the agent's own headers go no further than an allow-list.
+        # The token is added here and never sent inside; of the agent's own headers only those on an allow-list go on.
         headers = self._authorization + request.forwarded_headers()
         body = request.body[0] if len(request.body) == 1 else b"".join(request.body)
         try:
@@ -121,7 +126,7 @@ class Gate:
             self.verifier_failures += 1
             return UNAVAILABLE.answer()
         self.verifier_failures += answer.status in OURS
-        # An accepted POST may have told feedback; such a rollout is not run again after a failure of ours.
+        # An accepted POST may have returned feedback; such a rollout is not run again after a failure of ours.
         self.told |= request.method == b"POST" and answer.status < 300
         return answer
 
@@ -130,18 +135,19 @@ class Gate:
             return CALLS_SPENT.answer()
         key = new_key()
         try:
-            found = await self._keeper.upstream.upgrade(LIVE.decode("ascii"), self._authorization, key, accept_of(key))
+            opened = await self._keeper.upstream.upgrade(LIVE.decode("ascii"), self._authorization, key, accept_of(key))
         except VerifierError:
             self.verifier_failures += 1
             return UNAVAILABLE.answer()
-        if isinstance(found, UpstreamAnswer):
-            self.verifier_failures += found.status in OURS
+        if isinstance(opened, UpstreamAnswer):
+            self.verifier_failures += opened.status in OURS
         else:
-            self.told = True  # what its frames say is not looked at
-        return found
+            # Frames are passed on unread, so any of them may hold feedback.
+            self.told = True
+        return opened
 
     def _spend(self, calls: int) -> bool:
-        """Count calls about to be made; False where fewer are left."""
+        """Count calls that are about to be made; False if not so many are left."""
         if self.calls + calls > self._max_calls:
             self.refused += 1
             return False
@@ -165,31 +171,32 @@ class GateKeeper:
         """Start the thread, and remove the sockets that dead processes left behind.
 
         Args:
-            verifier: address of the verifier: path of its unix socket, or its base URL.
-            runtime_directory: where the sockets are made; by default $XDG_RUNTIME_DIR or the temporary folder.
+            verifier: address of the verifier: the path of its unix socket, or its base URL.
+            runtime_directory: folder in which the sockets are made; by default $XDG_RUNTIME_DIR, or else the temporary
+                folder.
 
         Raises:
             UsageError: ``verifier`` is neither a path nor a URL.
-            RuntimeFailureError: no folder for the sockets can be made.
+            RuntimeFailureError: the folder for the sockets cannot be made.
         """
         self.upstream = Upstream(UpstreamAddress.parse(verifier))
         owned_directory.reap(runtime_directory)
         self._directory = owned_directory.create(runtime_directory)
         self._numbers = itertools.count(1)
         self._gates: set[Gate] = set()
-        # Rollouts in several threads open and close gates; closing the keeper closes its gates under the same lock.
+        # Rollouts in several threads open and close gates. Reentrant, because closing the keeper closes its gates.
         self._lock = threading.RLock()
         self._closed = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="openfingym-gate", daemon=True)
         self._thread.start()
-        # The thread is a daemon, so nothing else would remove the folder at the end of the process.
-        # Its thread and its gates stay with this process; a forked child, which has neither, may not end them.
+        # A forked child has neither the thread nor the gates, and must not end its parent's.
         self._pid = os.getpid()
+        # The thread is a daemon, so nothing else would remove the folder at the end of the process.
         atexit.register(self.close)
 
     def reserve(self) -> Path:
-        """Make the folder of a gate that is opened later, so that it can be shown inside before there is a rollout.
+        """Make the folder of a gate that is opened later: a container can be shown it before its rollout exists.
 
         Raises:
             UsageError: the keeper has been closed.
@@ -201,7 +208,7 @@ class GateKeeper:
             directory = self._directory / str(next(self._numbers))
             try:
                 directory.mkdir()
-                directory.chmod(0o755)  # whatever the umask is
+                directory.chmod(0o755)  # mkdir's own mode would be lessened by the umask
             except OSError as error:
                 raise RuntimeFailureError(f"{directory}: cannot be made ({error})") from error
             return directory
@@ -218,11 +225,12 @@ class GateKeeper:
         """Open the gate of a rollout.
 
         Args:
-            rollout_id: identifier of the rollout whose gate it is.
-            token: the rollout's token; it stays on this side.
-            max_body_bytes: longest request body, and longest message of a WebSocket.
-            max_calls: requests and frames forwarded before the gate refuses.
-            directory: what :meth:`reserve` gave, for this gate alone; None makes one. It is removed with the gate.
+            rollout_id: identifier of the rollout that uses the gate.
+            token: the rollout's secret token, which stays on this side.
+            max_body_bytes: length in bytes of the longest request body, and of the longest message of a WebSocket.
+            max_calls: number of requests and frames that are forwarded before the gate refuses.
+            directory: a folder that :meth:`reserve` made, for this gate alone; None makes one. It is removed with the
+                gate.
 
         Raises:
             UsageError: the keeper is closed, or the token cannot be a bearer token.
@@ -243,23 +251,20 @@ class GateKeeper:
                 max_body_bytes=max_body_bytes,
                 max_calls=max_calls,
             )
-            # The kernel's sun_path has 108 bytes with the final zero; bind's own error does not say which path is too
-            # long.
-            if len(os.fsencode(gate.socket)) > SOCKET_PATH_BYTES:
-                owned_directory.remove(directory)
-                raise RuntimeFailureError(
-                    f"{gate.socket}: too long for a unix socket; set XDG_RUNTIME_DIR to a folder with a short path"
-                )
             self._gates.add(gate)
             try:
+                require_socket_path(gate.socket)
                 self._run(gate.serve())
+            except RuntimeFailureError:
+                gate.close()
+                raise
             except OSError as error:
                 gate.close()
                 raise RuntimeFailureError(f"{gate.socket}: cannot listen there ({error})") from error
             return gate
 
     def close_gate(self, gate: Gate) -> None:
-        """Close one gate; what :meth:`Gate.close` calls."""
+        """Close one gate; :meth:`Gate.close` calls this."""
         with self._lock:
             if gate in self._gates:
                 self._run(gate.shut())
@@ -267,7 +272,7 @@ class GateKeeper:
                 self._gates.discard(gate)
 
     def close(self) -> None:
-        """Close every gate, end the thread, remove the folder; doing it twice does no harm, nor in a forked child."""
+        """Close every gate, end the thread and remove the folder; a second call, or a forked child's, does nothing."""
         if os.getpid() != self._pid:
             return
         with self._lock:
@@ -278,6 +283,7 @@ class GateKeeper:
             self._closed = True
             self._run(self._end())
             self._loop.call_soon_threadsafe(self._loop.stop)
+            # A loop may be closed only once nothing runs it.
             self._thread.join()
             self._loop.close()
             owned_directory.remove(self._directory)
@@ -290,6 +296,7 @@ class GateKeeper:
         self.close()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run ``work`` on the keeper's thread and wait for it; called on that thread, it would wait for ever."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _end(self) -> None:
@@ -299,4 +306,4 @@ class GateKeeper:
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # aborted transports close their sockets in the next turn
+        await asyncio.sleep(0)  # aborted transports close their sockets in the loop's next turn

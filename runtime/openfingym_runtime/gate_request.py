@@ -1,4 +1,4 @@
-"""Requests that an agent may make of its gate, and the refusals of all others."""
+"""The requests that an agent may make through its gate, and the refusals of all others."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ ROUTES = frozenset(
         *((b"POST", path.encode()) for path in (routes.SUBMISSIONS, routes.EPISODES, routes.STEPS)),
     }
 )
+"""Methods and targets that are forwarded; nothing else is."""
 JSON = frozenset({routes.JSON.encode()})
 CONTENT_TYPES = frozenset(media_type.encode() for media_type in routes.MEDIA_TYPES)
+"""Content types of a submission."""
 
 HEADER_BYTES = 16 * 1024
+"""Most bytes of a request's head."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,11 @@ class Refusal:
     """A problem document (RFC 9457) of the gate's own."""
 
     status: int
+    """HTTP status."""
     problem: str
+    """Stable name of the problem, such as ``not-found``."""
     detail: str
+    """What was expected, for whoever wrote the agent."""
 
     def answer(self) -> UpstreamAnswer:
         """The document as an answer."""
@@ -65,15 +71,17 @@ class GateRequest:
     target: bytes = b""
     headers: dict[bytes, bytes] = field(default_factory=dict)
     repeated: bool = False
-    """A header came twice."""
+    """Whether some header came twice."""
     raw_bytes: int = 0
-    """Bytes received for it, framing included."""
+    """Bytes of the request received so far, framing included."""
     body: list[bytes] = field(default_factory=list)
+    """The body's parts, as they arrived."""
     body_bytes: int = 0
+    """Length of the body so far."""
 
     @property
     def is_live(self) -> bool:
-        """Whether it asks for the WebSocket."""
+        """Whether the request asks for the WebSocket."""
         return self.target == LIVE
 
     def forwarded_headers(self) -> bytes:
@@ -81,7 +89,7 @@ class GateRequest:
         if self.method != b"POST":
             return b""
         media_type = self.headers[b"content-type"].partition(b";")[0].strip().lower()
-        # With a key of our own, a request that has to be sent again is still counted once.
+        # A request without a key gets one, so that it is counted once even if it has to be sent again.
         key = self.headers.get(b"idempotency-key") or uuid.uuid4().hex.encode()
         return b"Content-Type: %s\r\nIdempotency-Key: %s\r\n" % (media_type, key)
 
@@ -89,21 +97,22 @@ class GateRequest:
         """Why the gate does not forward a request with this head, or None."""
         length = self.headers.get(b"content-length", b"0")
         coding = self.headers.get(b"transfer-encoding")
-        # Two readings of where a body ends are how a second request is smuggled past a gate: a header that is
-        # repeated, a length that is not plain digits, or both a length and chunks, is refused rather than
-        # interpreted.
+        # If gate and verifier disagree about where a body ends, a second request can be smuggled in behind it. So a
+        # header that is repeated, a length that is not plain digits, and a length together with chunks are refused
+        # and not interpreted.
         if (
             self.repeated
             or not length.isdigit()
             or (coding is not None and (coding.lower() != b"chunked" or b"content-length" in self.headers))
         ):
             return MALFORMED
-        # Compared as bytes with a list of what is let through. Nothing is decoded or normalised first, so that no
-        # spelling of another route can pass.
+        # Compared byte by byte with the list: nothing is decoded or normalized first, so that no other spelling of a
+        # route can pass.
         if (self.method, self.target) not in ROUTES or (b"upgrade" in self.headers and not self.is_live):
             return NOT_FOUND
         if self.is_live and not is_handshake(self.headers):
             return NO_HANDSHAKE
+        # Servers differ in whether they read the body of a GET, which is another way to smuggle a request.
         if self.method == b"GET":
             return MALFORMED if int(length) or coding is not None else None
         if int(length) > max_body_bytes:

@@ -1,6 +1,6 @@
-"""The images of this release: their names, and building them.
+"""The agent image of this release, in which programs run under Docker: its name, and building it.
 
-Run as a program, ``python -m openfingym_runtime.images`` builds the agent image and prints its tag; with
+Run as a program, ``python -m openfingym_runtime.images`` builds the image and prints its tag; with
 ``--tag`` it prints the tag only, for which the standard library is enough.
 """
 
@@ -27,14 +27,17 @@ if TYPE_CHECKING:
 DOCKERFILE = "Dockerfile.agent"
 DEFAULT_BASE_IMAGE = "python:3.11-slim"
 BUILD_TIMEOUT_S = 1800
+"""Longest silence of a build: what it downloads may take minutes."""
 CA_FILE = "build-ca.pem"
+"""Name in the build context of the certificates that pip is to trust during the build."""
 PASSED_ON = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """Variables of this process that become build arguments; they serve the build and stay out of the image."""
 LAST_LINES = 15
+"""Lines of a failed build that the error message repeats."""
 
 
 def build_context() -> Path:
-    """The folder holding ``Dockerfile.agent`` and ``runtime/agent``: in the package, or the checkout.
+    """The folder with ``Dockerfile.agent`` and ``runtime/agent``: inside the installed package, or a checkout.
 
     Raises:
         RuntimeFailureError: the files are missing from the installation.
@@ -48,15 +51,16 @@ def build_context() -> Path:
 
 def context_files(context: Path) -> Iterator[tuple[str, Path]]:
     """The files an agent image is built from, by their names in the build context, sorted."""
-    found = [context / DOCKERFILE, *(context / "runtime" / "agent").rglob("*")]
-    for path in sorted(found):
+    paths = [context / DOCKERFILE, *(context / "runtime" / "agent").rglob("*")]
+    # Sorted, because the image's tag is a digest over them in this order.
+    for path in sorted(paths):
         if path.is_file() and "__pycache__" not in path.parts:
             yield path.relative_to(context).as_posix(), path
 
 
 @cache
 def agent_image_tag() -> str:
-    """``openfingym-agent:<version>-<digest>``, the digest being that of the build context."""
+    """``openfingym-agent:<version>-<digest>`` with the digest of the build context: another context, another image."""
     digest = hashlib.sha256()
     for name, path in context_files(build_context()):
         digest.update(f"{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
@@ -64,15 +68,15 @@ def agent_image_tag() -> str:
 
 
 def ensure_agent_image(base: str | None = None, *, log: Callable[[str], None] | None = None) -> str:
-    """Build the agent image unless the engine has it; returns its tag.
+    """Build the agent image unless the engine has it, and return its tag.
 
     Args:
-        base: image to build on; by default $OPENFINGYM_BASE_IMAGE, or python:3.11-slim.
-        log: called with each line of the build.
+        base: image to build on; by default $OPENFINGYM_BASE_IMAGE, or else python:3.11-slim.
+        log: function that is called with each line that the build prints; None for silence.
 
     Raises:
         BackendUnavailableError: no Docker engine answers.
-        RuntimeFailureError: the build failed; the message ends with the build's last lines.
+        RuntimeFailureError: the build failed; the message has the last lines that it printed.
     """
     from docker.errors import DockerException
 
@@ -108,7 +112,7 @@ def _build(api: APIClient, tag: str, base: str, log: Callable[[str], None] | Non
 
 
 def _follow(steps: Iterator[dict[str, str]], base: str, log: Callable[[str], None] | None) -> None:
-    """Pass a build's lines on; raise if it fails."""
+    """Pass on the lines that a build prints, and raise if it fails."""
     last: deque[str] = deque(maxlen=LAST_LINES)
     for step in steps:
         for line in step.get("stream", "").splitlines():
@@ -126,7 +130,7 @@ def _follow(steps: Iterator[dict[str, str]], base: str, log: Callable[[str], Non
 
 
 def _archive(context: Path) -> io.BytesIO:
-    """The build context as a tar file; the host's CA bundle goes along where pip is told to use one."""
+    """The build context as a tar file, with the host's CA bundle if pip is told to use one by ``PIP_CERT``."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, path in context_files(context):

@@ -23,6 +23,7 @@ from openfingym_runtime.job import EndedBy, Job, Outcome, program_environment
 from openfingym_runtime.packages import environment
 
 _POLL_S = 0.02
+"""Seconds between two looks at whether the program has ended or passed a limit."""
 
 
 class InlineBackend:
@@ -35,13 +36,13 @@ class InlineBackend:
         return environment()
 
     def check(self) -> None:
-        """Always works."""
+        """Return: a child process can be started on every machine."""
 
     def ready(self, patience_s: float, cancel: threading.Event) -> None:
-        """It always is."""
+        """Return at once: no engine has to be waited for."""
 
     def tidy(self) -> None:
-        """There is nothing to remove."""
+        """Do nothing: :meth:`run` leaves nothing behind."""
 
     def run(self, job: Job) -> Outcome:
         """Run ``job`` in a folder of its own; see :class:`openfingym_runtime.job.Backend`."""
@@ -58,27 +59,30 @@ class InlineBackend:
 
 def _supervise(job: Job, root: Path, program: Path, output: IO[bytes]) -> Outcome:
     started = time.monotonic()
+    # The agent's client is beside this package in a checkout, and inside it in an installed wheel.
     client = Path(__file__).resolve().parent.parent / "agent"
     shipped = Path(__file__).resolve().parent / "_image" / "runtime" / "agent"
     path = os.pathsep.join([str(root / "task"), str(client if client.is_dir() else shipped)])
-    environment = program_environment(job, time.time() + job.limits.timeout_s, path)
-    environment |= {
+    variables = program_environment(job, time.time() + job.limits.timeout_s, path)
+    variables |= {
         "HOME": str(root / "work"),
         "OPENFINGYM_GATE": str(job.gate_directory / "gate.sock"),
         "OPENFINGYM_TASK": str(root / "task"),
         "PATH": os.environ.get("PATH", ""),
         "TMPDIR": str(root / "work"),
     }
+    # The lifeline: the program ends when the write end closes, which the kernel does however this process dies.
     read, write = os.pipe()
     try:
         process = subprocess.Popen(
             [sys.executable, lifeline.__file__, str(read), str(program)],
             cwd=root / "work",
-            env=environment,
+            env=variables,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             pass_fds=(read,),
+            # A process group of its own, so that one signal ends the program with all its children.
             start_new_session=True,
         )
     except OSError as error:
@@ -91,7 +95,7 @@ def _supervise(job: Job, root: Path, program: Path, output: IO[bytes]) -> Outcom
         ended_by = _wait(process, job, output, started)
     finally:
         os.close(write)
-        with contextlib.suppress(OSError):  # it is gone, and so is all it started
+        with contextlib.suppress(OSError):  # no process of the group is left
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     output.seek(0)

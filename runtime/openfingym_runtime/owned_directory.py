@@ -1,12 +1,12 @@
-"""Private folders that outlive no one: each names its owner, and those of dead owners are removed.
+"""Private folders that do not outlive their owners: each names the process that made it, and those of dead ones go.
 
 ::
 
     $XDG_RUNTIME_DIR or the temporary folder
     └── openfingym-<uid>/    0700
         └── <random>/        0700
-            ├── owner        who made it
-            └── …            what he keeps there
+            ├── owner        the process that made the folder
+            └── …            what that process keeps there
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from openfingym_runtime.owner import is_alive, owner_id
 
 OWNER_FILE = "owner"
 UNNAMED_GRACE_S = 60.0
-"""A folder without an owner file is being made right now, or its maker died making it."""
+"""Age from which a folder without an owner file is removed: a younger one may be in the making, an older one was left
+by a process that died while making it."""
 
 
 def private_root(parent: Path | None = None) -> Path:
     """The folder of this user's owned folders, made if missing.
 
     Args:
-        parent: where; by default $XDG_RUNTIME_DIR, or the temporary folder where that cannot be used.
+        parent: folder that it lies in; by default $XDG_RUNTIME_DIR, or the temporary folder if that cannot be used.
 
     Raises:
-        RuntimeFailureError: there is no such folder of ours, and none can be made.
+        RuntimeFailureError: the folder cannot be made, or what is there is not a private folder of this user.
     """
     if parent is None:
         configured = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
@@ -48,6 +49,7 @@ def private_root(parent: Path | None = None) -> Path:
         raise RuntimeFailureError(
             f"{root}: cannot be made ({error}); set XDG_RUNTIME_DIR to a writable folder"
         ) from error
+    # In a temporary folder, which all users share, somebody else may have put a folder or a link under this name first.
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077:
         raise RuntimeFailureError(
             f"{root} is not a folder of yours with mode 0700; remove it, or set XDG_RUNTIME_DIR to another folder"
@@ -56,7 +58,7 @@ def private_root(parent: Path | None = None) -> Path:
 
 
 def create(parent: Path | None = None) -> Path:
-    """Make a folder of 0700 owned by this process; remove it with :func:`remove`.
+    """Make a folder with mode 0700 that this process owns; remove it with :func:`remove`.
 
     Raises:
         RuntimeFailureError: the folder cannot be made.
@@ -64,7 +66,8 @@ def create(parent: Path | None = None) -> Path:
     root = private_root(parent)
     try:
         folder = Path(tempfile.mkdtemp(dir=root, prefix=""))
-        # Renamed once it is whole: an empty one, read meanwhile or left by a maker that died, would never be removed.
+        # Renamed once it is whole: an empty owner file, read meanwhile or left by a process that died, names nobody,
+        # and its folder would never be removed.
         name = folder / f"{OWNER_FILE}.new"
         name.write_text(owner_id(), encoding="utf-8")
         name.rename(folder / OWNER_FILE)
@@ -80,7 +83,7 @@ def remove(folder: Path) -> None:
 
 @contextlib.contextmanager
 def owned_directory(parent: Path | None = None) -> Iterator[Path]:
-    """An owned folder for as long as the block runs."""
+    """An owned folder that exists for as long as the block runs."""
     folder = create(parent)
     try:
         yield folder
@@ -89,7 +92,7 @@ def owned_directory(parent: Path | None = None) -> Iterator[Path]:
 
 
 def reap(parent: Path | None = None) -> int:
-    """Remove the folders of dead owners; returns how many."""
+    """Remove the folders of dead owners, and return how many there were."""
     removed = 0
     for folder in private_root(parent).iterdir():
         try:
@@ -100,7 +103,7 @@ def reap(parent: Path | None = None) -> int:
             except FileNotFoundError:  # its owner removed it meanwhile
                 continue
         except (NotADirectoryError, UnicodeDecodeError):
-            continue  # nothing of ours
+            continue  # not made by this module
         if dead:
             remove(folder)
             removed += 1

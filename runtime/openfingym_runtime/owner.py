@@ -1,6 +1,6 @@
-"""The owner of a folder or a container: tells what a dead process left behind from what is in use.
+"""The owner of a folder or a container, by which what a dead process left behind is told from what is in use.
 
-A process id alone is reused; together with the process's start time, the machine's boot and the
+A process id alone may be reused; together with the process's start time, the machine's boot and the
 process-id namespace it names one process for good.
 """
 
@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 FIELDS = 5
+"""Parts of an owner's identity, between commas."""
 
 
 def owner_id() -> str:
@@ -20,16 +21,17 @@ def owner_id() -> str:
     return _identity(os.getpid())
 
 
+# Remembered by process id, because a forked child inherits what its parent remembers.
 @lru_cache(maxsize=4)
 def _identity(pid: int) -> str:
     return ",".join((*_place(), str(pid), _started(pid) or "unknown"))
 
 
 def is_alive(owner: str) -> bool:
-    """Whether the process named by ``owner`` may still run.
+    """Whether the process named by ``owner`` may still be running.
 
-    True where this cannot be known (another host, another process-id namespace, not our format):
-    what may be in use is never touched.
+    True where this cannot be known (another host, another process-id namespace, not our format),
+    because what may be in use is never touched.
     """
     parts = owner.split(",")
     if len(parts) != FIELDS or not parts[3].isdigit():
@@ -47,15 +49,15 @@ def _place() -> tuple[str, str, str]:
     host = socket.gethostname().replace(",", "-")
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        # Path.stat costs the same; this follows the magic link.
+        # A magic link, whose text is not a path; what it stands for has the namespace's number as its inode.
         namespace = str(os.stat("/proc/self/ns/pid").st_ino)  # noqa: PTH116
-    except OSError:  # no Linux: one boot and one namespace for all we know
+    except OSError:  # not Linux: boots and namespaces cannot be told apart
         return host, "-", "-"
     return host, boot, namespace
 
 
 def _started(pid: int) -> str | None:
-    """Start time of a process in the system's own unit, or None if there is no such process."""
+    """Start time of a process, in a unit of the system's, or None if there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
@@ -63,5 +65,6 @@ def _started(pid: int) -> str | None:
             return None
         done = subprocess.run(["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
         return done.stdout.strip().replace(",", " ") or None
-    # The command's name, in parentheses, may hold spaces: count the fields behind it.
+    # Field 22 of proc(5). The command's name, field 2, is in parentheses and may hold spaces and parentheses itself, so
+    # the fields are counted from the last closing one.
     return stat.rpartition(b")")[2].split()[19].decode()

@@ -1,8 +1,7 @@
-"""WebSockets through the gate: handshakes of its own on both sides, and frames counted and bounded in between (RFC
-6455).
+"""WebSockets (RFC 6455) through the gate, which shakes hands with each side itself, and counts and bounds frames.
 
 Nothing of the agent's handshake goes on to the verifier. Afterwards bytes are passed on as they are;
-a frame whose header is out of order ends both connections.
+a frame whose header is not in order ends both connections.
 """
 
 from __future__ import annotations
@@ -21,18 +20,22 @@ if TYPE_CHECKING:
     from openfingym_runtime.gate_protocol import Gatekeeping
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+"""Appended to the key for the handshake's answer, as the standard has it."""
 KEY = re.compile(rb"[A-Za-z0-9+/]{21}[AQgw]==")
-"""Sixteen bytes in base64."""
+"""Sixteen bytes in base64, whose last character has only two bits of them."""
 LIVE_IDLE_S = 600.0
-"""How long either side may be silent; an agent may think for long between steps."""
+"""How long the agent may be silent, as it may think for long between two steps."""
 FRAME_TIMEOUT_S = 60.0
 """How long a frame may take to arrive."""
 
 _CONTROL, _CLOSE = 0x8, 0x8
+"""The bit of an opcode that only control frames have, and the opcode of a close frame."""
 _OPCODES = frozenset({0x0, 0x1, 0x2, 0x8, 0x9, 0xA})
 MAX_CONTROL_BYTES = 125
 UNBOUNDED = 1 << 63
+"""Length of a message that no frame's header can state."""
 PROTOCOL_ERROR, POLICY_VIOLATION, TOO_BIG = 1002, 1008, 1009
+"""Codes of close frames (RFC 6455, section 7.4.1)."""
 
 
 def new_key() -> bytes:
@@ -65,10 +68,10 @@ def switching(key: bytes) -> bytes:
 
 
 class WebSocketFrameError(Exception):
-    """A frame that is not passed on.
+    """Raised at a frame that must not be passed on.
 
     Attributes:
-        code: what the sender's connection is closed with.
+        code: code of the close frame that the sender's connection is closed with.
     """
 
     def __init__(self, code: int) -> None:
@@ -77,17 +80,20 @@ class WebSocketFrameError(Exception):
 
 
 class Frames:
-    """Follows the frames of one direction, keeping none of their content."""
+    """Follows the frames of one direction without keeping any of their content."""
 
     def __init__(self, *, masked: bool, max_bytes: int) -> None:
-        """Expect frames that are ``masked`` or not, and messages of at most ``max_bytes``."""
+        """Expect frames that are all ``masked`` or all not, and messages of at most ``max_bytes``."""
         self.closed = False
-        """Whether a close frame was begun."""
+        """Whether a close frame has begun."""
         self._masked = masked
         self._max_bytes = max_bytes
         self._head = bytearray()
+        """The header of the next frame, as far as it has arrived."""
         self._left = 0
+        """Bytes of the current frame's content that are still to come."""
         self._message = 0
+        """Length of the current message's earlier frames."""
 
     @property
     def within(self) -> bool:
@@ -95,10 +101,10 @@ class Frames:
         return self._left > 0 or bool(self._head)
 
     def feed(self, data: bytes) -> int:
-        """Follow some bytes; returns how many frames began in them.
+        """Follow some bytes, and return how many frames' headers ended in them.
 
         Raises:
-            FrameError: a header is out of order; none of the bytes may be passed on.
+            WebSocketFrameError: a header is not in order; none of the bytes may be passed on.
         """
         begun, at = 0, 0
         while at < len(data):
@@ -123,9 +129,10 @@ class Frames:
     def _check(self) -> None:
         first, second = self._head
         opcode, final, size = first & 0x0F, bool(first & 0x80), second & 0x7F
-        # The reserved bits would mean an extension such as compression, and none was agreed to.
+        # The reserved bits would mean an extension, such as compression, and none was agreed on.
         if first & 0x70 or opcode not in _OPCODES or bool(second & 0x80) != self._masked:
             raise WebSocketFrameError(PROTOCOL_ERROR)
+        # A control frame may be neither long nor one of several (RFC 6455, section 5.5).
         if opcode & _CONTROL and (size > MAX_CONTROL_BYTES or not final):
             raise WebSocketFrameError(PROTOCOL_ERROR)
 
@@ -140,7 +147,7 @@ class Frames:
         else:
             if self._message + size > self._max_bytes:
                 raise WebSocketFrameError(TOO_BIG)
-            # Fragments count together: a message of endless small frames has no length of its own.
+            # The frames of a message count together, since a message of endless small frames states no length.
             self._message = 0 if final else self._message + size
         self._left = size
         self._head.clear()
@@ -151,17 +158,26 @@ class Sides:
     """The operations of the agent's connection that a relay uses."""
 
     write: Callable[[bytes], None]
+    """Sends some bytes to the agent."""
     end: Callable[[], None]
-    """Close it, once what was written has gone."""
+    """Closes the connection once what was written has gone."""
     pause: Callable[[], None]
+    """Stops reading from the agent."""
     resume: Callable[[], None]
+    """Reads from the agent again."""
 
 
 class Relay:
-    """Carries the frames of one WebSocket; runs on the gate's event loop."""
+    """Carries the frames of one WebSocket in both directions; runs on the gate's event loop."""
 
     def __init__(self, agent: Sides, verifier: LiveConnection, gate: Gatekeeping) -> None:
-        """Begin, between the agent's connection and the verifier's, which is upgraded; ``gate`` counts."""
+        """Begin to carry frames.
+
+        Args:
+            agent: the agent's connection, which has been answered the handshake.
+            verifier: the connection to the verifier, which is a WebSocket already.
+            gate: the gate that counts frames, refusals and failures, and says how long a message may be.
+        """
         self._agent = agent
         self._verifier = verifier
         self._gate = gate
@@ -172,7 +188,7 @@ class Relay:
 
     @property
     def patience_s(self) -> float:
-        """How long to wait for the agent's next bytes, or for the end of the frame that has begun."""
+        """Seconds to wait for the agent's next bytes, or for the end of the frame that has begun."""
         return FRAME_TIMEOUT_S if self._up.within else LIVE_IDLE_S
 
     @property
@@ -199,32 +215,35 @@ class Relay:
     def from_verifier(self, data: bytes) -> None:
         """Pass on what the verifier sent."""
         if not self._over:
+            # What this raises ends up in asyncio, which drops the connection: a failure of the verifier's.
             self._down.feed(data)
             self._agent.write(data)
 
     def verifier_lost(self) -> None:
-        """The verifier's connection is gone."""
+        """End the agent's connection, now that the verifier's is gone."""
         if self._over:
             return
+        # An end that neither side announced by a close frame is a failure of the verifier's.
         if not (self._up.closed or self._down.closed):
             self._gate.verifier_failed()
         self._over = True
         self._agent.end()
 
     def pause_agent(self, pause: bool) -> None:
-        """Let the agent's bytes wait while the verifier does not read, or no longer."""
+        """Stop reading from the agent while the verifier does not read, or go on."""
         (self._agent.pause if pause else self._agent.resume)()
 
     def pause_verifier(self, pause: bool) -> None:
-        """Let the verifier's bytes wait while the agent does not read, or no longer."""
+        """Stop reading from the verifier while the agent does not read, or go on."""
         self._verifier.pause(pause)
 
     def end(self, code: int | None = None) -> None:
-        """Drop the verifier's connection, and close the agent's with a code, if one is given."""
+        """Drop the verifier's connection, and with a code close the agent's too."""
         if self._over:
             return
         self._over = True
         self._verifier.abort()
         if code is not None:
+            # A close frame with two bytes of content, not masked, as a server's frames are.
             self._agent.write(b"\x88\x02" + code.to_bytes(2))
             self._agent.end()

@@ -1,4 +1,4 @@
-"""Requests to the verifier over kept connections, on the gate's event loop.
+"""The gate's requests to the verifier, over connections that are kept open, on the gate's event loop.
 
 A small client of its own: the gate must cost a submission less than half a millisecond, and a
 general client spends more than that on features the gate must not have (redirects, cookies,
@@ -19,41 +19,49 @@ import httptools
 from openfingym.errors import UsageError, VerifierError
 
 IDLE_CONNECTIONS = 32
+"""Most connections that are kept open for later requests."""
 CONNECT_TIMEOUT_S = 5.0
 SWITCHING = 101
+"""Status of an answer after which the connection is a WebSocket."""
 RESPONSE_TIMEOUT_S = 360.0
 """Longer than the verifier gives a heavy score."""
 
 
 @dataclass(frozen=True)
 class UpstreamAnswer:
-    """What the verifier answered."""
+    """An answer of the verifier, as far as the gate passes it on; or one of the gate's own."""
 
     status: int
+    """HTTP status."""
     content_type: bytes
+    """Value of the header ``Content-Type``."""
     retry_after: bytes | None
+    """Value of the header ``Retry-After``; None without one."""
     body: bytes
 
 
 @dataclass(frozen=True)
 class UpstreamAddress:
-    """Where the verifier listens."""
+    """Where the verifier listens: at a unix socket, or at a host's port."""
 
     host: bytes
     """Value of the ``Host`` header."""
     prefix: str = ""
     """Path in front of ``/v1``."""
     uds: str | None = None
+    """Path of the unix socket; None for a host's port."""
     name: str = ""
+    """Name or address of the host."""
     port: int = 0
     tls: bool = False
+    """Whether the connection is encrypted (``https``)."""
 
     @classmethod
     def parse(cls, verifier: Path | str) -> UpstreamAddress:
-        """Read a unix socket's path or a base URL.
+        """Read the path of a unix socket, or a base URL.
 
         Raises:
-            UsageError: the text is neither an absolute path nor an http(s) URL.
+            UsageError: the text is not an http(s) URL, or it holds a query or a user's name.
         """
         if isinstance(verifier, Path):
             return cls(host=b"verifier", uds=str(verifier))
@@ -88,7 +96,7 @@ class _Connection(asyncio.Protocol):
         self._retry_after: bytes | None = None
 
     def exchange(self, head: bytes, body: bytes) -> asyncio.Future[UpstreamAnswer]:
-        """Send one request; the future holds its answer."""
+        """Send one request, and return the future of its answer."""
         assert self.transport is not None
         self._waiter = asyncio.get_running_loop().create_future()
         self._began = False
@@ -118,6 +126,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.open = False
+        # Closed without a byte of an answer: a server may give up a connection just when a request is on its way.
         self._fail(VerifierError(f"the verifier closed the connection ({exc})") if self._began else _StaleError())
 
     # httptools
@@ -150,13 +159,13 @@ class _Connection(asyncio.Protocol):
 
 
 class Receiver(Protocol):
-    """Who reads from a connection that became a WebSocket."""
+    """What a connection that became a WebSocket passes its bytes to."""
 
     def from_verifier(self, data: bytes) -> None:
-        """Take some bytes."""
+        """Take bytes that the verifier sent."""
 
     def verifier_lost(self) -> None:
-        """The connection is gone."""
+        """Learn that the connection is gone."""
 
     def pause_agent(self, pause: bool) -> None:
         """Send nothing more for now, or go on."""
@@ -174,7 +183,7 @@ class LiveConnection(_Connection):
         self._receiver: Receiver | None = None
 
     def hand_over(self, receiver: Receiver) -> None:
-        """Give what arrives to ``receiver`` from now on."""
+        """Pass what has arrived, and what still arrives, to ``receiver``."""
         self._receiver = receiver
         if self._early:
             receiver.from_verifier(self._early)
@@ -187,45 +196,45 @@ class LiveConnection(_Connection):
         self.transport.write(data)
 
     def pause(self, pause: bool) -> None:
-        """Read nothing for now, or go on."""
+        """Read nothing more for now, or go on."""
         assert self.transport is not None
         if not self.transport.is_closing():
             (self.transport.pause_reading if pause else self.transport.resume_reading)()
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what arrives, once this is a WebSocket."""
+        """Pass on what arrives once this is a WebSocket."""
         if self._receiver is not None:
             self._receiver.from_verifier(data)
-        # Frames may come with the handshake's answer, before there is anybody to take them.
+        # Frames may come right behind the handshake's answer, before there is a receiver.
         elif self._live:
             self._early += data
         else:
             super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell who reads."""
+        """Tell the receiver."""
         super().connection_lost(exc)
         if self._receiver is not None:
             self._receiver.verifier_lost()
 
     def pause_writing(self) -> None:
-        """Tell who reads to send nothing more for now."""
+        """Tell the receiver to send nothing more for now."""
         if self._receiver is not None:
             self._receiver.pause_agent(True)
 
     def resume_writing(self) -> None:
-        """Tell who reads to go on."""
+        """Tell the receiver to go on."""
         if self._receiver is not None:
             self._receiver.pause_agent(False)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Note the answer to the key."""
+        """Note the answer to the handshake's key."""
         super().on_header(name, value)
         if name.lower() == b"sec-websocket-accept":
             self._accept = value
 
     def _switched(self, rest: bytes) -> None:
-        # Only a server that has read this very key can compute its answer, so it is no cached or misrouted one.
+        # Only a server that has read this very key can compute its answer; one that was cached or misrouted differs.
         if self._accept != self._expected:
             self._fail(VerifierError("the verifier's answer is no WebSocket handshake"))
             self.abort()
@@ -235,7 +244,7 @@ class LiveConnection(_Connection):
 
 
 class Upstream:
-    """A pool of connections to one verifier; to be used on one event loop."""
+    """A pool of connections to one verifier, for use on one event loop."""
 
     def __init__(self, address: UpstreamAddress) -> None:
         self._address = address
@@ -250,35 +259,35 @@ class Upstream:
             method: HTTP method, such as ``POST``.
             path: absolute path of the request, which the caller has checked.
             headers: complete header lines, each ended by CRLF; Host and Content-Length are added here.
-            body: the body; it is sent with its length.
+            body: bytes of the request's body; none for a GET.
 
         Raises:
-            VerifierError: the verifier cannot be reached, or broke off.
+            VerifierError: the verifier cannot be reached, does not answer in time, or breaks off.
         """
         address = self._address
         length = b"Content-Length: %d\r\n" % len(body) if method == "POST" else b""
         line = f"{method} {address.prefix}{path} HTTP/1.1\r\nHost: ".encode("ascii")
         head = b"".join((line, address.host, b"\r\n", headers, length, b"\r\n"))
         while True:
-            kept = self._take()
+            idle = self._take()
             try:
-                return await self._exchange(kept or await self._connect(_Connection()), head, body)
+                return await self._exchange(idle or await self._connect(_Connection()), head, body)
             except _StaleError:
-                # Every POST carries an idempotency key, so sending it again is safe.
-                if kept is None:
+                # Tried again on another connection; that is safe, since every POST carries an idempotency key.
+                if idle is None:
                     raise VerifierError("the verifier closed a fresh connection without an answer") from None
 
     async def upgrade(self, path: str, headers: bytes, key: bytes, accept: bytes) -> LiveConnection | UpstreamAnswer:
-        """Open a WebSocket, or return the answer that was given instead.
+        """Open a WebSocket, or return the answer if the verifier refuses.
 
         Args:
             path: absolute path of the request, which the caller has checked.
             headers: complete header lines, each ended by CRLF; those of the handshake are added here.
             key: value of the header Sec-WebSocket-Key.
-            accept: value of Sec-WebSocket-Accept that answers the key.
+            accept: value of the header Sec-WebSocket-Accept that answers the key.
 
         Raises:
-            VerifierError: the verifier cannot be reached, or broke off.
+            VerifierError: the verifier cannot be reached, does not answer in time, or breaks off.
         """
         address = self._address
         line = f"GET {address.prefix}{path} HTTP/1.1\r\nHost: ".encode("ascii")
@@ -310,7 +319,8 @@ class Upstream:
         except TimeoutError:
             connection.abort()
             raise VerifierError(f"the verifier did not answer within {RESPONSE_TIMEOUT_S:.0f} s") from None
-        except BaseException:  # a cancelled exchange too leaves a connection nobody may use again
+        except BaseException:
+            # A cancelled exchange, too: its answer would be taken for the next request's.
             connection.abort()
             raise
         finally:

@@ -1,9 +1,9 @@
 """The host's files as a container sees them, under paths that reveal nothing.
 
-A program in a container can read where on the host each of its mounts is: ``/proc/self/mountinfo`` says it, and the
-engine has no way to hide that. A task's files are in its user's home folder as a rule, so they are shown from a
-folder of ours in the temporary folder instead: as hard links, or as copies where that is another file system. Rollouts
-of one task at a time share them.
+A program in a container can read where on the host each of its mounts is: ``/proc/self/mountinfo`` tells, and the
+engine has no way to hide it. A task's files are usually in a user's home folder. So they are shown from a folder of
+ours in the temporary folder instead: as hard links, or as copies if that is another file system. Rollouts of one task
+that run at the same time share them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ from openfingym_runtime import owned_directory
 
 
 def parent() -> Path:
-    """Where the folders are; not ``$XDG_RUNTIME_DIR``, which is small and in memory."""
+    """The folder in which views are made; not ``$XDG_RUNTIME_DIR``, which is small and in memory."""
     return Path(tempfile.gettempdir())
 
 
 @dataclass
 class _View:
     users: int = 0
+    """Callers that use the view at this moment."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the folder is made."""
     folder: Path | None = None
+    """The folder with the files; None before it is made."""
 
 
 _views: dict[Hashable, _View] = {}
@@ -39,20 +42,22 @@ _lock = threading.Lock()
 
 @contextlib.contextmanager
 def view(files: Mapping[str, Path]) -> Iterator[dict[str, Path]]:
-    """The same files and folders elsewhere, for as long as the block runs.
+    """The same files and folders in a neutral place, for as long as the block runs.
 
     Args:
-        files: paths of the files and folders to show, by the names they get.
+        files: paths of the files and folders to show, by the names that they get.
 
     Raises:
-        RuntimeFailureError: they cannot be read, or there is no room for them.
+        RuntimeFailureError: the files cannot be read, or there is no room for copies of them.
     """
     try:
+        # With the files' state: a task that was rebuilt meanwhile gets a view of its own.
         key = tuple((name, *_state(path)) for name, path in files.items())
         with _lock:
             shared = _views.setdefault(key, _View())
             shared.users += 1
         try:
+            # The first caller makes it and the others wait, without keeping those of other tasks waiting.
             with shared.lock:
                 shared.folder = shared.folder or _made(files)
             yield {name: shared.folder / str(number) for number, name in enumerate(files)}
@@ -68,7 +73,7 @@ def view(files: Mapping[str, Path]) -> Iterator[dict[str, Path]]:
 
 
 def _state(path: Path) -> Iterator[Hashable]:
-    """What differs where the files differ."""
+    """The metadata by which one state of the files is told from another, without reading them."""
     for entry in (path, *sorted(path.rglob("*"))) if path.is_dir() else (path,):
         info = entry.stat()
         yield str(entry), info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_mode

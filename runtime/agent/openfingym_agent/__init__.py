@@ -7,7 +7,7 @@ A task's ``interface.py`` is made of this; a program normally imports that modul
     inputs, targets = interface.load_train()
     feedback = interface.submit(predictions)
 
-or, of a task that is stepped through::
+or, for a task that is stepped through::
 
     env = interface.make()
     observation, info = env.reset()

@@ -1,18 +1,19 @@
-"""Being ``python3 PATH`` in a process that has started already."""
+"""Running a program as ``python3 PATH`` would, in a process that has started already."""
 
 import sys
 
-# What `importlib.machinery` hands on, which takes a while to import itself.
+# `importlib.machinery` has the same class, but takes a while to import.
 from _frozen_importlib_external import SourceFileLoader
 
 
 def run_as_main(path: str) -> None:
-    """Run a program as the interpreter runs the one it is given; ``sys.path`` must be as it should find it.
+    """Run a program as the interpreter runs the one that it is given; ``sys.path`` must be as the program expects it.
 
-    Call it with nothing of ours below but a module's own code: what the program raises passes through.
+    What is not an ``Exception``, such as ``SystemExit`` or ``KeyboardInterrupt``, passes through. So the caller either
+    is a module's own code, and the interpreter deals with it, or does what the interpreter would do.
 
     Raises:
-        SystemExit: the program raised; it has been reported as the interpreter does.
+        SystemExit: the program ended with an exception, which has been printed as the interpreter would.
     """
     sys.argv = [path]
     loader = SourceFileLoader("__main__", path)
@@ -27,6 +28,7 @@ def run_as_main(path: str) -> None:
         try:
             exec(code, vars(main))  # noqa: S102
         except Exception as error:
+            # Without this frame, which the program's author does not know.
             shown = error.__traceback__.tb_next if error.__traceback__ else None
             raise
     except Exception as error:

@@ -1,7 +1,7 @@
 """A task that is stepped through, with the methods of a Gymnasium environment.
 
-The episode itself is where its hidden rows are, behind the gate. A step that has to be sent again, because
-a connection was lost or the verifier was restarted, is not taken twice.
+The episode itself is played by the verifier, behind the gate, where its hidden rows are. A step that has to be
+sent again, because a connection was lost or the verifier was restarted, is not taken twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Fold = Literal["private", "public"]
 Transport = Literal["http", "websocket"]
 
 MAX_ACTION_BYTES = 256 * 1024 - 128
-"""Longest action as JSON; the rest of a call has room beside it."""
+"""Longest action as JSON, which leaves room for the rest of a call."""
 JSON = {"Content-Type": "application/json"}
 
 
@@ -29,10 +29,10 @@ class EpisodesExhausted(SubmissionRefused):
 
 
 class EpisodeTransport(Protocol):
-    """A way to start and to step episodes; answers are the verifier's documents."""
+    """A way to start and to step episodes; each method returns the document that the verifier answers with."""
 
     def start(self, fold: str, key: str) -> Any:
-        """Begin an episode; the same key again begins none."""
+        """Begin an episode; a second call with the same key does not begin another."""
 
     def step(self, episode: int, step: int, action: str) -> Any:
         """Take an action, given as JSON."""
@@ -45,9 +45,9 @@ class Environment:
     """Episodes of one task, one at a time."""
 
     def __init__(self, interface: Interface, calls: EpisodeTransport, fold: Fold) -> None:
-        """Use :meth:`openfingym_agent.Interface.make`."""
+        """Use :meth:`openfingym_agent.Interface.make` instead."""
         self.contract: dict[str, Any] = interface.contract
-        """As ``interface.contract``."""
+        """Shapes, units, limits and scoring of the task, as in ``interface.contract``."""
         self._interface = interface
         self._calls = calls
         self._fold: Fold = fold
@@ -71,17 +71,17 @@ class Environment:
         """Begin the next episode; one that is not over ends as if nothing more were done in it.
 
         Args:
-            seed: has no effect, since every episode is what happened.
-            options: ``{"fold": "public"}`` for practice, within the budget; private episodes are played once, in order
-                of time.
+            seed: has no effect, since what happens in an episode is given.
+            options: ``{"fold": "public"}`` begins an episode for practice, within the budget. Private episodes are
+                played once each, in order of time.
 
         Returns:
-            The first observation, and what else is known.
+            The first observation, and a dict with the number of the episode and what else is known.
 
         Raises:
             EpisodesExhausted: every private episode has been begun.
             SubmissionRefused: the budget for practice is spent.
-            VerifierUnavailable: no answer.
+            VerifierUnavailable: the verifier does not answer.
         """
         fold = str((options or {}).get("fold", self._fold))
         try:
@@ -98,15 +98,16 @@ class Environment:
         """Take one action.
 
         Args:
-            action: what the instruction states, of JSON values, NumPy arrays and numbers; None does nothing.
+            action: the action, in the form that the instruction states, made of JSON values, NumPy arrays and numbers;
+                None does nothing.
 
         Returns:
             Observation, reward, terminated, truncated and info. Lists of numbers in an observation are float64 arrays.
 
         Raises:
-            SubmissionRefused: the action has a wrong form (``malformed-action``), and the episode is unchanged; or it
-                is over.
-            VerifierUnavailable: no answer.
+            SubmissionRefused: the action has a wrong form (``malformed-action``), which leaves the episode as it is; or
+                the episode is over.
+            VerifierUnavailable: the verifier does not answer.
         """
         if self._episode == 0:
             raise SubmissionRefused("call reset() first: no episode has been started", problem="out-of-step")
@@ -120,6 +121,7 @@ class Environment:
             raise SubmissionRefused(
                 f"an action takes {len(text)} bytes as JSON; at most {MAX_ACTION_BYTES}", problem="payload-too-large"
             )
+        # With its number, by which the verifier knows a step that is sent again.
         return self._seen(self._calls.step(self._episode, self._step + 1, text))
 
     def close(self) -> None:
@@ -127,6 +129,7 @@ class Environment:
         self._calls.close()
 
     def _seen(self, answer: dict[str, Any]) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """What an answer says, as ``step`` returns it; the counters follow the verifier's."""
         self._episode, self._step, self._left = (
             int(answer["episode"]),
             int(answer["step"]),
@@ -139,10 +142,10 @@ class Environment:
 
 
 class HttpCalls:
-    """One request a call."""
+    """Starts and steps episodes by one HTTP request each."""
 
     def __init__(self, gate: GateClient, deadline: Callable[[], float | None]) -> None:
-        """Use ``gate``, and retry until ``deadline`` (Unix time) at most."""
+        """Use ``gate``; ``deadline`` gives the Unix time after which nothing is retried, or None."""
         self._gate = gate
         self._deadline = deadline
 
@@ -153,6 +156,7 @@ class HttpCalls:
 
     def step(self, episode: int, step: int, action: str) -> Any:
         """Take an action."""
+        # Put together as text, because the action is JSON already.
         body = f'{{"episode":{episode},"step":{step},"action":{action}}}'.encode()
         return self._gate.call("POST", "/v1/steps", JSON, body, self._deadline())
 
@@ -162,10 +166,10 @@ class HttpCalls:
 
 
 class LiveCalls:
-    """One WebSocket for all calls."""
+    """Starts and steps episodes by messages on one WebSocket."""
 
     def __init__(self, gate: LiveGate, deadline: Callable[[], float | None]) -> None:
-        """Use ``gate``, and retry until ``deadline`` (Unix time) at most."""
+        """Use ``gate``; ``deadline`` gives the Unix time after which nothing is retried, or None."""
         self._gate = gate
         self._deadline = deadline
 
@@ -185,14 +189,14 @@ class LiveCalls:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's arrays and numbers as JSON has them."""
+    """An array or a number of NumPy's as JSON values."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"found {type(value).__name__}")
 
 
 def _value(value: Any) -> Any:
-    """A part of an observation; lists of numbers become arrays, with NaN where a number is missing."""
+    """A part of an observation, in which lists of numbers become arrays, with NaN for a missing number."""
     import numpy as np
 
     if not (isinstance(value, list) and value and _numeric(value)):
@@ -204,6 +208,7 @@ def _value(value: Any) -> Any:
 
 
 def _numeric(value: list[Any]) -> bool:
+    """Whether a list, with all lists inside of it, holds nothing but numbers and None."""
     if isinstance(value[0], list):
         return all(isinstance(item, list) and item and _numeric(item) for item in value)
     return all(item is None or type(item) in {float, int} for item in value)

@@ -3,11 +3,12 @@ with it.
 
 When it ends the kernel ends everything else in the container. It ends when the program does; when its standard input
 closes, whose other end the launcher holds, so that a launcher that is killed takes the container along; when the engine
-asks it to; and after ``SECONDS``, whoever is alive then. A program cannot kill or stop the first process of its
+asks it to; and after ``SECONDS`` in any case. A program cannot kill or stop the first process of its
 namespace; nor can it change this one's memory.
 """
 
-# Every program waits for these: ``signal`` and ``ctypes`` are made of them, and would take longer than all the rest.
+# Every program waits for these imports. ``signal`` and ``ctypes`` are made of them, and would take longer than all the
+# rest.
 import _ctypes
 import _signal  # type: ignore[import-not-found]  # it has no stub
 import os
@@ -15,21 +16,24 @@ import select
 import sys
 import time
 
-# Beside this file, without all that its package imports.
+# From the folder of this file, without all that its package would import.
 from as_main import run_as_main  # type: ignore[import-not-found]
 
 PROGRAM = "/agent/program.py"
 PR_SET_DUMPABLE = 4
 WATCHED = (_signal.SIGCHLD, _signal.SIGTERM)
-"""A program has ended; the engine asks to stop."""
+"""Signals that a process has ended, and that the engine asks to stop."""
 GONE = 128 + _signal.SIGKILL
+"""Exit code of a container that is ended with its program still running."""
 
 
 def main() -> None:
-    """Start the program and wait; returns in the process that is to be the program."""
+    """Start the program and wait for its end; returns only in the process that is to be the program."""
     stop_at = time.monotonic() + float(sys.argv[1])
     _set_dumpable(0)
+    # A program can send the first process signals that it has a handler for, and Python has one for SIGINT.
     interrupted = _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    # A signal becomes a byte in this pipe, so that none is missed between a look and the next wait.
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     for number in WATCHED:
@@ -47,6 +51,7 @@ def main() -> None:
     poll.register(woken, select.POLLIN)
     while (left := stop_at - time.monotonic()) > 0:
         ready = {descriptor for descriptor, _event in poll.poll(1000 * left + 1)}
+        # The end of standard input: the launcher is gone.
         if 0 in ready and not os.read(0, 4096):
             break
         if woken in ready and _signal.SIGTERM in os.read(woken, 4096):
@@ -56,7 +61,7 @@ def main() -> None:
 
 
 def _set_dumpable(value: int) -> None:
-    """Say whether other processes of this user may look into this one, and change it."""
+    """Set whether other processes of this user may look into this one and change it."""
     loaded = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # no name: what the process has already
     prctl = _ctypes.dlsym(loaded, "prctl")
     if _ctypes.call_function(prctl, (PR_SET_DUMPABLE, value, 0, 0, 0)):
@@ -64,21 +69,21 @@ def _set_dumpable(value: int) -> None:
 
 
 def _prepare() -> None:
-    """Undo what is the first process's own."""
+    """Undo, in the program's process, what is meant for the first process only."""
     for number in WATCHED:
         _signal.signal(number, _signal.SIG_DFL)
     _set_dumpable(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-    # One pipe for both streams keeps their lines in the order they were written.
+    # One pipe for both streams keeps their lines in the order in which they were written.
     os.dup2(1, 2)
     sys.orig_argv = [sys.executable, PROGRAM]
     sys.path[0] = os.path.dirname(PROGRAM)  # noqa: PTH120  # pathlib would take as long to import as everything else
 
 
 def _reap(program: int) -> None:
-    """Wait for whatever has ended, and end as the program did."""
+    """Wait for every process that has ended, and if one of them is the program, end with its exit code."""
     while True:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == program:

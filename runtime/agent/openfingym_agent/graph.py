@@ -1,4 +1,4 @@
-"""Graphs as a program sees them."""
+"""Graphs with features of their nodes, as a program sees them in a fraud task."""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Features of which most are zero: row i is ``values[indptr[i]:indptr[i + 1]]`` at columns ``indices[...]``.
+    """Features of which most are zero, as compressed rows (CSR).
 
+    Row i has ``values[indptr[i]:indptr[i + 1]]`` at the columns ``indices[indptr[i]:indptr[i + 1]]``.
     ``scipy.sparse.csr_matrix((rows.values, rows.indices, rows.indptr), rows.shape)`` takes it as it is.
     """
 
     indptr: NDArray[np.int64]
+    """int64[nodes + 1], where each row begins in the other two arrays."""
     indices: NDArray[np.int64]
+    """int64[k], the columns of the values that are not zero."""
     values: NDArray[np.float64]
+    """float64[k], the values that are not zero."""
     shape: tuple[int, int]
+    """Number of nodes, and number of features."""
 
     def dense(self) -> NDArray[np.float64]:
         """The features as one array, float64[nodes, features]."""
@@ -35,12 +40,12 @@ class SparseRows:
 
 @dataclass(frozen=True)
 class Graph:
-    """An undirected graph with features."""
+    """An undirected graph whose nodes have features."""
 
     edges: NDArray[np.int64]
-    """int64[2, m], each edge once, smaller node first."""
+    """int64[2, m], the two nodes of each edge, the smaller number first; each edge once."""
     features: NDArray[np.float64] | SparseRows
-    """One row a node."""
+    """float64[nodes, features], or the same as sparse rows."""
 
     @property
     def nodes(self) -> int:
@@ -49,7 +54,12 @@ class Graph:
 
 
 def read_graph(load: Callable[[str], NDArray[Any]], names: Container[str]) -> Graph:
-    """The graph of a task from its arrays."""
+    """The graph of a task, from its arrays.
+
+    Args:
+        load: function that gives an array of the task by its name.
+        names: names of all arrays of the task.
+    """
     if "graph_features" in names:
         return Graph(load("graph_edges"), load("graph_features"))
     indptr, indices, values, shape = (
@@ -59,7 +69,13 @@ def read_graph(load: Callable[[str], NDArray[Any]], names: Container[str]) -> Gr
 
 
 def split_graphs(union: Graph, offsets: NDArray[np.int64], numbers: NDArray[np.int64]) -> list[Graph]:
-    """Some graphs of a disjoint union, each with its nodes numbered from 0."""
+    """Some graphs of a disjoint union, each with its nodes numbered from 0.
+
+    Args:
+        union: all graphs as one.
+        offsets: int64[graphs + 1], the number of each graph's first node in the union.
+        numbers: int64[n], which graphs are wanted, from 0.
+    """
     import numpy as np
 
     features = union.features

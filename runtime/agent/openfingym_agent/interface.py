@@ -1,4 +1,4 @@
-"""The task as a program sees it: arrays in, one array out, feedback back; or episodes to step through."""
+"""The task as a program sees it: arrays to read, and one array to submit for feedback, or episodes to step through."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Feedback:
-    """What the verifier tells about an accepted submission: its result on the public fold, clipped and rounded."""
+    """The verifier's answer to an accepted submission: its result on the public fold, clipped and rounded."""
 
     submission: int
     """Number of the submission, from 1."""
     total: float
-    """Weighted loss; lower is better. NaN where the verifier withholds feedback: enough was told about this task."""
+    """Weighted loss; lower is better. NaN if feedback is withheld, because enough was disclosed about this task."""
     metrics: dict[str, float]
-    """Each metric by its name, in its own direction (see ``contract["metrics"]``); empty where feedback is withheld."""
+    """Each metric by its name, in its own direction (see ``contract["metrics"]``); empty if feedback is withheld."""
     remaining: int
-    """Submissions left."""
+    """Submissions that are left."""
 
     def __str__(self) -> str:
         if math.isnan(self.total):
@@ -45,7 +45,9 @@ class Budget:
     """How many submissions a rollout may make, or how many private episodes it may play."""
 
     total: int
+    """Number over the whole rollout."""
     remaining: int
+    """Number that is left."""
 
 
 class Interface:
@@ -55,8 +57,8 @@ class Interface:
         """Read the contract in ``task_dir``; the gate is contacted by the first call that needs it.
 
         Args:
-            task_dir: folder holding ``data/``.
-            gate: path of the gate's socket, by default $OPENFINGYM_GATE or ``/run/openfingym/gate.sock``.
+            task_dir: folder of the task, which contains ``data/``.
+            gate: path of the gate's socket; by default $OPENFINGYM_GATE, or else ``/run/openfingym/gate.sock``.
         """
         self._data = Path(task_dir) / "data"
         self.contract: dict[str, Any] = json.loads((self._data / "contract.json").read_text(encoding="utf-8"))
@@ -71,24 +73,24 @@ class Interface:
 
     @property
     def deadline(self) -> float | None:
-        """Unix time at which the program will be stopped, or None where nobody told."""
+        """Unix time at which the program will be stopped, or None if that is not known."""
         stated = os.environ.get("OPENFINGYM_DEADLINE")
         return float(stated) if stated else None
 
     def load_train(self) -> tuple[Any, NDArray[Any]]:
-        """What is known, with its answers.
+        """The training data: what is known, and the answers to it.
 
         A forecast has inputs float64[n, lookback, channels] and targets float64[n, steps, channels]; generation has
-        contexts (of no rows where none is given) and windows; fraud has node numbers or graphs, and their labels.
+        contexts (with no rows if none are given) and windows; fraud has numbers of nodes, or graphs, and their labels.
         """
         known, answers = (self.load(name) for name in self.contract["load_train"])
         return self._items(known), answers
 
     def load_test_inputs(self) -> Any:
-        """What an answer is wanted for, in the order a submission must have.
+        """The inputs for which an answer is wanted, in the order that a submission must have.
 
         Raises:
-            ValueError: the task is stepped through, so that nothing hidden is shown at once.
+            ValueError: the task is stepped through, so its inputs are not shown at once.
         """
         if self.sequential:
             raise ValueError(
@@ -98,19 +100,23 @@ class Interface:
         return self._items(self.load(name))
 
     def load_graph(self) -> Graph:
-        """The whole graph of a fraud task; where the task is about many graphs, all of them as one."""
+        """The whole graph of a fraud task; if the task is about many graphs, all of them as one.
+
+        Raises:
+            ValueError: the task has no graph.
+        """
         if "graph_edges" not in self.contract["arrays"]:
             raise ValueError(f"this is a {self.contract['kind']} task, which has no graph")
         return read_graph(self.load, self.contract["arrays"])
 
     def load_times(self) -> tuple[NDArray[np.datetime64], NDArray[np.datetime64]]:
-        """UTC times of every row, inputs then targets: datetime64[ns][n, lookback + horizon], of training and test
-        windows.
+        """UTC times of the rows of every window, inputs then targets: datetime64[ns][n, lookback + horizon] for the
+        training windows, and another array for the test windows.
         """
         return self.load("train_times"), self.load("test_times")
 
     def load(self, name: str) -> NDArray[Any]:
-        """An array by its name in ``contract["arrays"]``.
+        """One of the task's arrays, by its name in ``contract["arrays"]``.
 
         Raises:
             ValueError: the task has no such array.
@@ -132,7 +138,7 @@ class Interface:
             The result on the public fold.
 
         Raises:
-            SubmissionRefused: the values do not fit the contract (which costs nothing), or the budget is spent.
+            SubmissionRefused: the values do not fit the contract, which costs nothing; or the budget is spent.
             VerifierUnavailable: the verifier does not answer.
         """
         import numpy as np
@@ -142,6 +148,7 @@ class Interface:
         values = self._checked(predictions)
         buffer = io.BytesIO()
         np.save(buffer, values, allow_pickle=False)
+        # One key for all tries of this call, so that a submission whose answer was lost is not counted twice.
         headers = {"Content-Type": "application/x-npy", "Idempotency-Key": uuid.uuid4().hex}
         answer = self._gate.call("POST", "/v1/submissions", headers, buffer.getvalue(), self.deadline)
         feedback = answer["feedback"]
@@ -156,12 +163,12 @@ class Interface:
         """The task's episodes, with the methods of a Gymnasium environment.
 
         Args:
-            fold: which episodes ``reset()`` begins: ``private`` ones are scored, each played once; ``public`` ones are
-                for practice.
-            transport: ``http`` makes a request a step, ``websocket`` keeps one connection.
+            fold: the episodes that ``reset()`` begins: ``private`` ones are scored and each is played once; ``public``
+                ones are for practice.
+            transport: ``http`` makes one request for each step; ``websocket`` keeps one connection open.
 
         Raises:
-            ValueError: the task is answered in one array, or there is no such transport.
+            ValueError: the task is answered in one array, or the transport is neither of the two.
         """
         if not self.sequential:
             raise ValueError("this task is answered in one array: use interface.submit(predictions)")
@@ -172,7 +179,7 @@ class Interface:
         raise ValueError(f"transport must be 'http' or 'websocket', not {transport!r}")
 
     def budget(self) -> Budget:
-        """Submissions allowed and left, as the verifier counts them.
+        """The numbers of submissions that are allowed and left, as the verifier counts them.
 
         Raises:
             VerifierUnavailable: the verifier does not answer.
@@ -185,13 +192,17 @@ class Interface:
         self._gate.close()
 
     def _items(self, found: NDArray[Any]) -> Any:
-        """What an array stands for: itself, or the graphs of these numbers where the task is about many."""
+        """The items that an array stands for: its rows, or in a task about many graphs, the graphs of these numbers."""
         if "graph_offsets" not in self.contract["arrays"]:
             return found
         return split_graphs(self.load_graph(), self.load("graph_offsets"), found)
 
     def _checked(self, predictions: ArrayLike) -> NDArray[np.float64]:
-        """The values as the verifier wants them, checked here first: a refusal is quicker and clearer."""
+        """The values as the verifier wants them; checked here first, where a refusal is quicker and clearer.
+
+        Raises:
+            SubmissionRefused: the values do not fit the contract.
+        """
         import numpy as np
 
         try:

@@ -1,4 +1,4 @@
-"""Calls to the verifier through the gate's unix socket, with the retries a program should not have to write."""
+"""Calls to the verifier through the gate's unix socket, with the retries that a program should not have to write."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from typing import Any
 from openfingym_agent.websocket import HandshakeRefused, WebSocket
 
 Reply = tuple[int, float | None, dict[str, Any]]
-"""Status, seconds to wait if that was said, and document."""
+"""HTTP status, seconds to wait before another try (None if none are stated), and JSON document."""
 
 LIVE = "/v1/episodes/live"
 GATE = "/run/openfingym/gate.sock"
 RESPONSE_TIMEOUT_S = 390.0
-"""Longer than the gate waits for the verifier."""
+"""Longest wait for an answer; longer than the gate waits for the verifier, so that its explanation arrives."""
 RECONNECTS = 3
+"""Connections that are tried, one after the other, before a call fails."""
 UNAVAILABLE_PATIENCE_S = 20.0
-"""How long a verifier that does not answer is waited for."""
+"""How long a verifier that fails is asked again."""
 
 
 class SubmissionRefused(ValueError):  # noqa: N818 (reads as a sentence at the place where it is caught)
@@ -39,7 +40,7 @@ class SubmissionRefused(ValueError):  # noqa: N818 (reads as a sentence at the p
 
 
 class VerifierUnavailable(ConnectionError):  # noqa: N818
-    """The verifier cannot be reached. Not the program's fault: the rollout will not be scored against it."""
+    """The verifier cannot be reached. It is not the program's fault, and does not count against it."""
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -61,26 +62,26 @@ class GateClient:
     """Calls through the gate; keeps one connection open."""
 
     def __init__(self, path: str | None = None) -> None:
-        """Use the socket at ``path``, by default $OPENFINGYM_GATE or ``/run/openfingym/gate.sock``."""
+        """Use the socket at ``path``; by default $OPENFINGYM_GATE, or else ``/run/openfingym/gate.sock``."""
         self._path = path or os.environ.get("OPENFINGYM_GATE") or GATE
         self._connection: UnixConnection | None = None
 
     def call(self, method: str, path: str, headers: dict[str, str], body: bytes | None, deadline: float | None) -> Any:
-        """Make one call and return the JSON it answers with.
+        """Make one call and return the JSON document that answers it.
 
-        Waits as told where the rate limit is reached, and for a verifier that is restarting; a POST must
-        carry an ``Idempotency-Key``, so that sending it again costs nothing.
+        At the rate limit it waits as long as the verifier asks, and it waits for a verifier that is restarting. A POST
+        must carry an ``Idempotency-Key``, so that sending it again costs nothing.
 
         Args:
-            method: HTTP method.
-            path: path of the request.
+            method: HTTP method, such as ``POST``.
+            path: path of the request, such as ``/v1/submissions``.
             headers: header fields by name.
-            body: bytes of the body, or None.
-            deadline: Unix time after which nothing is retried, or None.
+            body: bytes of the request's body; None for no body.
+            deadline: Unix time after which nothing is retried; None for no such time.
 
         Raises:
-            SubmissionRefused: the verifier or the gate refused, by a fault of the program's.
-            VerifierUnavailable: no answer.
+            SubmissionRefused: the verifier or the gate refused, which is the program's fault.
+            VerifierUnavailable: the verifier does not answer.
         """
         return _insist(lambda: self._exchange(method, path, headers, body), deadline)
 
@@ -94,7 +95,7 @@ class GateClient:
         try:
             connection.request(method, path, body, headers)
         except (BrokenPipeError, ConnectionResetError):
-            # Refused before the body was read: the answer may be there already.
+            # The gate may refuse before it has read the body, and close; then its answer is there already.
             if connection.sock is None:
                 raise
         response = connection.getresponse()
@@ -111,21 +112,25 @@ class GateClient:
 
 
 class LiveGate:
-    """Calls through the gate over one WebSocket."""
+    """Calls through the gate by messages on one WebSocket."""
 
     def __init__(self, path: str | None = None) -> None:
-        """Use the socket at ``path``, as :class:`GateClient` does."""
+        """Use the socket at ``path``, with the same default as :class:`GateClient`."""
         self._path = path or os.environ.get("OPENFINGYM_GATE") or GATE
         self._socket: WebSocket | None = None
 
     def call(self, message: str, deadline: float | None) -> Any:
-        """Send a message and return the document it is answered with.
+        """Send a message and return the JSON document that answers it.
 
-        Waits, and sends again on another connection, as :meth:`GateClient.call` does.
+        It waits, and sends the message again on another connection, as :meth:`GateClient.call` does.
+
+        Args:
+            message: the message as JSON text.
+            deadline: Unix time after which nothing is retried; None for no such time.
 
         Raises:
-            SubmissionRefused: the verifier or the gate refused, by a fault of the program's.
-            VerifierUnavailable: no answer.
+            SubmissionRefused: the verifier or the gate refused, which is the program's fault.
+            VerifierUnavailable: the verifier does not answer.
         """
         return _insist(lambda: _reconnecting(self._path, lambda: self._once(message), self.close), deadline)
 
@@ -150,13 +155,19 @@ class LiveGate:
 
 
 def _insist(exchange: Callable[[], Reply], deadline: float | None) -> Any:
-    """Repeat an exchange while that can help; the document it ends with."""
+    """Repeat an exchange for as long as that can help, and return the document that it ends with.
+
+    Raises:
+        SubmissionRefused: the last answer was a refusal.
+        VerifierUnavailable: the verifier kept failing.
+    """
     patience = time.monotonic() + UNAVAILABLE_PATIENCE_S
     pause = 0.1
     while True:
         status, retry_after, document = exchange()
         if status < 300:
             return document
+        # The rate limit, which passes; a wait beyond the deadline would only end in the program being stopped.
         if status == 429 and retry_after is not None and _fits(retry_after, deadline):
             time.sleep(retry_after)
         elif status >= 500:
@@ -170,7 +181,11 @@ def _insist(exchange: Callable[[], Reply], deadline: float | None) -> Any:
 
 
 def _reconnecting(path: str, exchange: Callable[[], Reply], close: Callable[[], None]) -> Reply:
-    """Repeat an exchange, each time on a new connection, where the connection failed."""
+    """Repeat an exchange whose connection failed, each time on a new connection.
+
+    Raises:
+        VerifierUnavailable: the last connection failed as well.
+    """
     for attempt in range(RECONNECTS):
         try:
             return exchange()
@@ -183,6 +198,7 @@ def _reconnecting(path: str, exchange: Callable[[], Reply], close: Callable[[], 
 
 
 def _document(content: bytes) -> dict[str, Any]:
+    """The JSON object in an answer; one that is something else becomes the detail of a problem."""
     try:
         found = json.loads(content)
     except ValueError:
@@ -195,6 +211,7 @@ def _seconds(retry_after: str) -> float | None:
 
 
 def _fits(seconds: float, deadline: float | None) -> bool:
+    """Whether a wait of so many seconds ends before the deadline."""
     return deadline is None or time.time() + seconds < deadline
 
 

@@ -10,33 +10,39 @@ import socket
 from typing import BinaryIO
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+"""Appended to the key for the handshake's answer, as the standard has it."""
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 CONTINUATION, TEXT, CLOSE, PING, PONG = 0x0, 0x1, 0x8, 0x9, 0xA
 
 
 class HandshakeRefused(Exception):  # noqa: N818 (reads as a sentence at the place where it is caught)
-    """The server answered the handshake in another way."""
+    """The server answered the handshake with another status than 101.
+
+    Attributes:
+        status: HTTP status of the answer.
+        retry_after: value of the header ``Retry-After``; empty without one.
+        content: bytes of the answer's body.
+    """
 
     def __init__(self, status: int, retry_after: str, content: bytes) -> None:
         super().__init__(f"status {status}")
         self.status = status
         self.retry_after = retry_after
-        """Value of the header, or nothing."""
         self.content = content
 
 
 class WebSocket:
-    """One connection; not to be used by two threads at once.
+    """One connection, which two threads must not use at once.
 
-    Whatever goes wrong with it is a ``ConnectionError`` or another ``OSError``; it is of no further use then.
+    Whatever goes wrong with it raises a ``ConnectionError`` or another ``OSError``, after which it cannot be used.
     """
 
     def __init__(self, path: str, target: str, *, timeout_s: float) -> None:
         """Connect to the unix socket at ``path`` and ask for ``target``.
 
         Raises:
-            HandshakeRefused: answered with another status than 101.
-            OSError: no connection.
+            HandshakeRefused: the server answered with another status than 101.
+            OSError: the connection cannot be made, or was lost.
         """
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._reader: BinaryIO = self._socket.makefile("rb")
@@ -53,7 +59,7 @@ class WebSocket:
         self._send(TEXT, text.encode())
 
     def receive(self) -> str:
-        """The next message; pings are answered in passing.
+        """The next message; pings that come before it are answered.
 
         Raises:
             ConnectionError: the connection is closed or lost, or what came is no WebSocket message.
@@ -64,6 +70,7 @@ class WebSocket:
             final, opcode, payload = self._frame()
             if opcode == PING:
                 self._send(PONG, payload)
+            # The standard has a close frame answered by one with the same code; 1005 stands for none.
             elif opcode == CLOSE:
                 self._send(CLOSE, payload[:2])
                 raise ConnectionError(f"the connection was closed with code {int.from_bytes(payload[:2]) or 1005}")
@@ -78,7 +85,7 @@ class WebSocket:
                     return b"".join(parts).decode()
 
     def close(self) -> None:
-        """Say goodbye, as far as that is possible, and close."""
+        """Send a close frame, if that is still possible, and close the connection."""
         try:
             self._send(CLOSE, (1000).to_bytes(2))
         except OSError:
@@ -104,13 +111,16 @@ class WebSocket:
             raise HandshakeRefused(
                 status, headers.get("Retry-After", ""), self._read(int(length)) if length.isdigit() else b""
             )
+        # Only a server that has read this very key can compute the answer to it.
         expected = base64.b64encode(hashlib.sha1(key + GUID, usedforsecurity=False).digest()).decode()
         if headers.get("Sec-WebSocket-Accept") != expected:
             raise ConnectionError("the answer to the handshake belongs to another one")
 
     def _frame(self) -> tuple[bool, int, bytes]:
+        """Read a frame: whether it is its message's last, its opcode, and its content."""
         first, second = self._read(2)
         size = second & 0x7F
+        # The reserved bits would mean an extension, and only a client's frames are masked.
         if first & 0x70 or second & 0x80:
             raise ConnectionError("a frame is masked, or has bits nobody agreed upon")
         if size >= 126:
@@ -120,6 +130,7 @@ class WebSocket:
         return bool(first & 0x80), first & 0x0F, self._read(size)
 
     def _read(self, size: int) -> bytes:
+        """Exactly ``size`` bytes."""
         data = self._reader.read(size)
         if len(data) < size:
             raise ConnectionError("the connection was lost")
@@ -134,6 +145,7 @@ class WebSocket:
         else:
             length = bytes((0x80 | 127,)) + size.to_bytes(8)
         mask = os.urandom(4)
-        # One exclusive or of two long integers is a thousand times faster than one of every byte.
+        # A client must mask what it sends. One exclusive or of two long integers is a thousand times faster than one of
+        # every byte.
         covered = int.from_bytes(payload) ^ int.from_bytes((mask * (size // 4 + 1))[:size])
         self._socket.sendall(bytes((0x80 | opcode,)) + length + mask + covered.to_bytes(size))

@@ -1,13 +1,13 @@
 """The inside of a workspace: runs programs and reads and writes files as the host asks, one request at a time.
 
-A message is four bytes of length, big-endian, and a JSON object; bytes are base64 in it. Everything happens with
+A message is four bytes of length, big-endian, and a JSON object, in which bytes are base64. Everything happens with
 the rights of the agent's own programs, which may end or corrupt this process: the host trusts no answer.
 
 A program runs in a fork of this process, which has imported what nearly every program imports, so that
 no program waits for that. No code of the agent's ever runs in this process itself.
 
-Between executions no process of the agent's is left: the process-id namespace holds nothing else, so that
-one ``kill(-1)`` ends whatever an execution started, in however many sessions, while nothing can fork past it.
+Between executions no process of the agent's is left. The process-id namespace holds nothing else, so that
+one ``kill(-1)`` ends whatever an execution started, in however many sessions, and nothing can fork past it.
 """
 
 from __future__ import annotations
@@ -36,27 +36,31 @@ from openfingym_agent.forked import draw_anew, run_to_the_end
 PROTOCOL = 1
 SOCKET = "/run/openfingym/workspace.sock"
 SELF = Path("/agent/program.py")
-"""What started this process."""
+"""The program that started this process."""
 WORK = Path("/work")
 PROGRAM_FOLDERS = (Path("/tmp"), WORK, Path("/dev/shm"))  # noqa: S108 (inside, file systems of this rollout)
-"""Where a program's text is put: the first that has room."""
+"""Folders for a program's text; the first that has room is taken."""
 NOBODY = 65534
+"""Lowest user id of a program in isolation."""
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 MAX_ENTRIES = 1000
-"""Longest listing of a folder."""
+"""Most entries in the listing of a folder."""
 CHUNK = 64 * 1024
+"""Most bytes of output that are read at once."""
 ALL_GONE_S = 10.0
+"""How long the processes of an execution may take to end once they are killed."""
 OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
-"""Control groups, version 2 and 1; a sandbox has neither, and is ended as a whole where memory runs out."""
+"""Files of control groups, version 2 and 1, that count kills for want of memory. A sandbox sees neither, and is ended
+as a whole when memory runs out."""
 WATCHER_S = 0.5
-"""Longer than who watches a sandbox's memory from outside takes to notice, which looks every 0.05 s."""
+"""Longer than the launcher takes to notice that a sandbox's memory ran out, for which it looks every 0.05 s."""
 PR_SET_DUMPABLE = 4
 LANDLOCK_CREATE_RULESET, LANDLOCK_RESTRICT_SELF = 444, 446
 """Numbers of system calls, the same on every architecture."""
 MAKE_CHARACTER_DEVICE = 1 << 6
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
 SCOPES_SINCE = 6
-"""Version of Landlock."""
+"""The version of Landlock that brought scopes."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -64,7 +68,7 @@ Answer = dict[str, Any]
 
 
 class RequestRefused(Exception):  # noqa: N818 (an answer, not a failure)
-    """A request that cannot be met, by the agent's doing."""
+    """A request that cannot be met, for a reason that is the agent's."""
 
     def __init__(self, problem: str, detail: str) -> None:
         super().__init__(detail)
@@ -72,31 +76,37 @@ class RequestRefused(Exception):  # noqa: N818 (an answer, not a failure)
 
 
 class _Forked(BaseException):
-    """Raised in a forked process, to leave the server's frames for good before it becomes a program."""
+    """Raised in a forked process, so that it leaves the server's frames before it becomes a program."""
 
     def __init__(self, path: str, environment: dict[str, str], output: int) -> None:
         super().__init__()
         self.path = path
         self.environment = environment
         self.output = output
-        """Descriptor of what is to be its stdout and stderr."""
+        """Descriptor of the file that is to be its stdout and stderr."""
 
 
 def serve(path: str = SOCKET) -> NoReturn:
-    """Do what the host at the socket asks until it hangs up; then end, and with it all that is left."""
+    """Do what the host at the socket asks until it hangs up, and then end.
+
+    Args:
+        path: path of the host's socket.
+    """
     if os.getuid() < NOBODY or not SELF.exists():
         raise SystemExit(
             "a workspace ends every process it can reach: it runs in a container or sandbox of its own, as a user of "
             "its own"
         )
     os.chdir(WORK)
-    _prctl(PR_SET_DUMPABLE, 0)  # its files in /proc, memory and descriptors among them, are nobody's
-    gc.freeze()  # else every program copies all the memory of these modules, when its garbage collector looks at them
+    # Then no program may open this process's files in /proc, such as its memory and its descriptors.
+    _prctl(PR_SET_DUMPABLE, 0)
+    # Otherwise the garbage collector of every program would write to, and so copy, the memory of these modules.
+    gc.freeze()
     try:
         _serve(path)
     except _Forked as forked:
         program = forked
-    # Not in the handler: what a program raises has no exception of ours for its context.
+    # Not in the handler, or what the program raises would have an exception of ours for its context.
     _become(program)
 
 
@@ -111,9 +121,10 @@ def _serve(path: str) -> NoReturn:
 
 
 def _become(program: _Forked) -> NoReturn:
-    """Be what ``python3 -s -P PATH`` would be, with the modules that are imported already."""
+    """Run the program as ``python3 -s -P PATH`` would, with the modules that are imported already."""
     os.setsid()
     _leave_server_alone()
+    # As executing a program would do; before, this process may not write its own files in /proc.
     _prctl(PR_SET_DUMPABLE, 1)
     _die_first()
     null = os.open(os.devnull, os.O_RDONLY)
@@ -123,6 +134,8 @@ def _become(program: _Forked) -> NoReturn:
     os.close(program.output)
     os.environ.update(program.environment)
     sys.orig_argv = [sys.executable, "-s", "-P", program.path]
+    # As a new interpreter has it: without the folder of this process's program, and with /work, which is the last of
+    # PYTHONPATH, in its place.
     sys.path.remove(str(SELF.parent))
     sys.path.insert(len(os.environ["PYTHONPATH"].split(":")) - 1, str(WORK))
     draw_anew()
@@ -130,14 +143,12 @@ def _become(program: _Forked) -> NoReturn:
 
 
 def _leave_server_alone() -> None:
-    """Enter a Landlock domain: out of it no process can be traced, and none signalled where the kernel is 6.12 or
-    later.
-    """
+    """Enter a Landlock domain, from which no process outside can be traced, or from Linux 6.12 on sent a signal."""
     landlock = _libc.syscall(LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), 1)
     if landlock < 1:
-        return  # what is undumpable is not traced either
+        return  # without Landlock: an undumpable process cannot be traced either
     scopes = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if landlock >= SCOPES_SINCE else 0
-    # A domain must be about something: making character devices, which nobody here can.
+    # A domain must restrict something: here the making of character devices, which nobody inside can make anyway.
     attributes = struct.pack("=QQQ", MAKE_CHARACTER_DEVICE, 0, scopes)
     ruleset = _libc.syscall(LANDLOCK_CREATE_RULESET, attributes, ctypes.c_size_t(24 if scopes else 8), 0)
     if ruleset < 0 or _libc.syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0):
@@ -151,6 +162,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _answer(link: socket.socket, request: dict[str, Any]) -> Answer:
+    """The answer to a request; whatever the operating system refuses is one, too."""
     try:
         return REQUESTS[request["do"]](link, request)
     except RequestRefused as refused:
@@ -165,7 +177,7 @@ def _send(link: socket.socket, message: Answer) -> None:
 
 
 def _receive(link: socket.socket) -> dict[str, Any] | None:
-    """The next request, or None where the host has hung up."""
+    """The next request, or None if the host has hung up."""
     header = _exactly(link, 4)
     if len(header) < 4:
         return None
@@ -175,7 +187,7 @@ def _receive(link: socket.socket) -> dict[str, Any] | None:
 
 
 def _exactly(link: socket.socket, size: int) -> bytes:
-    """That many bytes, or fewer at the end of the stream."""
+    """``size`` bytes, or fewer at the end of the stream."""
     found = bytearray()
     while len(found) < size and (part := link.recv(min(size - len(found), 1 << 20))):
         found += part
@@ -196,9 +208,8 @@ def _run(link: socket.socket, request: dict[str, Any]) -> Answer:
             ended_by = _watch(link, pid, pipe, time.monotonic() + float(request["timeout_s"]), output, limit)
         finally:
             exit_code = _end_all(pid)
-        while len(output) <= limit and (
-            chunk := os.read(pipe, CHUNK)
-        ):  # all writers are gone: no more than the pipe holds
+        # All writers are gone, so this reads what the pipe still holds and then ends.
+        while len(output) <= limit and (chunk := os.read(pipe, CHUNK)):
             output += chunk
     finally:
         os.close(pipe)
@@ -207,7 +218,8 @@ def _run(link: socket.socket, request: dict[str, Any]) -> Answer:
     elif ended_by == "exit" and exit_code == -signal.SIGKILL:
         killed = _out_of_memory_kills()
         if killed is None or killed_before is None:
-            # Who watches from outside ends this whole workspace if it was for memory, and is the one to say so.
+            # A sandbox: if it was for memory, the launcher ends the whole workspace, and is the one to say why. So no
+            # answer is given until it has had the time.
             time.sleep(WATCHER_S)
         elif killed > killed_before:
             ended_by = "memory"
@@ -219,7 +231,7 @@ def _run(link: socket.socket, request: dict[str, Any]) -> Answer:
 
 
 def _fork(path: Path, environment: dict[str, str]) -> tuple[int, int]:
-    """Start a program; its process, and the descriptor to read its output from."""
+    """Fork a process for a program; returns its id, and the descriptor to read its output from."""
     readable, writable = os.pipe()
     try:
         pid = os.fork()
@@ -243,13 +255,22 @@ def _store(code: bytes) -> Path:
 
 
 def _die_first() -> None:
-    """Make a program what is killed first where memory runs out, before the process that must report it."""
+    """Make the program the first to be killed when memory runs out, before the process that must report that."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 def _watch(link: socket.socket, pid: int, pipe: int, stop_at: float, output: bytearray, limit: int) -> str:
-    """Collect output until the program ends or passes a limit; what ended it."""
+    """Collect output until the program ends or passes a limit, and return which of these it was.
+
+    Args:
+        link: the host's connection; when it hangs up, everything ends.
+        pid: process id of the program.
+        pipe: descriptor to read the program's output from.
+        stop_at: value of ``time.monotonic()`` at which the program's time is over.
+        output: receives the output.
+        limit: most bytes of output.
+    """
     end = os.pidfd_open(pid)
     try:
         poll = select.poll()
@@ -264,6 +285,7 @@ def _watch(link: socket.socket, pid: int, pipe: int, stop_at: float, output: byt
             if pipe in ready:
                 chunk = os.read(pipe, CHUNK)
                 output += chunk
+                # All writers are gone, and the pipe would be ready for ever; the program itself may go on.
                 if not chunk:
                     poll.unregister(pipe)
                 if len(output) > limit:
@@ -274,27 +296,28 @@ def _watch(link: socket.socket, pid: int, pipe: int, stop_at: float, output: byt
 
 
 def _end_all(pid: int) -> int:
-    """End every process but this one; returns when the last has gone: the program's exit status or negative signal
+    """End every process but this one, and when the last has gone return the program's exit status or negative signal
     number.
     """
     give_up = time.monotonic() + ALL_GONE_S
     status: int | None = None
     while True:
         try:
+            # Everything that this user may kill, apart from this process and the first one of the namespace.
             os.kill(-1, signal.SIGKILL)
         except ProcessLookupError:
             break
         if status is None:
             _, status = os.waitpid(pid, 0)
         if time.monotonic() > give_up:
-            raise SystemExit("a process cannot be ended")  # with the container it will be
+            raise SystemExit("a process cannot be ended")  # it ends with the container
         time.sleep(0.001)
     assert status is not None, "a program that was not waited for is there"
     return os.waitstatus_to_exitcode(status)
 
 
 def _out_of_memory_kills() -> int | None:
-    """Processes of this container that the kernel has killed for memory so far; None where no counter is shown."""
+    """Processes of this container that the kernel has killed for want of memory so far; None if no counter is shown."""
     for path in OOM_COUNTERS:
         with contextlib.suppress(OSError):
             return sum(
@@ -308,7 +331,7 @@ def _out_of_memory_kills() -> int | None:
 def _read_file(_link: socket.socket, request: dict[str, Any]) -> Answer:
     path, most = request["path"], int(request["max_bytes"])
     try:
-        # Not blocking: opening a fifo would wait for a writer that never comes.
+        # Without blocking, because to open a fifo would wait for a writer that never comes.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except FileNotFoundError:
         raise RequestRefused("missing", f"there is no file {path}") from None
@@ -318,6 +341,7 @@ def _read_file(_link: socket.socket, request: dict[str, Any]) -> Answer:
             raise RequestRefused("folder", f"{path} is a folder")
         if not stat.S_ISREG(kind):
             raise RequestRefused("no-file", f"{path} is no regular file")
+        # What is read is counted, since a file in /proc states no size.
         content = bytearray()
         while len(content) <= most and (part := os.read(descriptor, most + 1 - len(content))):
             content += part
@@ -330,6 +354,7 @@ def _read_file(_link: socket.socket, request: dict[str, Any]) -> Answer:
 
 def _write_file(_link: socket.socket, request: dict[str, Any]) -> Answer:
     path = WORK / request["path"]
+    # No program runs meanwhile that could put a link in the place of what is checked here.
     existing = next(folder for folder in path.parents if os.path.lexists(folder))
     if not Path(os.path.realpath(existing)).is_relative_to(WORK):
         raise RequestRefused("outside", f"{request['path']} leads out of {WORK} by a link")
@@ -341,7 +366,7 @@ def _write_file(_link: socket.socket, request: dict[str, Any]) -> Answer:
 
 
 def _replace(path: Path, content: bytes) -> Path:
-    """Write a file whole or not at all; a link or a fifo of that name is replaced, not followed."""
+    """Write a file whole or not at all; a link or a fifo of that name is replaced and not followed."""
     part = path.with_name(f".{path.name[:100]}.openfingym")
     part.unlink(missing_ok=True)
     try:
@@ -368,7 +393,7 @@ def _list_files(_link: socket.socket, request: dict[str, Any]) -> Answer:
 
 
 def _entry(entry: os.DirEntry[str]) -> tuple[str, str, int]:
-    """Name, kind and size."""
+    """Name, kind and size in bytes of an entry of a folder; a link is not followed."""
     info = entry.stat(follow_symlinks=False)
     kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
     return entry.name, kinds.get(stat.S_IFMT(info.st_mode), "other"), info.st_size

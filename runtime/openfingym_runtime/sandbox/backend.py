@@ -25,6 +25,8 @@ OLDEST_KERNEL: Final = (5, 14)
 """First Linux that counts processes per user namespace; Landlock came with 5.13."""
 MACHINES: Final = ("aarch64", "x86_64")
 
+# Ends with status 0 if it is confined: no capability is left, none can be won back, system calls are filtered (2), and
+# the user is 65534 in every sense.
 _PROBE: Final = """
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 found = {key: status[key].strip() for key in ("Uid", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")}
@@ -38,24 +40,24 @@ _PROBE_LIMITS: Final = Limits(timeout_s=30, memory_mb=512, cpus=1, pids=16, stor
 class SandboxBackend:
     """Run programs in namespaces of their own, confined by Landlock, seccomp and resource limits.
 
-    Started by root, a program runs as a user that nobody else is; started by anyone else, as that user with
-    every right taken away. Inside it is 65534. Objects may be shared between threads.
+    If root starts a program, it runs as a user that nobody else is; if another user does, as that user without
+    any rights. Inside, its id is 65534 in either case. Objects may be shared between threads.
     """
 
     name = "sandbox"
 
     _probed: ClassVar[threading.Event] = threading.Event()
-    """Set once a program has run here: the machine does not change under a running process."""
+    """Set once a program was seen to be confined here: the machine does not change under a running process."""
 
     def environment(self) -> dict[str, object]:
         """See :class:`openfingym_runtime.job.Backend`."""
         return environment()
 
     def check(self) -> None:
-        """Return if this machine can keep every promise; the first call runs a program to see.
+        """Return if the sandbox can keep every promise on this machine; the first call runs a program to see.
 
         Raises:
-            BackendUnavailableError: with the reason and the remedy.
+            BackendUnavailableError: the sandbox cannot keep one of them; the message has the reason and the remedy.
         """
         _check_platform()
         _check_kernel()
@@ -65,17 +67,17 @@ class SandboxBackend:
             self._probed.set()
 
     def ready(self, patience_s: float, cancel: threading.Event) -> None:
-        """It always is."""
+        """Return at once: no engine has to be waited for."""
 
     def tidy(self) -> None:
-        """There is nothing to remove."""
+        """Do nothing: :meth:`run` leaves nothing behind."""
 
     def run(self, job: Job) -> Outcome:
         """Run ``job`` to its end, blocking, and leave nothing behind.
 
         Raises:
-            BackendUnavailableError: the Python to show cannot be found or read.
-            RuntimeFailureError: the machinery failed; says nothing about the agent.
+            BackendUnavailableError: the files of Python that the program needs cannot be found or read.
+            RuntimeFailureError: the machinery failed, which says nothing about the agent.
         """
         # Linux-only modules, imported here so that naming the backend works on every machine.
         from openfingym_runtime.sandbox.forkserver import ForkserverLostError, forkserver_for
@@ -88,11 +90,12 @@ class SandboxBackend:
                 server.failures = 0
                 return outcome
             except ForkserverLostError:
-                server.failures += 1  # nothing of the job has run
+                # The program has not begun, so it can be started once more without the fork server.
+                server.failures += 1
         return _run(job, python_view(), None)
 
     def _proven(self, server: Forkserver) -> bool:
-        """Whether programs that the server forks are confined; its first one looks."""
+        """Whether programs that the server forks are confined, as the first of them finds out."""
         if not server.proven:
             try:
                 outcome = _probed(server)
@@ -113,15 +116,15 @@ class SandboxBackend:
         except RuntimeFailureError as error:
             raise BackendUnavailableError(f"the sandbox does not work here: {error}") from error
         if outcome.ended_by != "exit" or outcome.exit_code != 0:
-            said = outcome.output.decode(errors="replace").strip()[-500:]
+            printed = outcome.output.decode(errors="replace").strip()[-500:]
             raise BackendUnavailableError(
                 f"a first program in the sandbox ended by {outcome.ended_by} with status {outcome.exit_code}: "
-                f"{said or 'no output'}"
+                f"{printed or 'no output'}"
             )
 
 
 def _probed(server: Forkserver | None) -> Outcome:
-    """The end of a program that looks whether it is confined."""
+    """Run a program that looks whether it is confined, and return how it ended."""
     from openfingym_runtime.sandbox.python_view import python_view
 
     with tempfile.TemporaryDirectory(prefix="openfingym-probe-") as folder:
@@ -188,7 +191,7 @@ def _sysctl(name: str) -> str | None:
 
 
 def _explain(step: str, detail: str) -> str:
-    """The remedy that fits the step of the setup that failed."""
+    """The message for a step of the setup that failed, with the remedy that fits it."""
     if os.geteuid() != 0 and _sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
         return (
             f"{detail}. AppArmor restricts user namespaces for ordinary users here; "

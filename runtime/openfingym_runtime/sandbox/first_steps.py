@@ -1,4 +1,4 @@
-"""The first steps of a sandbox and of a fork server: a process that makes namespaces, and its users."""
+"""The first steps of a sandbox and of a fork server: a process that makes namespaces is started, and given users."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from openfingym_runtime.sandbox.inside.confine import PROGRAM_ID
 from openfingym_runtime.sandbox.python_view import PythonView
 
 PROGRAM: Final = "/agent/program.py"
+"""Path of the program inside of a sandbox."""
 INSIDE: Final = Path(__file__).resolve().parent / "inside"
+"""Folder of the modules that run behind the launcher."""
 _BOOTSTRAP: Final = "import sys; sys.path.append(sys.argv[2]); from inside.init import main; main(int(sys.argv[1]))"
+# The names of the program's user and group; to look them up would fail without.
 _ACCOUNTS: Final = {
     "/etc/passwd": f"nobody:x:{PROGRAM_ID}:{PROGRAM_ID}:nobody:/work:/usr/sbin/nologin\n",
     "/etc/group": f"nogroup:x:{PROGRAM_ID}:\n",
 }
-# joblib asks lscpu for the number of cores, and warns at length where neither it nor cat answers.
+# joblib asks lscpu for the number of cores, and warns at length if nobody answers.
 _TOOLS: Final = {
     "/usr/local/bin/lscpu": "#!/usr/local/bin/python3 -IS\nimport os\nprint(*sorted(os.sched_getaffinity(0)), "
     "sep='\\n')\n",
@@ -34,8 +37,8 @@ class SetupError(RuntimeFailureError):
     """The sandbox could not be built.
 
     Attributes:
-        step: the step that failed, such as ``namespaces``.
-        errno: the kernel's error number, if one is known.
+        step: name of the step that failed, such as ``namespaces``.
+        errno: number of the kernel's error; None if none is known.
     """
 
     def __init__(self, step: str, detail: str, errno: int | None = None) -> None:
@@ -45,9 +48,8 @@ class SetupError(RuntimeFailureError):
 
 
 def spawn(far: socket.socket) -> subprocess.Popen[bytes]:
-    """Start the process that speaks with the other end of ``far``."""
-    # Isolated and without site: nothing of the user's environment or packages runs in the process that builds the
-    # sandbox.
+    """Start the process that builds a sandbox, with ``far`` as its end of the channel to the launcher."""
+    # Isolated and without `site`, so that nothing of the user's environment or packages runs in this process.
     command = [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, str(far.fileno()), str(INSIDE.parent)]
     null = subprocess.DEVNULL
     return subprocess.Popen(
@@ -63,7 +65,7 @@ def spawn(far: socket.socket) -> subprocess.Popen[bytes]:
 
 
 def last_words(process: subprocess.Popen[bytes] | None) -> str:
-    """The last line the process wrote before the channel took over, such as an import error."""
+    """The last line that the process wrote to its standard error, such as an import error; empty if there is none."""
     if process is None or process.stderr is None:
         return ""
     os.set_blocking(process.stderr.fileno(), False)
@@ -72,14 +74,19 @@ def last_words(process: subprocess.Popen[bytes] | None) -> str:
 
 
 def receive(link: socket.socket, cleanup: contextlib.ExitStack, *expected: str) -> tuple[str, tuple[int, ...]]:
-    """The next message, which must be one of those expected, and its descriptors, which ``cleanup`` closes.
+    """The state that the next message states, and the descriptors that came with it.
+
+    Args:
+        link: the channel to the other side.
+        cleanup: closes the descriptors at its end.
+        expected: the states of which the message must have one.
 
     Raises:
-        SetupError: a step has failed on the other side.
+        SetupError: a step has failed on the other side, or the message is another one.
     """
     message, fds = channel.receive(link)
     for descriptor in fds:
-        # Descriptors received over a socket may be inheritable, and another thread may start a child at any time.
+        # Received descriptors are inheritable, and another thread may start a child at any time.
         os.set_inheritable(descriptor, False)
         cleanup.callback(os.close, descriptor)
     state = message.get("state")
@@ -94,10 +101,10 @@ def receive(link: socket.socket, cleanup: contextlib.ExitStack, *expected: str) 
 
 
 def map_identities(pid: int) -> None:
-    """Give the new user namespace its users.
+    """Give the new user namespace of a process its users.
 
-    Root maps every user it has to itself, so that files of any owner can be mounted, and the
-    program becomes a user of its own; an ordinary user can map nobody but itself.
+    Root maps every user that it has to itself, so that files of any owner can be mounted and the
+    program can become a user of its own. An ordinary user can map nobody but itself.
     """
     folder = Path("/proc", str(pid))
     try:
@@ -106,6 +113,7 @@ def map_identities(pid: int) -> None:
                 ranges = [line.split() for line in Path("/proc/self", name).read_text().splitlines()]
                 (folder / name).write_text("".join(f"{start} {start} {count}\n" for start, _outside, count in ranges))
         else:
+            # The kernel demands this before an ordinary user may map a group, since leaving a group may win rights.
             (folder / "setgroups").write_text("deny")
             (folder / "uid_map").write_text(f"{PROGRAM_ID} {os.geteuid()} 1")
             (folder / "gid_map").write_text(f"{PROGRAM_ID} {os.getegid()} 1")
@@ -114,7 +122,13 @@ def map_identities(pid: int) -> None:
 
 
 def base_config(view: PythonView, storage_mb: int, files: Mapping[str, str]) -> channel.Message:
-    """The files that are the same for every program, some more, and the command that runs :data:`PROGRAM`."""
+    """The part of a configuration that is the same for every program: its files, and the command that runs it.
+
+    Args:
+        view: the files of Python that the program sees.
+        storage_mb: size of ``/work`` and of ``/tmp``, in MiB.
+        files: texts of further files, by their paths inside.
+    """
     return {
         "binds": list(view.binds),
         "hidden": list(view.hidden),

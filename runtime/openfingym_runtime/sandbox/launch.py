@@ -1,5 +1,5 @@
-"""Starting and ending one sandbox: the launcher's side of `openfingym_runtime.sandbox.inside.init`, and of
-`openfingym_runtime.sandbox.inside.forkserver` where the program is forked.
+"""Starting and ending one sandbox: the launcher's side of `openfingym_runtime.sandbox.inside.init`, or of
+`openfingym_runtime.sandbox.inside.forkserver` if the program is forked.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from openfingym_runtime.sandbox.socket_memory import queued_bytes
 from openfingym_runtime.users import own_user
 
 SETUP_TIMEOUT_S: Final = 30.0
+"""How long a step of building or ending a sandbox may take."""
 ADDRESS_SPACE_MARGIN_MB: Final = 4096
-"""Virtual memory a process may map beyond the memory limit; libraries reserve far more than they touch."""
+"""Virtual memory, in MiB, that a process may map beyond the memory limit: libraries reserve far more than they use."""
 
 _placement = itertools.count()
 
@@ -46,28 +47,33 @@ class Sandbox:
     """A built sandbox; `start` lets the program run."""
 
     link: socket.socket
+    """The channel to the sandbox's first process."""
     output: int
     """Read end of the program's stdout and stderr, not blocking."""
     cleanup: contextlib.ExitStack = field(repr=False)
+    """Closes what belongs to the sandbox when it is over."""
     process: subprocess.Popen[bytes] | None = None
+    """The process that builds the sandbox in a cold start, a child of this one; None if a fork server does."""
     first: int = -1
     """Handle (pidfd) of the namespace's first process; -1 before it exists."""
     group: ControlGroup | None = None
-    """The control group of all its processes, where one can be had."""
+    """The control group of all its processes; None if none can be made."""
     memory: Memory | None = None
-    """None before it exists."""
+    """Knows whether memory ran out; None before the sandbox is built."""
 
     def start(self, environment: Mapping[str, str]) -> None:
-        """Start the program."""
+        """Start the program with these environment variables."""
         channel.send(self.link, {"environment": dict(environment)})
 
     def kill(self) -> None:
-        """End every process of the sandbox; returns when all are gone."""
+        """End every process of the sandbox, and return when all are gone."""
+        # When the first process of a pid namespace ends, the kernel ends all others in it.
         if self.first >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.first, signal.SIGKILL)
         # Without a channel, whatever half-built part is left ends by itself.
         self.link.close()
+        # What a fork server made is no child of this process: only the handle says when it has ended.
         if self.process is None and self.first >= 0:
             ended = select.poll()
             ended.register(self.first, select.POLLIN)
@@ -89,11 +95,12 @@ def sandbox(job: Job, view: PythonView, server: Forkserver | None = None) -> Ite
     Args:
         job: the job whose program is to run in the sandbox.
         view: files of Python that the program sees.
-        server: forks the program's process; None executes it.
+        server: the running fork server that forks the program; None executes a new interpreter.
 
     Raises:
-        ForkserverLostError: the fork server is gone, or does not see the job's files; without it one can be built.
-        SetupError: it could not be built.
+        ForkserverLostError: the fork server is gone, or does not see the job's files; a sandbox can be built without
+            it.
+        SetupError: the sandbox could not be built.
     """
     config = _config(job, view) if server is None else _rollout(job)
     with contextlib.ExitStack() as cleanup:
@@ -102,7 +109,7 @@ def sandbox(job: Job, view: PythonView, server: Forkserver | None = None) -> Ite
         readable, writable = os.pipe2(os.O_CLOEXEC)
         cleanup.callback(os.close, readable)
         os.set_blocking(readable, False)
-        # An init that hangs must not hang its launcher.
+        # If the other side hangs, the launcher must not hang with it.
         near.settimeout(SETUP_TIMEOUT_S)
         memory_bytes = job.limits.memory_mb << 20
         built = Sandbox(near, readable, cleanup, group=cleanup.enter_context(memory_group(memory_bytes + MARGIN_BYTES)))
@@ -123,6 +130,7 @@ def sandbox(job: Job, view: PythonView, server: Forkserver | None = None) -> Ite
                     raise
                 raise SetupError("start", last_words(built.process) or str(error)) from error
             finally:
+                # With an end of the pipe open here, reading the program's output would never come to an end.
                 os.close(writable)
             yield built
         finally:
@@ -132,10 +140,10 @@ def sandbox(job: Job, view: PythonView, server: Forkserver | None = None) -> Ite
 def _build(built: Sandbox, config: channel.Message, writable: int, memory_bytes: int) -> None:
     process = built.process
     assert process is not None
-    # While it waits for the first message, and has no children yet.
+    # Before the first message, for which the process waits: it has no children yet that would be left outside.
     if built.group is not None and not built.group.add(process.pid):
         built.group = None
-    # By this handle the init sees its launcher die, however it dies and whatever reuses its number.
+    # By this handle the sandbox sees its launcher die, however it dies, and whatever process gets its number next.
     launcher = os.pidfd_open(os.getpid())
     try:
         channel.send(built.link, config, (launcher, writable))
@@ -144,7 +152,7 @@ def _build(built: Sandbox, config: channel.Message, writable: int, memory_bytes:
     receive(built.link, built.cleanup, "unshared")
     map_identities(process.pid)
     channel.send(built.link, {"state": "mapped"})
-    # The two messages come from two processes, in either order.
+    # These two messages come from two processes, in either order.
     states: dict[str, tuple[int, ...]] = {}
     while len(states) < 2:
         state, fds = receive(built.link, built.cleanup, "forked", "ready")
@@ -156,7 +164,7 @@ def _build(built: Sandbox, config: channel.Message, writable: int, memory_bytes:
 
 def _build_forked(built: Sandbox, config: channel.Message, writable: int, memory_bytes: int) -> None:
     _state, (built.first,) = receive(built.link, built.cleanup, "forked")
-    # While it waits for an answer, and has no children yet.
+    # Before the answer, for which the process waits: it has no children yet that would be left outside.
     if built.group is not None and not built.group.add(_number(built.first)):
         built.group = None
     channel.send(built.link, {"state": "placed"})
@@ -170,17 +178,19 @@ def _build_forked(built: Sandbox, config: channel.Message, writable: int, memory
 
 
 def _number(handle: int) -> int:
-    """Process id, as this process sees it, behind a handle."""
+    """Id that a process has for this one, by its handle (pidfd)."""
     lines = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii").splitlines()
     return int(next(line for line in lines if line.startswith("Pid:")).split()[1])
 
 
 def _meter(built: Sandbox, memory_bytes: int, descriptors: tuple[int, ...]) -> MemoryMeter:
     proc, *file_systems, monitor = descriptors
+    # The descriptor of a detached mount only names it (O_PATH); to list what is in it, it must be opened.
     processes = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=proc)
     built.cleanup.callback(os.close, processes)
     sockets = built.cleanup.enter_context(socket.socket(fileno=os.dup(monitor)))
     try:
+        # Asked once before the program starts, since a kernel may lack the monitor.
         queued_bytes(sockets)
     except OSError as error:
         raise SetupError("memory", str(error), error.errno) from error
@@ -188,20 +198,21 @@ def _meter(built: Sandbox, memory_bytes: int, descriptors: tuple[int, ...]) -> M
 
 
 def _config(job: Job, view: PythonView) -> channel.Message:
-    """What a cold start is told: all files, and how to start the program."""
-    world = base_config(view, job.limits.storage_mb, {PROGRAM: job.program})
-    return {**world, "binds": [*view.binds, *_task_binds(job)], **_bounds(job)}
+    """The configuration for a cold start: all files, and how to start the program."""
+    base = base_config(view, job.limits.storage_mb, {PROGRAM: job.program})
+    return {**base, "binds": [*view.binds, *_task_binds(job)], **_bounds(job)}
 
 
 def _rollout(job: Job) -> channel.Message:
-    """What a fork is told: the files of the rollout, and which files exactly they are."""
+    """The configuration for a fork: the files of the rollout, and which files exactly they are."""
     shown = [(source, target, *_identity(source)) for source, target in _task_binds(job)]
     return {"shown": shown, "program": job.program, "storage_mb": job.limits.storage_mb, **_bounds(job)}
 
 
 def _identity(path: str) -> tuple[int, int]:
-    found = os.stat(path)  # noqa: PTH116 - a path as text
-    return found.st_dev, found.st_ino
+    """Device and inode of a file, by which the fork server checks that the same path leads it to the same file."""
+    status = os.stat(path)  # noqa: PTH116 - a path as text
+    return status.st_dev, status.st_ino
 
 
 def _bounds(job: Job) -> channel.Message:
@@ -210,7 +221,8 @@ def _bounds(job: Job) -> channel.Message:
     # Sandboxes are dealt out over the cores in turn, so that those that run at once do not share a few.
     first = next(_placement) * limits.cpus
     return {
-        # A little above the file system's size, so that a full disk is reported as a full disk.
+        # Above the size of the file system: a program that fills it shall be told that the disk is full, and not be
+        # ended by the signal for a file that is too large.
         "file_mb": limits.storage_mb + 1,
         "pids": limits.pids,
         "address_space_mb": limits.memory_mb + ADDRESS_SPACE_MARGIN_MB,
@@ -223,7 +235,7 @@ def _task_binds(job: Job) -> list[tuple[str, str]]:
     shown = {f"/task/{name}": path for name, path in job.task_files.items()} | {"/run/openfingym": job.gate_directory}
     binds = []
     for name, path in shown.items():
-        # Names come from a package, which may be a stranger's; one of them must not land outside /task.
+        # Names come from a package, which may be a stranger's; none of them may lead out of /task.
         if ".." in PurePosixPath(name).parts or str(PurePosixPath(name)) != name:
             raise SetupError("task files", f"{name!r} is not a plain path")
         try:
@@ -233,4 +245,5 @@ def _task_binds(job: Job) -> list[tuple[str, str]]:
         if os.geteuid() == 0 and not readable_by_all(real):
             raise SetupError("task files", f"{real} must be readable by all, for the program runs as a user of its own")
         binds.append((str(real), name))
+    # Folders before what is shown inside of them.
     return sorted(binds, key=lambda bind: bind[1].count("/"))

@@ -1,8 +1,8 @@
-"""How much memory a sandbox holds, counted from outside, where no control group can be had (see `cgroup`).
+"""How much memory a sandbox holds, counted from outside, if no control group can be had (see `cgroup`).
 
 The launcher adds up what the processes hold privately, what the sandbox's own file systems store and what is queued in
-its sockets. The system-call filter denies the kinds of memory that would show up in none of them, or bounds them: pipes
-keep their usual size, of which the kernel allows a user 64 MiB.
+its sockets. The system-call filter denies or bounds the kinds of memory that would show up in none of them: pipes, for
+example, keep their usual size, and the kernel allows a user 64 MiB of those.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from typing import Final, Protocol
 from openfingym_runtime.sandbox.socket_memory import queued_bytes
 
 _INIT: Final = "1"
+"""Process id of the sandbox's own first process."""
 _QUICK: Final = re.compile(rb"^(?:RssAnon|VmSwap|VmPTE|HugetlbPages):\s+(\d+) kB", re.MULTILINE)
+"""Fields of ``/proc/PID/status`` that add up to a process's memory, a page shared after a fork counted in each."""
 _TABLES: Final = re.compile(rb"^VmPTE:\s+(\d+) kB", re.MULTILINE)
+"""Memory of the page tables, which the exact fields leave out."""
 _EXACT: Final = re.compile(rb"^(?:Pss_Anon|SwapPss):\s+(\d+) kB", re.MULTILINE)
+"""Fields of ``/proc/PID/smaps_rollup`` that add up to a process's memory, with its share of each shared page."""
 _KIB: Final = 1024
 
 
@@ -26,32 +30,28 @@ class Memory(Protocol):
     """Knows when one sandbox has used more memory than it may."""
 
     def ran_out(self) -> bool:
-        """Whether it has."""
+        """Whether the sandbox has used more than that."""
 
 
 @dataclass(frozen=True)
 class MemoryMeter:
-    """Counts one sandbox's memory."""
+    """Counts the memory of one sandbox."""
 
     limit_bytes: int
-    """What it may hold."""
+    """Memory that the sandbox may hold."""
     processes: int
-    """Open folder: ``/proc`` of the sandbox's pid namespace."""
+    """Descriptor of a folder, ``/proc`` of the sandbox's pid namespace."""
     file_systems: tuple[int, ...]
-    """An open folder on each tmpfs the program may write."""
+    """Descriptors of folders, one on each tmpfs that the program may write to."""
 
     sockets: socket.socket
-    """Monitor of the sockets of the sandbox's network namespace."""
+    """The kernel's monitor of the sockets in the sandbox's network namespace."""
 
     def ran_out(self) -> bool:
-        """Whether the sandbox holds more than its limit.
-
-        Resident size counts a page shared by forked processes once for each; only where that sum
-        passes the limit is the slower proportional size read.
-        """
+        """Whether the sandbox holds more than its limit."""
         left = self.limit_bytes - self._stored_bytes() - queued_bytes(self.sockets)
-        # The quick count holds pages shared after a fork once for each process, so it is the larger one; the exact one
-        # costs a walk through page tables, and is made only where the quick one is over.
+        # The quick count has a page that forked processes share once for each of them, so it is never too small. The
+        # exact one costs a walk through page tables, and is made only if the quick one exceeds the limit.
         return self._held_bytes(exact=False) > left and self._held_bytes(exact=True) > left
 
     def _stored_bytes(self) -> int:
@@ -63,14 +63,14 @@ class MemoryMeter:
 
     def _held_bytes(self, *, exact: bool) -> int:
         listed = os.listdir(self.processes)  # noqa: PTH208 - a descriptor, which no path names
-        # The first process is the sandbox's own, not the program's.
+        # The first process is the sandbox's own and not the program's.
         names = [name for name in listed if name.isdigit() and name != _INIT]
         return _KIB * sum(self._process_kib(name, exact=exact) for name in names)
 
     def _process_kib(self, name: str, *, exact: bool) -> int:
         status = self._read(f"{name}/status")
         shares = self._read(f"{name}/smaps_rollup") if exact else b""
-        # Unreadable while the process ends: the resident size is then the safe side.
+        # It cannot be read while a process ends; the quick count, which is never too small, then stands in.
         if not shares:
             return sum(int(value) for value in _QUICK.findall(status))
         return sum(int(value) for value in _EXACT.findall(shares) + _TABLES.findall(status))

@@ -1,7 +1,7 @@
-"""Memory queued in a sandbox's unix sockets, as the kernel's socket monitor (``sock_diag``) reports it.
+"""Memory that is queued in a sandbox's unix sockets, as the kernel's socket monitor (``sock_diag``) reports it.
 
-No process's resident size shows it. The filter leaves streams only, whose buffers cannot be made larger, so that each
-socket holds what is sent through it up to a bound of the kernel's.
+It shows in no process's resident size. The system-call filter leaves only stream sockets, whose buffers cannot be made
+larger, so that the kernel bounds what each of them holds.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import socket
 import struct
 from typing import Final
 
+# Of linux/netlink.h, linux/sock_diag.h and linux/unix_diag.h: kinds of messages, what is asked for, and its attributes.
 _SOCK_DIAG_BY_FAMILY: Final = 20
 _REQUEST: Final = 0x1
 _DUMP: Final = 0x300
@@ -22,25 +23,29 @@ _ALL_STATES: Final = 0xFFFFFFFF
 _HEADER: Final = struct.Struct("=IHHII")
 _SOCKET: Final = struct.Struct("=BBBxIII")
 _WRITTEN: Final = 2
-"""Place of the bytes written and not yet read, in the kernel's list of a socket's memory."""
+"""Place of the memory of messages written and not yet read, in the kernel's list of a socket's memory."""
 _LARGEST_READ: Final = 1 << 17
 SMALLEST_MESSAGE: Final = 1280
-"""Bytes of kernel memory that one byte, sent alone, may take."""
+"""Bytes of kernel memory that a message of a single byte may take."""
 _LISTENING: Final = 10
+"""State of a socket that waits for connections."""
 
 
 @functools.cache
 def largest_queue() -> int:
-    """Bytes that a closed socket may have left with its peer: a full buffer, and one more message of half its size at
-    most.
+    """Bytes of kernel memory that a closed socket may have left with its peer: a full buffer, and one more message that
+    takes at most half a buffer.
     """
     with socket.socket(socket.AF_UNIX) as usual:
         return usual.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) * 3 // 2 + (1 << 13)
 
 
 def queued_bytes(monitor: socket.socket) -> int:
-    """Kernel memory in the queues of all unix sockets, at least; what the other end sent before it was closed
-    counts for what it may be, and so does what waits to be accepted.
+    """Bytes of kernel memory in the queues of all unix sockets. What a socket sent before it was closed, and what waits
+    to be accepted, counts as the most that it may be.
+
+    Args:
+        monitor: the socket monitor of the network namespace.
 
     Raises:
         OSError: the kernel has no monitor of unix sockets.
@@ -50,6 +55,7 @@ def queued_bytes(monitor: socket.socket) -> int:
     )
     monitor.send(_HEADER.pack(_HEADER.size + len(query), _SOCK_DIAG_BY_FAMILY, _REQUEST | _DUMP, 0, 0) + query)
     total = 0
+    # Peer and unread bytes of each socket that has any, and the numbers of all sockets.
     unread: list[tuple[int, int]] = []
     numbers: set[int] = set()
     while True:
@@ -59,6 +65,8 @@ def queued_bytes(monitor: socket.socket) -> int:
             length, kind, *_rest = _HEADER.unpack_from(data, place)
             body = data[place + _HEADER.size : place + length]
             place += (length + 3) & ~3
+            # The memory of a message counts as its sender's. A sender that was closed is not listed any more; only the
+            # number of bytes that it sent is known.
             if kind == _DONE:
                 return total + sum(
                     min(size * SMALLEST_MESSAGE, largest_queue()) for peer, size in unread if peer not in numbers
@@ -68,19 +76,22 @@ def queued_bytes(monitor: socket.socket) -> int:
                 raise OSError(-number, "the kernel does not list unix sockets")
             _family, _type, state, number, _cookie, _cookie = _SOCKET.unpack_from(body)
             numbers.add(number)
-            found = _attributes(body[_SOCKET.size :])
-            total += struct.unpack_from("=I", found.get(_MEMORY, bytes(12)), 4 * _WRITTEN)[0]
-            waiting = struct.unpack_from("=I", found.get(_QUEUES, bytes(4)))[0]
+            attributes = _attributes(body[_SOCKET.size :])
+            total += struct.unpack_from("=I", attributes.get(_MEMORY, bytes(12)), 4 * _WRITTEN)[0]
+            waiting = struct.unpack_from("=I", attributes.get(_QUEUES, bytes(4)))[0]
+            # Of a socket that listens, it is the number of connections to accept, which are not listed themselves; of
+            # any other, the number of bytes to read.
             if state == _LISTENING:
-                total += waiting * largest_queue()  # connections, which are not listed themselves
+                total += waiting * largest_queue()
             elif waiting:
-                unread.append((struct.unpack("=I", found.get(_PEER, bytes(4)))[0], waiting))
+                unread.append((struct.unpack("=I", attributes.get(_PEER, bytes(4)))[0], waiting))
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:
-    found = {}
+    """The attributes of one socket by their kinds; each begins at a multiple of four bytes."""
+    attributes = {}
     while len(data) >= 4:
         length, kind = struct.unpack_from("=HH", data)
-        found[kind] = data[4:length]
+        attributes[kind] = data[4:length]
         data = data[(length + 3) & ~3 :]
-    return found
+    return attributes

@@ -1,4 +1,4 @@
-"""Watch a running program until it ends or passes one of its limits."""
+"""Watching a running program until it ends or passes one of its limits."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from openfingym_runtime.sandbox.inside import channel
 from openfingym_runtime.sandbox.launch import Sandbox
 
 TICK_S: Final = 0.05
-"""How often memory and cancellation are looked at."""
+"""Seconds between two looks at the program's memory and at whether the job was cancelled."""
 _CHUNK: Final = 1 << 16
 
 
 def supervise(running: Sandbox, job: Job) -> Outcome:
-    """Collect the program's output and end it at its limits.
+    """Collect the program's output, and end it when it ends, passes a limit or is cancelled.
+
+    Args:
+        running: a sandbox whose program was just started.
+        job: the job that the program belongs to.
 
     Raises:
-        RuntimeFailureError: the sandbox broke; the program's own end is never an error.
+        RuntimeFailureError: the sandbox broke; however the program ends by itself, that is not an error.
     """
     memory = running.memory
     assert memory is not None
@@ -39,13 +43,14 @@ def supervise(running: Sandbox, job: Job) -> Outcome:
     while ended_by is None:
         now = time.monotonic()
         ready = {descriptor for descriptor, _event in poll.poll(max(0.0, min(next_tick, deadline) - now) * 1000)}
-        # At its end a pipe is always ready, and polling it further would spin.
+        # Once all writers are gone a pipe is always ready, and this loop would spin.
         if running.output in ready and not _read(running.output, output):
             poll.unregister(running.output)
         if len(output) > job.limits.output_bytes:
             ended_by = "output"
         elif running.link.fileno() in ready:
-            # The kernel may have ended the program, or the sandbox's own processes, for want of memory.
+            # Asked first, because for want of memory the kernel may have ended the program, or the sandbox's own
+            # processes, which then report nothing.
             ended_by, exit_code = ("memory", None) if memory.ran_out() else ("exit", _exit_code(running))
         elif (now := time.monotonic()) >= deadline:
             ended_by = "timeout"
@@ -60,14 +65,14 @@ def supervise(running: Sandbox, job: Job) -> Outcome:
     # All writers are gone, so this reads what the pipe still holds and no more.
     while len(output) <= job.limits.output_bytes and _read(running.output, output):
         pass
-    # A program that prints much just before it ends went over the limit as well.
+    # A program may exceed the limit in what it prints just before it ends.
     if ended_by == "exit" and len(output) > job.limits.output_bytes:
         ended_by, exit_code = "output", None
     return Outcome(ended_by, exit_code, bytes(output[: job.limits.output_bytes]), wall_s)
 
 
 def _read(descriptor: int, output: bytearray) -> bool:
-    """Append what is there; False at the end of the stream."""
+    """Append what can be read now to ``output``; False at the end of the stream."""
     with contextlib.suppress(BlockingIOError):
         chunk = os.read(descriptor, _CHUNK)
         output += chunk

@@ -1,4 +1,6 @@
-"""Becoming a program in a process that was forked for it: rights first, then all that a new interpreter would have."""
+"""Becoming a program in a process that was forked for it: first the rights are given up, then everything is made as a
+new interpreter would find it.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +16,21 @@ from . import channel, confine
 from .reporting import FAILED
 
 FOLDERS: Final = ("/agent", "/task")
-"""Searched for modules, and other folders than those that the fork server saw."""
+"""Folders that modules are imported from and that are other ones for the program than for the fork server."""
 
 
 def confined(link: int) -> None:
-    """Wait for orders, give up every right, and be as a new interpreter is; returns when the program may begin.
+    """Wait for orders, give up every right, and become as a new interpreter is; returns when the program may begin.
 
     Args:
-        link: descriptor of the channel to the sandbox's first process; it is closed when nothing can fail any more, and
-            told what failed before.
+        link: descriptor of the channel to the sandbox's first process. A failure is reported through it; it is closed
+            once nothing can fail any more.
     """
     channel_to_first = socket.socket(fileno=link)
     try:
         message, (root, output) = channel.receive(channel_to_first)
         orders: dict[str, Any] = message
-        # Whatever else is open here leads out of the sandbox.
+        # No other descriptor stays open: whatever is open here leads out of the sandbox.
         high = os.dup(channel_to_first.detach())
         _arrange({1: output, 2: output, 3: high, 4: root})
         channel_to_first = socket.socket(fileno=3)
@@ -48,7 +50,8 @@ def confined(link: int) -> None:
 
 
 def _arrange(wanted: dict[int, int]) -> None:
-    """Have these descriptors at these numbers, and no other but 0 open."""
+    """Put descriptors at the wanted numbers, and close every other one but 0."""
+    # By way of numbers above all of them: put in its place at once, one could overwrite another that is still needed.
     highest = max(*wanted.values(), *wanted) + 1
     for place, descriptor in enumerate(wanted.values()):
         os.dup2(descriptor, highest + place)
@@ -58,8 +61,8 @@ def _arrange(wanted: dict[int, int]) -> None:
 
 
 def _own_input() -> None:
-    """Open standard input anew: programs that had it from the fork server would share its flags and its signal's
-    number, by which one could tell another, or a later one, anything.
+    """Open standard input anew. Programs that had it from the fork server would share the flags and signal number of
+    one open file, through which one could send another, or a later one, any message.
     """
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -67,7 +70,7 @@ def _own_input() -> None:
 
 
 def _renew(environment: dict[str, str], cpus: int) -> None:
-    """Replace what a new interpreter does not share with others, and what it finds where it starts."""
+    """Replace what differs between programs: environment, cached folders, random numbers, threads."""
     os.environ.clear()
     os.environ.update(environment)
     _show_environment(environment)
@@ -75,18 +78,21 @@ def _renew(environment: dict[str, str], cpus: int) -> None:
         if name.startswith(FOLDERS):
             del sys.path_importer_cache[name]
     sys.modules["openfingym_agent.forked"].draw_anew()
+    # The numerical libraries read their number of threads when they were loaded, by the fork server, for one core.
     if cpus != 1 and "threadpoolctl" in sys.modules:
         sys.modules["threadpoolctl"].threadpool_limits(cpus)
+    # A new interpreter would not have imported the modules of this folder.
     own = __name__.partition(".")[0]
     for name in [name for name in sys.modules if name.partition(".")[0] == own]:
         del sys.modules[name]
 
 
 def _show_environment(environment: dict[str, str]) -> None:
-    """Have ``/proc/self/environ`` show it, as far as there is room, in place of the fork server's."""
+    """Make ``/proc/self/environ`` show these variables, as far as there is room, in place of the fork server's."""
+    # Fields 50 and 51 of proc(5): where in memory that file is read from.
     fields = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     start, end = int(fields[47]), int(fields[48])
     text = b"".join(f"{name}={value}".encode() + b"\0" for name, value in environment.items())[: end - start - 1]
-    # Nothing points here: the variables above have their own memory.
+    # Nothing points into this memory any more: the variables that were set above are elsewhere.
     ctypes.memset(start, 0, end - start)
     ctypes.memmove(start, text, len(text))

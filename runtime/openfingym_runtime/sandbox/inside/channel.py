@@ -1,6 +1,6 @@
-"""Messages between the launcher and the inside: length-prefixed JSON, with file descriptors beside it.
+"""Messages between the launcher and the inside: JSON after its length, with file descriptors beside it.
 
-Neither side waits on a dead peer: the end of the stream raises ``EOFError``.
+Neither side waits for a dead peer: the end of the stream raises ``EOFError``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _MAX_FDS: Final = 8
 
 
 def send(link: socket.socket, message: Message, fds: tuple[int, ...] = ()) -> None:
-    """Send ``message``, and duplicates of ``fds``."""
+    """Send ``message``, with duplicates of the descriptors ``fds``."""
     body = json.dumps(message).encode()
     data = _HEADER.pack(len(body)) + body
     sent = socket.send_fds(link, [data], fds) if fds else link.send(data)
-    # Not where nothing is left: the peer may have read all and gone, which sending nothing would report.
+    # Only if something is left: the peer may have read everything and gone, and even sending nothing would then fail.
     if sent < len(data):
         link.sendall(data[sent:])
 
@@ -31,7 +31,9 @@ def receive(link: socket.socket) -> tuple[Message, tuple[int, ...]]:
 
     Raises:
         EOFError: the peer has closed the channel.
+        TypeError: the message is not a JSON object.
     """
+    # Descriptors come with a message's first byte, and are lost to a read that does not ask for them.
     header, fds, _flags, _address = socket.recv_fds(link, _HEADER.size, _MAX_FDS)
     header += _exactly(link, _HEADER.size - len(header)) if header else b""
     if not header:

@@ -1,4 +1,6 @@
-"""The system calls a program may not make, with their numbers on x86_64 and aarch64 (None where there is none)."""
+"""The system calls that a program may not make, with their numbers on x86_64 and aarch64; None where there is no such
+call.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ DENIED: Final[dict[str, tuple[int | None, int | None]]] = {
     "pidfd_getfd": (438, 438),
     "process_madvise": (440, 440),
     "process_mrelease": (448, 448),
-    # what others do with a file that all rollouts share, such as opening it
+    # seeing what others do with a file that all rollouts share, such as opening it
     "inotify_init": (253, None),
     "inotify_init1": (294, 26),
     "inotify_add_watch": (254, 27),
@@ -105,7 +107,7 @@ DENIED: Final[dict[str, tuple[int | None, int | None]]] = {
     "mq_unlink": (241, 181),
     "landlock_add_rule": (445, 445),
     "remap_file_pages": (216, 234),
-    # placement
+    # placement on cores and memory nodes
     "sched_setaffinity": (203, 122),
     "move_pages": (279, 239),
     "migrate_pages": (256, 238),

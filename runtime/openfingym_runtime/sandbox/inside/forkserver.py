@@ -1,10 +1,10 @@
-"""The fork server: a process that has imported what programs import, and forks a program where it is asked for one.
+"""The fork server: a process that has imported what programs import, and forks a program whenever it is asked for one.
 
 It runs the same interpreter with the same arguments among the same files as a program does, and never learns anything
-of a rollout: what arrives here is a channel to the launcher, which only the forked processes read. Of these there are
-two for each program. The first becomes process 1 of a new pid namespace and makes the sandbox, as that of a cold start
-does. The second is forked from it before it has read anything, and is handed nothing but what the program may know;
-it gives up the same rights as the process that executes a program in a cold start, and becomes the program.
+of a rollout: all that it receives is a channel to the launcher, which only the forked processes read. There are two of
+these for each program. The first becomes process 1 of a new pid namespace and makes the sandbox, as that of a cold
+start does. The second is forked from the first before that has read anything, and is given only what the program may
+know. It gives up the same rights as the process that executes a program in a cold start, and becomes the program.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .server_start import CONTROL, LAUNCHER
 from .watching import HOSTNAME, await_orders, die_first, socket_monitor, watch
 
 PROC: Final = f"{mounts.BASE_HOST}/proc"
-"""The host's ``/proc``; the only one in sight."""
+"""The host's ``/proc``, since the fork server has none of its own."""
 SANDBOX: Final = (
     syscalls.CLONE_NEWNS
     | syscalls.CLONE_NEWNET
@@ -36,10 +36,11 @@ SANDBOX: Final = (
 
 
 def serve(modules: tuple[str, ...]) -> None:
-    """Import ``modules``, as far as they are there, and fork programs until the launcher is gone.
+    """Import ``modules``, those that are installed, and fork programs until the launcher is gone.
 
-    Returns in processes that are to be programs only, confined already.
+    It returns only in the processes that are to be programs, which are confined already.
     """
+    # No process of this user may look into this one, or change it.
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
     control = socket.socket(fileno=CONTROL)
     with reporting(control):
@@ -49,10 +50,11 @@ def serve(modules: tuple[str, ...]) -> None:
                     importlib.import_module(name)
             mounts.close_base()
             _require_nothing_shared()
-        # Nothing of these modules is garbage, and looking at it would copy its pages in every program.
+        # Nothing of these modules is garbage. If a program's garbage collector looked at them, it would write to their
+        # pages and so copy them.
         gc.collect()
         gc.freeze()
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then waits for the sandboxes' first processes
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then reaps the sandboxes' first processes
         own = os.open(f"{PROC}/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         channel.send(control, {"state": "serving"})
         poll = select.poll()
@@ -62,10 +64,10 @@ def serve(modules: tuple[str, ...]) -> None:
             _byte, received, _flags, _address = socket.recv_fds(control, 1, 1)
             if not received:
                 break
-            # A failure closes the channel, by which the launcher knows.
+            # If this fails, the channel is closed below, and so the launcher knows.
             with contextlib.suppress(OSError):
                 if _fork(own) == 0:
-                    # Its number is closed by what follows.
+                    # Detached, because the child closes the descriptor by its number.
                     control.detach()
                     break
             os.close(received[0])
@@ -77,10 +79,14 @@ def serve(modules: tuple[str, ...]) -> None:
 
 
 def _require_nothing_shared() -> None:
-    """Refuse to serve with what programs would share, or what a fork leaves behind: threads, memory, descriptors."""
+    """Refuse to serve with anything that programs would share or a fork would lose: threads, memory, descriptors.
+
+    Raises:
+        RuntimeError: importing a module has left such a thing.
+    """
     threads = list(Path(f"{PROC}/self/task").iterdir())
     files = {int(path.name) for path in Path(f"{PROC}/self/fd").iterdir()} - {0, 1, 2, CONTROL, LAUNCHER}
-    # One is that of the listing itself, which is closed by now.
+    # One of them was open for the listing itself, and is closed by now.
     files = {descriptor for descriptor in files if _is_open(descriptor)}
     maps = Path(f"{PROC}/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
     shared = [line for line in maps if line.split()[1][1] == "w" and line.split()[1][3] == "s"]
@@ -97,20 +103,24 @@ def _is_open(descriptor: int) -> bool:
 
 
 def _fork(own: int) -> int:
-    """Fork a child that is process 1 of a new pid namespace; 0 in the child."""
+    """Fork a child that is process 1 of a new pid namespace; returns 0 in the child.
+
+    Args:
+        own: descriptor of the pid namespace that this process's children belong to.
+    """
     syscalls.unshare(syscalls.CLONE_NEWPID)
     child = -1
     try:
         child = os.fork()
     finally:
         if child != 0:
-            # Else the next child would be born in that namespace too.
+            # Otherwise the next child would be born in that namespace as well.
             syscalls.enter(own, syscalls.CLONE_NEWPID)
     return child
 
 
 def _sandbox(link: socket.socket) -> None:
-    """Be the first process of a sandbox; returns in the process that is to be its program."""
+    """Be the first process of a sandbox; returns only in the process that is to be its program."""
     with reporting(link):
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.close(CONTROL)
@@ -119,14 +129,14 @@ def _sandbox(link: socket.socket) -> None:
             os.setsid()
             die_first(PROC)
         channel.send(link, {"state": "forked"}, (os.pidfd_open(os.getpid()),))
-        # The launcher now puts this process into its control group, in which the program is then born.
+        # The launcher now puts this process into the control group, in which the program is then born.
         channel.receive(link)
         with step("namespaces"):
             syscalls.unshare(SANDBOX)
             socket.sethostname(HOSTNAME)
         near, far = socket.socketpair()
         with step("fork"):
-            # Now, while this process knows nothing that the program may not know: its memory is the program's.
+            # Now, while this process knows nothing that the program may not know: its memory becomes the program's.
             program = os.fork()
         if program == 0:
             link.detach(), near.detach()
@@ -143,11 +153,13 @@ def _first_process(link: socket.socket, near: socket.socket, program: int) -> No
     with step("mounts"):
         shown = tuple((source, target, device, inode) for source, target, device, inode in config["shown"])
         accounting = (*mounts.build_rollout(shown, config["program"], config["storage_mb"]), socket_monitor())
+        # A copy of the mounts that no namespace lists, for the program's root; see `confine.enter_unlisted_root`.
         root = syscalls.clone_tree("/")
     orders, wake = await_orders(link, config["become"], accounting)
     with step("program"):
         bounds = {name: config[name] for name in ("pids", "address_space_mb", "file_mb", "cpus")}
         channel.send(near, {**orders, **bounds, "become": config["become"]}, (root, output))
+        # The program says nothing but what failed: if its end is closed without a word, it is about to run.
         try:
             failed, _none = channel.receive(near)
         except EOFError:

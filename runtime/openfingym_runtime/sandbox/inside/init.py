@@ -1,9 +1,9 @@
-"""The program the launcher starts: it makes the namespaces, and stays as their first process.
+"""The program that the launcher starts in a cold start: it makes the namespaces, and stays as their first process.
 
-Two processes come of it. The outer one only waits. The inner one is process 1 of the pid
-namespace: it builds the mounts, gives up its rights, starts the program and reports how it
-ended. When process 1 goes, the kernel kills everything else in the namespace; it goes when the
-program ends, when the launcher closes the channel, and when the launcher dies in any way.
+It becomes two processes. The outer one only waits. The inner one is process 1 of the pid
+namespace: it builds the mounts, gives up its rights, starts the program and reports how the program
+ended. When process 1 ends, the kernel kills everything else in the namespace; it ends when the
+program does, when the launcher closes the channel, and when the launcher dies in any way.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ NAMESPACES: Final = (
 
 
 def main(descriptor: int) -> NoReturn:
-    """Run a sandbox as the launcher on the other end of ``descriptor`` says; never returns."""
+    """Run a sandbox, or become the fork server, as the launcher at the other end of ``descriptor`` says."""
     link = socket.socket(fileno=descriptor)
     with reporting(link):
         _silence()
         config, fds = channel.receive(link)
         with step("namespaces"):
             syscalls.unshare(NAMESPACES)
-        # The launcher now writes the maps of users and groups: only from outside can more ids than this process's own
-        # be mapped.
+        # The launcher now writes the maps of users and groups, since ids other than this process's own can only be
+        # mapped from outside.
         channel.send(link, {"state": "unshared"})
         channel.receive(link)
         with step("fork"):
-            # A process stays in its pid namespace; only a child is the first process of the new one.
+            # A process stays in its pid namespace; a child is the first process of the new one.
             first = os.fork()
         if first == 0:
             if "serves" in config:
                 become_server(link, config, fds)
             _first_process(link, config, fds)
-        # A handle instead of a number, since a number may be reused by another process.
+        # A handle and not a number, since another process may get the same number later.
         handle = os.pidfd_open(first)
         channel.send(link, {"state": "forked"}, (handle,))
         link.close()
-        # This process only waits; an end of the output kept open here would never let the launcher read to its end.
+        # This process only waits. With the output's write end open here, the launcher would never read to its end.
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         os.waitpid(first, 0)
     os._exit(0)
@@ -73,6 +73,7 @@ def _first_process(link: socket.socket, config: dict[str, Any], fds: tuple[int, 
             die_first("/proc")
         with step("mounts"):
             accounting = (*mounts.build(mounts.world_of(config)), socket_monitor())
+            # A copy of the mounts that no namespace lists, for the program's root; see `confine.enter_unlisted_root`.
             root = syscalls.clone_tree("/")
         orders, wake = await_orders(link, config["become"], accounting)
         with step("program"):
@@ -88,9 +89,9 @@ def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> 
     Args:
         config: the configuration that the launcher sent.
         environment: environment variables of the program.
-        output: file descriptor that the program's output goes to.
-        root: descriptor of its root folder, which stays open here, since closing the last one would detach the mounts
-            below it.
+        output: descriptor of the file that the program's output goes to.
+        root: descriptor of the program's root folder. It stays open here, since closing the last one would detach the
+            mounts below it.
     """
     bounds = confine.Bounds(config["pids"], config["address_space_mb"], config["file_mb"], tuple(config["cpus"]))
     failure, report = os.pipe()
@@ -100,13 +101,13 @@ def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> 
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.dup2(report, 3)
-            # execve closes this end of the pipe: if the pipe ends without a word, the program is running.
+            # Executing a program closes this end of the pipe: if the pipe ends without a word, the program is running.
             os.set_inheritable(3, False)
             os.dup2(root, 4)
-            # Whatever else is open here leads out of the sandbox.
+            # Whatever else is open here leads out of the sandbox, and must not reach the program.
             os.closerange(5, os.sysconf("SC_OPEN_MAX"))
             confine.confine(bounds, 4)
-            # Replaces this process; no shell is wanted.
+            # This replaces the process; no shell is involved.
             os.execve(config["argv"][0], config["argv"], environment)  # noqa: S606
         except BaseException as error:
             os.write(3, f"{type(error).__name__}: {error}".encode())

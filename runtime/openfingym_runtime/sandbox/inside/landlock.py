@@ -1,7 +1,7 @@
-"""Landlock rules: a second enforcement, by the kernel, of what the program may do with the files it can see.
+"""Landlock rules, by which the kernel enforces a second time what the program may do with the files that it can see.
 
-The mounts already say the same; Landlock holds even where a mount option was forgotten, and also
-denies TCP, foreign abstract sockets and signals to processes outside the program's own tree.
+The mounts already ensure the same. Landlock holds even if a mount option was forgotten, and also
+denies TCP, abstract sockets of others, and signals to processes that the program did not start.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ TRUNCATE: Final = 1 << 14
 
 READ: Final = EXECUTE | READ_FILE | READ_DIR
 TCP: Final = 0b11
+"""Binding and connecting."""
 SCOPES: Final = 0b11
+"""Abstract unix sockets and signals of processes outside of the domain."""
 
-# Highest access right each ABI version knows, as a bit count.
 _FS_RIGHTS: Final = {1: 13, 2: 14, 3: 15, 4: 15}
+"""Number of rights to files that each ABI version knows; they are the lowest bits."""
 _FS_RIGHTS_LATEST: Final = 16
 
 
@@ -67,11 +69,13 @@ def restrict(writable: tuple[str, ...], writable_files: tuple[str, ...]) -> int:
     """
     abi = abi_version()
     handled = (1 << _FS_RIGHTS.get(abi, _FS_RIGHTS_LATEST)) - 1
+    # A kernel refuses rights that it does not know, so each gets those of its version, in a structure of that length.
     ruleset = _Ruleset(handled, TCP if abi >= 4 else 0, SCOPES if abi >= 6 else 0)
     size = ctypes.sizeof(_Ruleset) if abi >= 6 else 16 if abi >= 4 else 8
     fd = syscalls.syscall("landlock_create_ruleset", ruleset, size, 0)
     try:
         _allow(fd, "/", READ)
+        # No devices, which would open the hardware itself.
         for path in writable:
             _allow(fd, path, handled & ~(MAKE_CHAR | MAKE_BLOCK))
         for path in writable_files:

@@ -1,7 +1,7 @@
 """The mounts of a sandbox: a root folder of its own, made of read-only views of listed host paths.
 
-A cold start makes all of them at once (`build`). A warm one makes those that are the same for every program once, for
-the fork server (`build_base`), and those of one rollout in a copy of the fork server's namespace (`build_rollout`).
+A cold start makes all of them at once (`build`). For warm starts, those that are the same for every program are made
+once, for the fork server (`build_base`), and those of a rollout in a copy of its namespace (`build_rollout`).
 """
 
 from __future__ import annotations
@@ -14,34 +14,38 @@ from typing import Any, Final
 from . import syscalls
 
 OLD_ROOT: Final = "/.old"
+"""Where the host's tree is while a new root is made."""
 STAGING: Final = "/tmp"  # noqa: S108 - only a mount point in a namespace of our own, never written to on the host
+"""Where the new root is mounted before it becomes the root."""
 READ_ONLY: Final = syscalls.MOUNT_ATTR_RDONLY | syscalls.MOUNT_ATTR_NOSUID | syscalls.MOUNT_ATTR_NODEV
 DEVICE: Final = syscalls.MOUNT_ATTR_RDONLY | syscalls.MOUNT_ATTR_NOSUID | syscalls.MOUNT_ATTR_NOEXEC
 # Not /dev/zero: a shared mapping of it holds memory that shows in no process's resident size.
 DEVICES: Final = ("null", "full", "random", "urandom")
 PRIVATE: Final = syscalls.MS_NOSUID | syscalls.MS_NODEV
 INODES: Final = 32768
+"""Files and folders that one tmpfs may hold: empty ones take none of its size, but memory of the kernel."""
 SHARED_MEMORY_MB: Final = 64
 BASE_HOST: Final = "/agent/host"
-"""Where the fork server keeps the host's tree. A rollout unmounts it, and covers the folder with its own."""
+"""Where the fork server has the host's tree. A rollout unmounts it, and covers the folder with its own."""
 _SMALL_MB: Final = 8
+"""Size of a tmpfs that holds little more than mount points."""
 _WRITABLE: Final = ("/work", "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
-# These are folders inside of the sandbox, which nobody else sees.
+# Mount points inside of the sandbox, which nobody else sees.
 _FOLDERS: Final = ("/agent", "/dev/shm", "/proc", "/run/openfingym", "/task", "/tmp", "/work")  # noqa: S108
 
 
 @dataclass(frozen=True)
 class World:
-    """What the program's file system holds, beside ``/proc`` and ``/dev``."""
+    """What the program's file system holds, apart from ``/proc`` and ``/dev``."""
 
     binds: tuple[tuple[str, str], ...]
-    """Real host path (no symbolic link in it) and where it is shown, read-only."""
+    """Paths on the host, without a symbolic link in them, each with the path at which it is shown read-only."""
     hidden: tuple[str, ...]
-    """Files and folders under a bind that are covered by an empty one."""
+    """Paths of files and folders below a bind that are covered by an empty file or folder."""
     links: tuple[tuple[str, str], ...]
-    """Target and path of symbolic links."""
+    """Targets of symbolic links, each with the link's path."""
     files: dict[str, str]
-    """Path and text of read-only files; a text with an interpreter line may be executed."""
+    """Texts of read-only files by path; a text that begins with ``#!`` may be executed."""
     storage_mb: int
     """Size of ``/work`` and of ``/tmp``, in MiB."""
 
@@ -60,19 +64,20 @@ def world_of(config: dict[str, Any]) -> World:
 def build(world: World) -> tuple[int, ...]:
     """Replace the mount namespace's root by ``world``; the host's tree is gone afterwards.
 
-    Must run as process 1 of a new pid namespace, with all capabilities over a new mount namespace.
+    This must run as process 1 of a new pid namespace, with all capabilities over a new mount namespace.
 
     Returns:
-        Open folders for the launcher's accounting: ``/proc`` of this namespace, then each writable tmpfs.
+        Descriptors for the launcher, which counts memory by them: ``/proc`` of this namespace, then each writable
+        tmpfs.
     """
-    # So that no mount made here propagates to the host, and none of the host's comes in later.
+    # Private, so that no mount made here propagates to the host, and none of the host's comes in later.
     _new_root(world, OLD_ROOT, syscalls.MS_PRIVATE)
     Path("/proc").mkdir()
     accounting = (_processes(), *_writable(world.storage_mb))
-    # Lazily, since read-only views of its files are still in use; nothing has a path to it any more.
+    # Lazily, since views of its files are still in use; no path leads there any more.
     syscalls.unmount(OLD_ROOT, syscalls.MNT_DETACH)
     Path(OLD_ROOT).rmdir()
-    # Last, because files and mount points were made in it until here.
+    # Last, because files and mount points are made in the root until here.
     syscalls.set_mount_attributes(syscalls.AT_FDCWD, "/", READ_ONLY, 0)
     return accounting
 
@@ -81,20 +86,20 @@ def build_base(world: World) -> None:
     """Replace the root by what is the same for all programs of a fork server; the host's tree stays at
     :data:`BASE_HOST`.
 
-    Must run with all capabilities over a new mount namespace, before `build_rollout`.
+    This must run with all capabilities over a new mount namespace, before `build_rollout`.
     """
-    # Unlike a sandbox, the fork server is to see what is mounted on the host later.
+    # Unlike a sandbox, the fork server must see what is mounted on the host later: a rollout's files may be there.
     _new_root(world, BASE_HOST, syscalls.MS_SLAVE)
     for path in _FOLDERS:
         Path(path).mkdir(0o755, parents=True, exist_ok=True)
-    # Some modules try what works there while they are imported.
+    # Some modules, while they are imported, try what works in these folders.
     for descriptor in _writable(1):
         os.close(descriptor)
     syscalls.set_mount_attributes(syscalls.AT_FDCWD, "/", READ_ONLY, 0)
 
 
 def close_base() -> None:
-    """Take away the fork server's own writable folders: each rollout gets its own."""
+    """Unmount the fork server's own writable folders, since each rollout gets its own."""
     for path in _WRITABLE:
         syscalls.unmount(path, syscalls.MNT_DETACH)
 
@@ -102,30 +107,31 @@ def close_base() -> None:
 def build_rollout(shown: tuple[tuple[str, str, int, int], ...], program: str, storage_mb: int) -> tuple[int, ...]:
     """Complete a copy of the fork server's mounts by those of one rollout; the host's tree is gone afterwards.
 
-    Must run as process 1 of a new pid namespace, in a new mount namespace.
+    This must run as process 1 of a new pid namespace, in a new mount namespace.
 
     Args:
-        shown: real host path and the path inside, below ``/task`` or ``/run/openfingym``; device and inode of the host
-            path, as the launcher sees them.
+        shown: real path on the host, path inside (below ``/task`` or ``/run/openfingym``), and the device and inode
+            that the launcher sees at the host's path.
         program: text of the program.
-        storage_mb: megabytes that the rollout may write, as in `World`.
+        storage_mb: size of ``/work`` and of ``/tmp``, in MiB.
 
     Returns:
-        What `build` does.
+        Descriptors for the launcher, as `build` returns them.
 
     Raises:
-        FileNotFoundError: a host path is another file here, as where something was mounted there that the fork server
-            does not see.
+        FileNotFoundError: another file is at a host path here than the launcher sees, for example because something
+            was mounted there that the fork server does not see.
     """
     _scratch("/task")
     for source, target, device, inode in shown:
-        found = Path(BASE_HOST + source).stat()
-        if (found.st_dev, found.st_ino) != (device, inode):
+        status = Path(BASE_HOST + source).stat()
+        if (status.st_dev, status.st_ino) != (device, inode):
             raise FileNotFoundError(f"{source}: another file than the launcher's")
         _bind(BASE_HOST + source, target, READ_ONLY)
     syscalls.set_mount_attributes(syscalls.AT_FDCWD, "/task", READ_ONLY, 0)
     accounting = (_processes(), *_writable(storage_mb))
     syscalls.unmount(BASE_HOST, syscalls.MNT_DETACH)
+    # Covers the folder in which the host's tree was, and what the fork server itself was started from.
     _scratch("/agent", len(program.encode()))
     _write("/agent/program.py", program)
     syscalls.set_mount_attributes(syscalls.AT_FDCWD, "/agent", READ_ONLY, 0)
@@ -133,12 +139,12 @@ def build_rollout(shown: tuple[tuple[str, str, int, int], ...], program: str, st
 
 
 def _new_root(world: World, old_root: str, propagation: int) -> None:
-    """A new root with the listed files; what was the root is at ``old_root``."""
+    """Make a new root with the listed files; what was the root before is at ``old_root``."""
     syscalls.mount("none", "/", "", syscalls.MS_REC | propagation)
     text_mb = 1 + sum(len(text.encode()) for text in world.files.values()) // (1 << 20)
     syscalls.mount("root", STAGING, "tmpfs", PRIVATE, f"size={_SMALL_MB + text_mb}m,nr_inodes={INODES},mode=0755")
     Path(STAGING + old_root).mkdir(parents=True)
-    # Not chroot, out of which a process with rights can climb: the old root is detached from the program's namespace.
+    # Not chroot, out of which a process with rights can climb: so the old root can be detached from this namespace.
     syscalls.pivot_root(STAGING, STAGING + old_root)
     os.chdir("/")
     for source, target in world.binds:
@@ -154,15 +160,16 @@ def _new_root(world: World, old_root: str, propagation: int) -> None:
 
 
 def _processes() -> int:
-    """Mount ``/proc``; and the same once more, for the launcher, which counts memory through a descriptor of it."""
-    # subset=pid leaves out everything but processes, which would tell of the host; hidepid hides processes that the
-    # program may not trace.
+    """Mount ``/proc``, and the same once more as a descriptor for the launcher, which counts memory by it."""
+    # subset=pid leaves out everything that is not about processes, which would reveal much of the host; hidepid hides
+    # processes that the program may not trace, and so the sandbox's own.
     flags = PRIVATE | syscalls.MS_NOEXEC
     syscalls.mount("proc", "/proc", "proc", flags, "hidepid=invisible,subset=pid")
     return syscalls.detached_proc()
 
 
 def _scratch(path: str, text_bytes: int = 0) -> None:
+    """Mount a small tmpfs at ``path``, with room for a text of ``text_bytes``."""
     size_mb = _SMALL_MB + 1 + text_bytes // (1 << 20)
     syscalls.mount("root", path, "tmpfs", PRIVATE, f"size={size_mb}m,nr_inodes={INODES},mode=0755")
 
@@ -177,10 +184,10 @@ def _parent(path: str) -> None:
 
 
 def _bind(source: str, target: str, attributes: int) -> None:
-    """Show ``source`` at ``target``; the view gets its attributes before it is visible anywhere."""
+    """Show ``source`` at ``target`` with the mount attributes ``attributes``."""
     fd = syscalls.clone_tree(source)
     try:
-        # Set on the detached copy: once it is attached, nobody ever sees it writable.
+        # Set on the detached copy, so that it is never visible anywhere without them.
         syscalls.set_mount_attributes(fd, "", attributes, syscalls.AT_EMPTY_PATH | syscalls.AT_RECURSIVE)
         if not os.path.lexists(target):
             _parent(target)
@@ -194,6 +201,7 @@ def _bind(source: str, target: str, attributes: int) -> None:
 
 
 def _hide(paths: tuple[str, ...]) -> None:
+    """Cover files and folders by an empty file or folder."""
     Path("/.empty-folder").mkdir(0o755)
     os.close(os.open("/.empty-file", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o444))
     for path in paths:
@@ -210,7 +218,7 @@ def _devices(old_root: str) -> None:
 
 
 def _writable(storage_mb: int) -> list[int]:
-    """The only places the program may write, each a bounded file system in memory."""
+    """Mount the only folders that the program may write to, each a bounded tmpfs, and return descriptors of them."""
     opened = []
     for path, size_mb in zip(_WRITABLE, (storage_mb, storage_mb, SHARED_MEMORY_MB), strict=True):
         Path(path).mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Telling the launcher which step of the setup failed."""
+"""Reporting to the launcher which step of the setup failed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from typing import Final
 from . import channel
 
 LOST: Final = 1
+"""Exit status of a process that has lost its launcher."""
 FAILED: Final = 2
+"""Exit status of a process in which a step failed."""
 
 
 class StepError(Exception):
-    """A step of the setup failed."""
+    """A step of the setup failed.
+
+    Attributes:
+        step: name of the step.
+        errno: number of the kernel's error; None if there is none.
+    """
 
     def __init__(self, step: str, error: BaseException) -> None:
         super().__init__(f"{type(error).__name__}: {error}")
@@ -25,7 +32,7 @@ class StepError(Exception):
 
 @contextlib.contextmanager
 def step(name: str) -> Iterator[None]:
-    """Name the step that fails in the block."""
+    """Report any failure in the block as one of the step ``name``."""
     try:
         yield
     except (EOFError, StepError):
@@ -36,7 +43,7 @@ def step(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reporting(link: socket.socket) -> Iterator[None]:
-    """Tell the launcher of a failure; nobody is left to tell when the channel itself is gone."""
+    """Report a failure in the block to the launcher, unless the channel itself is gone, and end the process."""
     try:
         yield
     except StepError as error:

@@ -1,7 +1,7 @@
 """The system-call filter: a BPF program assembled here, for x86_64 and aarch64.
 
-Calls that open a way around the sandbox, or that use memory no limit would count, fail with
-EPERM; calls this filter does not know fail with ENOSYS, as on an older kernel; a foreign calling
+Calls that open a way around the sandbox, or that use memory which no limit would count, fail with
+EPERM. Calls that this filter does not know fail with ENOSYS, as on an older kernel. A foreign calling
 convention (x32, 32-bit) kills the process.
 """
 
@@ -51,9 +51,9 @@ Instruction = tuple[int, int, int, int]
 
 
 AUDIT: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""``AUDIT_ARCH_*`` of each machine."""
+"""``AUDIT_ARCH_*`` of each machine, which is in the data that a filter sees."""
 COLUMN: Final = {"x86_64": 0, "aarch64": 1}
-"""Its column in the tables of numbers, here and in `denied.DENIED`."""
+"""Each machine's column in the tables of numbers, here and in `denied.DENIED`."""
 FILTERED: Final = {
     "clone": (56, 220),
     "clone3": (435, 435),
@@ -74,16 +74,16 @@ FILTERED: Final = {
     "socket": (41, 198),
     "socketpair": (53, 199),
 }
-"""Calls whose arguments decide."""
+"""Calls that are allowed or denied by their arguments."""
 
 
 _ALLOWED: Final = (_RETURN, 0, 0, ALLOW)
 _GRANTED: Final = (_RETURN, 0, 0, ERRNO)
-"""Success, without the call."""
+"""Reports success (error 0), and does not make the call."""
 
 
 def _low(argument: int) -> Instruction:
-    """Load the low half of a call's argument; the kernel reads these arguments as 32-bit integers."""
+    """Load the low half of a call's argument ``argument``, from 0; the kernel reads these as 32-bit integers."""
     return (_LOAD, 0, 0, 16 + 8 * argument)
 
 
@@ -92,12 +92,13 @@ def _fail(code: int) -> Instruction:
 
 
 def _when(number: int, body: list[Instruction]) -> list[Instruction]:
-    """``body``, which must return on every path, if the call is ``number``."""
+    """``body``, which must return on every path, for the call with this number; other calls jump over it."""
     return [(_IF_EQUAL, 0, len(body), number), *body]
 
 
 def _among(values: tuple[int, ...], then: Instruction, otherwise: list[Instruction]) -> list[Instruction]:
     """``then`` if what was loaded is one of ``values``, else ``otherwise``; both must return."""
+    # Each test jumps over those that follow to `then`; if it is the last and fails, over `then`.
     tests = [
         (_IF_EQUAL, len(values) - place - 1, 0 if place < len(values) - 1 else 1, value)
         for place, value in enumerate(values)
@@ -119,7 +120,7 @@ def _fcntl_rule() -> list[Instruction]:
 
 
 def _socket_rule() -> list[Instruction]:
-    """Streams of this machine only: what is queued for one socket of another type has no bound but their number."""
+    """Only unix sockets, and only streams: of messages to a socket of another type, the number alone is bounded."""
     return [
         _low(0),
         (_IF_EQUAL, 1, 0, _AF_UNIX),
@@ -132,14 +133,14 @@ def _socket_rule() -> list[Instruction]:
 
 
 def _setsockopt_rule() -> list[Instruction]:
-    """Buffers stay as large as they are, and nothing is attached to a socket."""
+    """Changing the size of a buffer reports success without an effect, and nothing can be attached to a socket."""
     refused = _among(_SOCKET_MEMORY, _fail(errno.EPERM), [_ALLOWED])
     return [_low(1), (_IF_EQUAL, 1, 0, _SOL_SOCKET), _ALLOWED, _low(2), *_among(_BUFFER_SIZES, _GRANTED, refused)]
 
 
 def _mmap_rule() -> list[Instruction]:
-    """No shared anonymous memory and no huge pages: a process can hold both where its resident size does not show
-    them.
+    """No shared anonymous memory and no huge pages, both of which a process can hold without them showing in its
+    resident size.
     """
     return [
         _low(3),
@@ -173,11 +174,12 @@ def program(machine: str) -> list[Instruction]:
         **{name: _allow_only(place, (0,)) for name, place in arguments.OWN_PROCESS.items()},
     }
     code: list[Instruction] = [
+        # First of all: with another architecture's convention the same numbers are other calls.
         (_LOAD, 0, 0, _ARCH_OFFSET),
         (_IF_EQUAL, 1, 0, AUDIT[machine]),
         (_RETURN, 0, 0, KILL_PROCESS),
         (_LOAD, 0, 0, _NUMBER_OFFSET),
-        # x32 calls have the same architecture word and other numbers, which the rules below would not match.
+        # x32 calls state the same architecture but have other numbers, which the rules below would not match.
         (_IF_AT_LEAST, 0, 1, _X32_BIT),
         (_RETURN, 0, 0, KILL_PROCESS),
     ]
@@ -201,7 +203,7 @@ def install() -> None:
     packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
     filters = ctypes.create_string_buffer(packed, len(packed))
     header = _Program(len(code), ctypes.addressof(filters))
-    # For every thread of the process, or for none.
+    # For every thread of the process (TSYNC), or else for none.
     syscalls.syscall("seccomp", _SET_MODE_FILTER, _FILTER_FLAG_TSYNC, header)
 
 

@@ -105,13 +105,13 @@ def syscall(name: str, *arguments: int | bytes | ctypes.Structure | ctypes.Array
 
 
 def unshare(flags: int) -> None:
-    """Leave the namespaces named by ``flags`` for new ones."""
+    """Leave the namespaces whose ``CLONE_NEW*`` flags are in ``flags`` for new ones."""
     if _libc.unshare(ctypes.c_int(flags)) < 0:
         _raise("unshare")
 
 
 def enter(descriptor: int, kind: int) -> None:
-    """Join the namespace that an open file of ``/proc/PID/ns`` is; ``kind`` is its ``CLONE_NEW*`` flag."""
+    """Join the namespace that an open file of ``/proc/PID/ns`` stands for; ``kind`` is its ``CLONE_NEW*`` flag."""
     if _libc.setns(ctypes.c_int(descriptor), ctypes.c_int(kind)) < 0:
         _raise("setns")
 
@@ -130,6 +130,7 @@ def unmount(target: str, flags: int) -> None:
 
 def prctl(option: int, *arguments: int) -> int:
     """Change a property of the calling thread."""
+    # The kernel refuses some options if the arguments that they do not use are not 0.
     padded = (*arguments, 0, 0, 0, 0)[:4]
     result = int(_libc.prctl(ctypes.c_int(option), *(ctypes.c_ulong(argument) for argument in padded)))
     if result < 0:
@@ -138,7 +139,7 @@ def prctl(option: int, *arguments: int) -> int:
 
 
 def set_mount_attributes(fd: int, path: str, attributes: int, flags: int) -> None:
-    """Add ``MOUNT_ATTR_*`` to a mount."""
+    """Add attributes (``MOUNT_ATTR_*``) to the mount at ``path``, which counts from the folder ``fd``."""
     wanted = MountAttributes(attributes, 0, 0, 0)
     syscall("mount_setattr", fd, path.encode(), flags, wanted, ctypes.sizeof(wanted))
 
@@ -157,7 +158,7 @@ def attach(fd: int, target: str) -> None:
 
 
 def detached_proc() -> int:
-    """A proc file system of the current pid namespace that is mounted nowhere, as a file descriptor."""
+    """A proc file system of the current pid namespace, which is mounted nowhere, as a file descriptor."""
     context = syscall("fsopen", b"proc", FSOPEN_CLOEXEC)
     try:
         syscall("fsconfig", context, FSCONFIG_SET_STRING, b"subset", b"pid", 0)

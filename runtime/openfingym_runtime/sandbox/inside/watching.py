@@ -1,5 +1,5 @@
-"""What the first process of a sandbox does, whether its program is executed or forked: it gives up its rights, awaits
-orders, and watches the program and the launcher.
+"""The first process of a sandbox, whether its program is executed or forked: it gives up its rights, waits for orders,
+and watches the program and the launcher.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ NETLINK_SOCK_DIAG: Final = 4
 
 
 def die_first(proc: str) -> None:
-    """Have the machine's out-of-memory killer take the calling process, and what it starts, before anything else.
+    """Make the calling process, and whatever it starts, the first that is killed when the machine runs out of memory.
 
     Args:
-        proc: where a proc file system is that lists the calling process.
+        proc: path of a proc file system that lists the calling process.
     """
-    # An undumpable process does not own its /proc files; it becomes one for good just after.
+    # An undumpable process may not write its own files in /proc, so it becomes one for good only after that.
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
     Path(proc, "self/oom_score_adj").write_text("1000", encoding="ascii")
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
 
 
 def socket_monitor() -> int:
-    """A socket by which the launcher can look at this network namespace's sockets, as a file descriptor."""
+    """Descriptor of a socket by which the launcher can list the sockets of this network namespace."""
     return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_SOCK_DIAG).detach()
 
 
@@ -41,10 +41,11 @@ def wake_on_child() -> socket.socket:
     wake, ring = socket.socketpair()
     wake.setblocking(False)
     ring.setblocking(False)
-    # A signal between waitpid and poll would be missed; a byte in a socket is not.
+    # A signal that arrives between waitpid and poll would be missed; a byte in a socket is not.
     signal.set_wakeup_fd(ring.detach(), warn_on_full_buffer=False)
-    # Before Linux 6.12 a program can send what this process has a handler for; Python's own for SIGINT would end it,
-    # and the program's end would look like a failure of ours. Not ignored, since the program would inherit that.
+    # Before Linux 6.12 a program can send this process any signal that it has a handler for. Python's own handler for
+    # SIGINT would end it, which would look like a failure of ours. To ignore the signal will not do, since the program
+    # would inherit that.
     for number in (signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: None)
     return wake
@@ -53,12 +54,12 @@ def wake_on_child() -> socket.socket:
 def await_orders(
     link: socket.socket, become: int | None, accounting: tuple[int, ...]
 ) -> tuple[dict[str, Any], socket.socket]:
-    """Give up every right, tell the launcher that the sandbox is ready, and wait for what the program is to do.
+    """Give up every right, tell the launcher that the sandbox is ready, and wait for its orders for the program.
 
     Args:
-        link: the launcher's channel.
-        become: user and group to change to, without supplementary groups; None keeps the user.
-        accounting: descriptors by which the launcher looks at what is used; they are sent, and closed here.
+        link: the channel to the launcher.
+        become: id of the user and group to change to, without supplementary groups; None keeps the user.
+        accounting: descriptors by which the launcher counts memory; they are sent to it, and closed here.
 
     Returns:
         The launcher's orders, and the socket of :func:`wake_on_child`.
@@ -74,7 +75,14 @@ def await_orders(
 
 
 def watch(link: socket.socket, launcher: int, wake: socket.socket, program: int) -> None:
-    """Reap orphans until the program ends or the launcher is gone; returning ends the namespace."""
+    """Reap orphans until the program ends or the launcher is gone. The caller then ends, and with it the namespace.
+
+    Args:
+        link: the channel to the launcher.
+        launcher: handle (pidfd) of the launcher.
+        wake: socket that becomes readable when a child ends.
+        program: process id of the program.
+    """
     poll = select.poll()
     for watched in (link.fileno(), launcher, wake.fileno()):
         poll.register(watched, select.POLLIN)
@@ -86,8 +94,8 @@ def watch(link: socket.socket, launcher: int, wake: socket.socket, program: int)
             wake.recv(4096)
         while True:
             try:
-                # As the first process this one inherits every orphan of the namespace; not waited for, they would fill
-                # the limit on processes.
+                # The first process inherits every orphan of the namespace. If it did not wait for them, they would use
+                # up the limit on processes.
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 pid, status = 0, 0

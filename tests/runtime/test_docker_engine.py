@@ -1,0 +1,33 @@
+"""The engine's description of itself is judged without an engine."""
+
+from __future__ import annotations
+
+import pytest
+
+from openfingym.errors import BackendUnavailableError
+from openfingym_runtime.docker_engine import require
+
+CAPABLE = {
+    "OSType": "linux",
+    "OperatingSystem": "Debian",
+    "SecurityOptions": ["name=seccomp,profile=builtin"],
+    "MemoryLimit": True,
+    "SwapLimit": True,
+    "PidsLimit": True,
+    "CpuCfsQuota": True,
+}
+
+
+@pytest.mark.parametrize("host", [None, "", "unix:///run/user/1000/docker.sock"])
+def test_an_engine_on_this_machine_is_accepted_however_it_is_named(monkeypatch, host):
+    if host is None:
+        monkeypatch.delenv("DOCKER_HOST", raising=False)
+    else:
+        monkeypatch.setenv("DOCKER_HOST", host)
+    require(CAPABLE)
+
+
+def test_an_engine_elsewhere_is_refused(monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", "ssh://somebody@elsewhere")
+    with pytest.raises(BackendUnavailableError, match="on this machine"):
+        require(CAPABLE)
