@@ -20,7 +20,7 @@ from openfingym.market.brokers.journal import Journal
 from openfingym.market.brokers.line import SECOND, BrokerLine
 from openfingym.market.brokers.reports import OrderState
 from openfingym.market.clock import Clock, SystemClock
-from openfingym.market.commands import Ask, Command, Tell
+from openfingym.market.commands import Ask, Command, Tell, VenueAddresses
 from openfingym.market.live import STOP_S, MachineRunner
 from openfingym.market.redaction import SHORTEST, Mask
 from openfingym.market.rest import RestClient
@@ -99,10 +99,18 @@ class LiveBroker(MachineRunner[BrokerLine]):
             prefix=prefix,
             timeout_s=timeout_s,
         )
-        name = f"account at {broker.venue}"
         line = BrokerLine(executor, rng or np.random.default_rng())
-        super().__init__(line, broker, name, transport=transport, recorder=recorder, clock=clock, tell=tell)
+        super().__init__(line, transport=transport, recorder=recorder, clock=clock, tell=tell)
         self._executor = executor
+
+    @property
+    def name(self) -> str:
+        """See :class:`~openfingym.market.live.MachineRunner`."""
+        return f"account at {self._venue.venue}"
+
+    @property
+    def _venue(self) -> VenueAddresses:
+        return self.machine.executor.broker
 
     def check(self) -> None:
         """See :class:`~openfingym.market.live.MachineRunner`."""
@@ -265,7 +273,9 @@ class LiveBroker(MachineRunner[BrokerLine]):
         done = [order for order, answer in zip(orders, answers, strict=True) if BrokerAnswer.of(answer).good]
         self._gone |= {order.asked.client_id for order in done}
         if orders and self._tell is not None:
-            self._told(Tell("cancelled", "", f"{len(done)} of {len(orders)} open orders were cancelled after an error"))
+            self._call_tell(
+                Tell("cancelled", "", f"{len(done)} of {len(orders)} open orders were cancelled after an error")
+            )
 
     async def _leave(self) -> None:
         """See :class:`~openfingym.market.live.MachineRunner`: cancel what is open."""
