@@ -45,8 +45,8 @@ class Keys:
 
 def _from_keyring(venue: str, entry: str) -> str | None:
     try:
-        import keyring  # type: ignore[import-not-password,unused-ignore]
-        import keyring.errors  # type: ignore[import-not-password,unused-ignore]
+        import keyring  # type: ignore[import-not-found,unused-ignore]
+        import keyring.errors  # type: ignore[import-not-found,unused-ignore]
     except ImportError:  # the package is optional
         return None
     try:
