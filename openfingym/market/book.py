@@ -132,7 +132,7 @@ class LocalBook:
         """Updates may be missing from now on.
 
         Args:
-            reason: why, for people.
+            reason: why they may be missing, in words for people.
         """
         if self.seen:
             self._stale(reason)

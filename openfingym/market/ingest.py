@@ -118,7 +118,7 @@ class Ingest:
         Args:
             connection: number of the connection.
             reason: why it ended, as :func:`~openfingym.market.commands.ending` words it.
-            at: when it ended.
+            at: when the connection ended.
         """
         self._at = at
         self._links.closed(connection, *read_ending(reason), at.monotonic)

@@ -177,8 +177,8 @@ class Links:
         """Give a connection up.
 
         Args:
-            link: the connection.
-            reason: why, for people.
+            link: the connection to give up.
+            reason: why it is given up, in words for people.
             now: the monotonic clock in nanoseconds.
             wait_s: seconds to wait at least until the next one is opened; None for no such limit.
         """

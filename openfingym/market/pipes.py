@@ -37,7 +37,7 @@ class Pipe(asyncio.Transport):
         """Connect two protocols.
 
         Args:
-            loop: the event loop of both.
+            loop: the event loop in which both protocols run.
             one: the protocol of the first side.
             other: the protocol of the second side.
 
@@ -145,7 +145,7 @@ class PipeServer(asyncio.AbstractServer):
     """What listens at a path within one event loop, from its making on.
 
     Args:
-        loop: the event loop.
+        loop: the event loop within which it listens.
         close: called once when the server is closed, so that the path is free again.
     """
 

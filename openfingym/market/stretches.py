@@ -125,7 +125,7 @@ class TradeStretches:
         """Take note of a trade whose id counts up by one.
 
         Args:
-            trade: the trade.
+            trade: the trade to take note of.
             sure: whether it came with the stream, so that the next ids will come with it too.
 
         Returns:

@@ -217,8 +217,8 @@ class AlpacaBrokerSession(OrderSession):
     """A connection to ``trade_updates``. Its frames are JSON; those of the paper venue are binary frames.
 
     Args:
-        broker: the account.
-        keys: the account's keys.
+        broker: the account whose events are subscribed.
+        keys: the API key of the account and its secret.
     """
 
     def __init__(self, broker: Alpaca, keys: Keys) -> None:

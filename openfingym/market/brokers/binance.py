@@ -261,7 +261,7 @@ class BinanceBrokerSession(OrderSession):
     """A connection to the WebSocket interface that reports this account's events.
 
     Args:
-        broker: the account.
+        broker: the account whose events are subscribed.
     """
 
     def __init__(self, broker: Binance) -> None:

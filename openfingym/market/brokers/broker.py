@@ -199,7 +199,7 @@ class Broker(ABC):
 
         Args:
             number: which of the questions it was.
-            body: the answer.
+            body: the body of the answer.
             started: when the question was sent, in nanoseconds of the monotonic clock.
         """
 

@@ -192,7 +192,7 @@ class Mirror:
 
         Args:
             reports: what it merged, in this order.
-            at: the time now.
+            at: the time at which this process begins.
         """
         keeper, self._keeper = self._keeper, None  # the reports are kept already
         for report in reports:
@@ -208,7 +208,7 @@ class Mirror:
 
         Args:
             report: what the broker reported, or what we did ourselves.
-            at: when it came.
+            at: when the report came.
 
         Returns:
             Whether it changed anything.
@@ -366,7 +366,7 @@ class Mirror:
         question found the same one.
 
         Args:
-            asset: the asset.
+            asset: the asset whose holding is stated.
             total: units of it by the account.
             started: when the question was sent, in nanoseconds of the monotonic clock.
             at: when the answer came.

@@ -46,7 +46,7 @@ class Reconciler:
         Args:
             mirror: the mirror of the account, which the answers go to.
             broker: the broker's adapter, which words the questions and reads the answers.
-            dispatcher: sends the questions.
+            dispatcher: sends the questions, within the venue's limits.
             orders_s: seconds between questions for the open orders, while there are any.
             account_s: seconds between questions for the account.
             absent_s: seconds for which an order without an answer is looked for before it counts as not taken.

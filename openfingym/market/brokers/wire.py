@@ -19,7 +19,7 @@ def parsed(venue: str, frame: Frame, kind: type) -> Any:
 
     Args:
         venue: name of the venue, for the error.
-        frame: the message.
+        frame: the message as it came.
         kind: the type that the value must have, ``dict`` or ``list``.
 
     Raises:
