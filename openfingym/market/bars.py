@@ -10,9 +10,8 @@ from typing import Any
 from openfingym.errors import UsageError
 from openfingym.market.cells import BarCell, TradeBar
 from openfingym.market.order import TradeKey, key_of, order_of
-from openfingym.market.ticks import Correction, Trade
+from openfingym.market.ticks import SECOND, Correction, Trade
 
-SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
 MOST_TRADES = 200_000
 """Trades that a builder keeps at most in order to amend bars, whatever its horizon: it bounds the memory."""

@@ -115,7 +115,7 @@ class LocalBook:
         self.reason = "no whole book yet"
         """Why the book is stale; empty where it is not."""
         self.top = BookTop((), (), 0, 0, stale=True)
-        """What readers see: the last consistent state, replaced by one store."""
+        """What readers see: the last consistent state, replaced by a single assignment."""
         self._bids = BookSide(-1)
         self._asks = BookSide(1)
         self._broken = True  # whether only a whole book helps, as no change connects to what is here

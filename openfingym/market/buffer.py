@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from openfingym.errors import UsageError
-from openfingym.market.bars import SECOND
 from openfingym.market.book import BookTop
 from openfingym.market.cells import TradeBar
 from openfingym.market.refresh import RateBudget, Refresher, Refreshes, Wanted
 from openfingym.market.state import Snapshot
-from openfingym.market.ticks import Quote
+from openfingym.market.ticks import SECOND, Quote
 
 Value = TypeVar("Value")
 

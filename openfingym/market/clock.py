@@ -11,9 +11,9 @@ from typing import Any, Protocol, TypeVar
 
 from openfingym.errors import RuntimeFailureError
 from openfingym.market.pipes import Pipe, PipeServer, ProtocolFactory
+from openfingym.market.ticks import SECOND
 
 T = TypeVar("T")
-SECOND = 1_000_000_000
 
 
 class Clock(Protocol):

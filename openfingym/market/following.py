@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from openfingym.errors import VenueError
-from openfingym.market.bars import SECOND
 from openfingym.market.buffer import Budgets, MarketBuffer
 from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.commands import Tell
@@ -20,6 +19,7 @@ from openfingym.market.live import Live
 from openfingym.market.refresh import RateBudget, Wanted
 from openfingym.market.state import MarketState
 from openfingym.market.tape import Recorder
+from openfingym.market.ticks import SECOND
 
 LOOK_S = 0.002
 """Seconds between two looks at whether a value has come."""

@@ -14,11 +14,12 @@ from openfingym.errors import FeedError
 from openfingym.market.commands import Command, Instant, RestAnswer, Tell, read_ending
 from openfingym.market.feed import Feed, Frame
 from openfingym.market.gaps import Gaps, MarketSink
-from openfingym.market.links import CROWDED_S, Link, Links
+from openfingym.market.links import CROWDED, CROWDED_S, Link, Links
 from openfingym.market.questions import VenueQuestion, VenueQuestions
 from openfingym.market.silence import Silences
 from openfingym.market.ticks import (
     LATEST,
+    SECOND,
     ClosingSoon,
     Correction,
     Depth,
@@ -33,7 +34,6 @@ from openfingym.market.ticks import (
 )
 from openfingym.market.venue_clock import VenueClock
 
-SECOND = 1_000_000_000
 LAGGING_NS = 2 * SECOND
 """Nanoseconds: an event that arrives later than this is said to lag."""
 TOLD_EACH_S = 10.0
@@ -44,8 +44,6 @@ RENEWALS = 2
 """How often a silent channel is subscribed anew before the connection is given up."""
 BOOK_WAIT_S = 1.0
 """Seconds after which a book is asked for again whose answer did not connect to the changes."""
-CROWDED = 406
-"""Alpaca's code for too many connections."""
 
 
 class Ingest:
@@ -390,7 +388,7 @@ class Ingest:
         self._out.append(Tell(kind, symbol, text))
 
     def _tell_seldom(self, kind: str, symbol: str, text: str) -> None:
-        """Tell people, unless they were told the like a moment ago: a fault may come with every frame."""
+        """Tell people, unless they were told the same a moment ago: a fault may come with every frame."""
         key, now = f"{kind} {symbol}", self._at.monotonic
         if now >= self._not_before.get(key, 0):
             self._not_before[key] = now + int(TOLD_EACH_S * SECOND)

@@ -9,8 +9,8 @@ import numpy as np
 
 from openfingym.market.commands import Close, Command, Connect, Send, Tell
 from openfingym.market.feed import Feed, FeedSession, Frame
+from openfingym.market.ticks import SECOND
 
-SECOND = 1_000_000_000
 OPEN_S = 20.0
 """Seconds for a connection to open; a transport gives up before, after 10."""
 SUBSCRIBE_S = 15.0
@@ -23,6 +23,8 @@ STEADY_S = 30.0
 """Seconds after which a connection counts as having been good, so that the next wait is short again."""
 OVERLAP_S = 5.0
 """Seconds for which a connection and its replacement are both read."""
+CROWDED = 406
+"""Alpaca's code for too many connections."""
 CROWDED_S = 10.0
 """Seconds to wait at least where the venue has too many connections of ours: it may hold a dead one for a while."""
 

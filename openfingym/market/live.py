@@ -98,8 +98,8 @@ class MachineRunner(ABC, Generic[MachineT]):
         self._end = asyncio.Event()
         self._error: BaseException | None = None
         self._turn = threading.RLock()
-        """Held while an input is recorded and the machine is told: what several threads enter, it gets in the order of
-        the tape.
+        """Held while an input is recorded and told to the machine, so that the inputs of several threads reach it in
+        the order of the tape.
         """
         self._outboxes: dict[int, asyncio.Queue[Frame]] = {}
         self._readers: dict[int, asyncio.Task[None]] = {}

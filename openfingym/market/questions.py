@@ -9,8 +9,8 @@ import numpy as np
 
 from openfingym.market.commands import Ask, Command, RestAnswer
 from openfingym.market.feed import Request
+from openfingym.market.ticks import SECOND
 
-SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
 PURPOSES = ("time", "book", "trades", "latest")
 """What questions are for; the earlier it stands here, the earlier it is asked."""

@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Literal, Protocol
 
 from openfingym.errors import OpenFinGymError, UsageError
-from openfingym.market.bars import SECOND
 from openfingym.market.feed import Request
+from openfingym.market.ticks import SECOND
 
 Wanted = Literal["latest", "book"]
 """What is refreshed: the last trade and quote, or the whole book."""

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openfingym.market.ticks import Depth, Quote, Tick, Trade
+from openfingym.market.ticks import SECOND, Depth, Quote, Tick, Trade
 
-SECOND = 1_000_000_000
 FIRST_S = 10.0
 """Seconds of silence, or without a first message, until the venue is asked."""
 SELDOM_S = 320.0

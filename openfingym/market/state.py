@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from openfingym.digests import sha256_of_json
 from openfingym.errors import UsageError
-from openfingym.market.bars import SECOND, BarBuilder
+from openfingym.market.bars import BarBuilder
 from openfingym.market.book import BookTop, LocalBook
 from openfingym.market.cells import TradeBar
 from openfingym.market.commands import Instant
 from openfingym.market.listener import MarketListener
 from openfingym.market.order import key_of, older, order_of, possible
 from openfingym.market.stretches import TradeStretches
-from openfingym.market.ticks import Correction, Depth, Halt, Quote, ServerBar, Tick, Trade
+from openfingym.market.ticks import SECOND, Correction, Depth, Halt, Quote, ServerBar, Tick, Trade
 
 NEVER = -1 << 62
 """The monotonic instant of what was never received: before any session, so that its age exceeds every budget."""

@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
-from openfingym.market.bars import SECOND, Hole
+from openfingym.market.bars import Hole
 from openfingym.market.order import order_of
-from openfingym.market.ticks import Trade
+from openfingym.market.ticks import SECOND, Trade
 
 ALWAYS = -1 << 63
 """Beginning of a hole that has none."""

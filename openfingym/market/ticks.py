@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+SECOND = 1_000_000_000
+"""Nanoseconds in a second."""
+
 
 class Trade(NamedTuple):
     """A trade, or several fills of one incoming order that the venue reports as one."""

@@ -8,15 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from urllib.parse import quote, urlencode
 
-from openfingym.market.brokers.alpaca_messages import (
-    SECOND,
-    TYPES,
-    activity,
-    nanoseconds,
-    order_report,
-    refusal,
-    update,
-)
+from openfingym.market.brokers.alpaca_messages import TYPES, activity, nanoseconds, order_report, refusal, update
 from openfingym.market.brokers.broker import (
     Broker,
     BrokerAnswer,
@@ -33,6 +25,7 @@ from openfingym.market.brokers.wire import parsed, protocol
 from openfingym.market.commands import Instant
 from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.keys import Keys
+from openfingym.market.ticks import SECOND
 from openfingym.trading.orders import Side, TimeInForce
 
 REAL = "https://api.alpaca.markets"

@@ -23,9 +23,9 @@ from openfingym.market.brokers.reports import (
 )
 from openfingym.market.brokers.wire import protocol
 from openfingym.market.commands import Instant
+from openfingym.market.ticks import SECOND
 from openfingym.trading.orders import OrderType, Reason, Side, TimeInForce
 
-SECOND = 1_000_000_000
 _STATES = {
     "pending_new": OrderState.PENDING,
     "pending_review": OrderState.PENDING,
@@ -131,7 +131,7 @@ def activity(fill: dict[str, Any], symbol: Callable[[str], str]) -> BrokerExecut
 
 
 def refusal(answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:
-    """What an answer means that refuses a request; None for one that does not."""
+    """The meaning of an answer that refuses a request; None for one that does not."""
     if answer.good:
         return None
     text = _message(answer)

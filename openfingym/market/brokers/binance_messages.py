@@ -153,7 +153,7 @@ def trade_execution(trade: dict[str, Any]) -> BrokerExecution:
 
 
 def refusal(answer: BrokerAnswer) -> BrokerRefusal | None:
-    """What an answer means that refuses a request; None for one that does not."""
+    """The meaning of an answer that refuses a request; None for one that does not."""
     if answer.good:
         return None
     code, text = _code(answer)

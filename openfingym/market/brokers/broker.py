@@ -39,7 +39,7 @@ class BrokerAnswer(NamedTuple):
 
 
 class BrokerRefusal(NamedTuple):
-    """What an answer means that refuses a request."""
+    """The meaning of an answer that refuses a request."""
 
     text: str
     """Why, in the venue's words."""
@@ -246,7 +246,7 @@ class Broker(ABC):
 
     @abstractmethod
     def refusal(self, answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:
-        """What an answer means that refuses a request; None for one that does not."""
+        """The meaning of an answer that refuses a request; None for one that does not."""
 
 
 def costs_money(address: str, unreal: Iterable[str]) -> bool:

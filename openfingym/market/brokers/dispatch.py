@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from openfingym.market.commands import Ask, Instant
 from openfingym.market.feed import Request
+from openfingym.market.ticks import SECOND
 
-SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from openfingym.market.brokers.mirror import Change, Drift, Mirror
+from openfingym.market.brokers.changes import Change, Drift
+from openfingym.market.brokers.mirror import Mirror
 from openfingym.market.brokers.reports import OrderState
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.commands import Tell

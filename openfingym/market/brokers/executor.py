@@ -11,7 +11,7 @@ from functools import partial
 from openfingym.errors import FeedError
 from openfingym.market.brokers.admission import Price, equity, prepared, refusal, short_value
 from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, OrderSession
-from openfingym.market.brokers.dispatch import SECOND, Dispatcher, Purpose, RequestBudget, SentRequest, Urgency
+from openfingym.market.brokers.dispatch import Dispatcher, Purpose, RequestBudget, SentRequest, Urgency
 from openfingym.market.brokers.events import Events
 from openfingym.market.brokers.journal import Journal
 from openfingym.market.brokers.mirror import Mirror
@@ -21,6 +21,7 @@ from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.clock import Clock
 from openfingym.market.commands import Ask, Instant, Tell
 from openfingym.market.feed import Frame
+from openfingym.market.ticks import SECOND
 from openfingym.trading.executor import Account, OpenOrder
 from openfingym.trading.orders import Event, EventKind, Order, Reason, order_number, replaced, well_formed
 

@@ -14,8 +14,7 @@ from openfingym.market.commands import Close, Command, Connect, Instant, RestAns
 from openfingym.market.feed import Frame
 from openfingym.market.keys import NAMES
 from openfingym.market.links import OPEN_S, SUBSCRIBE_S, BackOff
-
-SECOND = 1_000_000_000
+from openfingym.market.ticks import SECOND
 
 
 class BrokerLine:

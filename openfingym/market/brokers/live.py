@@ -17,7 +17,7 @@ from openfingym.market.brokers.admission import Price
 from openfingym.market.brokers.broker import Broker, BrokerAnswer
 from openfingym.market.brokers.executor import BrokerExecutor
 from openfingym.market.brokers.journal import Journal
-from openfingym.market.brokers.line import SECOND, BrokerLine
+from openfingym.market.brokers.line import BrokerLine
 from openfingym.market.brokers.reports import OrderState
 from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.commands import Ask, Command, Tell, VenueAddresses
@@ -25,6 +25,7 @@ from openfingym.market.live import STOP_S, MachineRunner
 from openfingym.market.redaction import SHORTEST, Mask
 from openfingym.market.rest import RestClient
 from openfingym.market.tape import NoRecorder, Recorder, RecordKind
+from openfingym.market.ticks import SECOND
 from openfingym.market.transport import AiohttpTransport, Transport
 from openfingym.trading.executor import Account, OpenOrder
 from openfingym.trading.orders import Event, Order
@@ -216,7 +217,7 @@ class LiveBroker(MachineRunner[BrokerLine]):
 
     @property
     def strangers(self) -> int:
-        """How many orders of the account were placed by somebody else, as far as the venue has told of them."""
+        """How many orders of the account were placed by somebody else, as far as the venue has reported them."""
         with self._turn:
             return sum(not order.ours for order in self._executor.mirror)
 

@@ -8,10 +8,11 @@ difference: so it never undoes a confirmed fill.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import NamedTuple, Protocol
 
+from openfingym.market.brokers.changes import Change, Drift
 from openfingym.market.brokers.reports import (
     ZERO,
     Absent,
@@ -29,36 +30,7 @@ from openfingym.market.brokers.reports import (
 )
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.commands import Instant
-
-SECOND = 1_000_000_000
-
-
-class Change(NamedTuple):
-    """What a report changed of an order."""
-
-    order: TrackedOrder
-    """The order, as it is now."""
-    before: OrderState
-    """Its state before."""
-    filled: Decimal
-    """By how much its filled quantity grew; below zero after a bust."""
-    cost: Decimal
-    """By how much the value of its fills grew."""
-    fees: Mapping[str, Decimal]
-    """By how much its fees grew, by asset."""
-
-
-class Drift(NamedTuple):
-    """An account states another holding than the mirror has."""
-
-    asset: str
-    """The asset whose holdings differ."""
-    local: Decimal
-    """Units of it by the mirror."""
-    stated: Decimal
-    """Units of it by the account."""
-    adopted: bool
-    """Whether the mirror has taken over what the account states."""
+from openfingym.market.ticks import SECOND
 
 
 class _Before(NamedTuple):

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from openfingym.errors import FeedError
 from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, FillQuery
-from openfingym.market.brokers.dispatch import SECOND, Dispatcher, Purpose, SentRequest, Urgency
+from openfingym.market.brokers.dispatch import Dispatcher, Purpose, SentRequest, Urgency
 from openfingym.market.brokers.mirror import Mirror
 from openfingym.market.brokers.reports import Absent, BrokerExecution, OrderState
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.commands import Instant, Tell
 from openfingym.market.feed import Request
+from openfingym.market.ticks import SECOND
 
 MINUTE = 60 * SECOND
 QUERIES = frozenset({"order", "open", "account", "fills", "time"})

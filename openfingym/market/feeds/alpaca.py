@@ -23,9 +23,9 @@ from openfingym.market.feeds.alpaca_messages import (
     quote_of,
     trade_of,
 )
-from openfingym.market.feeds.reading import SECOND, decoded, query, rfc3339, rfc3339_text
+from openfingym.market.feeds.reading import decoded, query, rfc3339, rfc3339_text
 from openfingym.market.keys import Keys
-from openfingym.market.ticks import Depth, Quote, ServerBar, Tick, Trade
+from openfingym.market.ticks import SECOND, Depth, Quote, ServerBar, Tick, Trade
 
 STREAM = "wss://stream.data.alpaca.markets"
 REST = "https://data.alpaca.markets"

@@ -14,8 +14,9 @@ import msgspec
 
 from openfingym.errors import FeedError
 from openfingym.market.feed import FeedSession, Frame
-from openfingym.market.feeds.reading import SECOND, decoded, rfc3339
+from openfingym.market.feeds.reading import decoded, rfc3339
 from openfingym.market.ticks import (
+    SECOND,
     Correction,
     Depth,
     Halt,

@@ -14,8 +14,8 @@ import msgspec
 from openfingym.errors import UsageError
 from openfingym.market.feed import Address, Feed, Request
 from openfingym.market.feeds.binance_messages import INTERVALS, BinanceSession, Levels, levels_of
-from openfingym.market.feeds.reading import MILLISECOND, SECOND, decoded, nanoseconds, query
-from openfingym.market.ticks import LATEST, Depth, Quote, ServerBar, Tick, Trade
+from openfingym.market.feeds.reading import MILLISECOND, decoded, nanoseconds, query
+from openfingym.market.ticks import LATEST, SECOND, Depth, Quote, ServerBar, Tick, Trade
 
 STREAM = "wss://stream.binance.com:9443"
 REST = "https://api.binance.com"

@@ -12,8 +12,19 @@ import msgspec
 
 from openfingym.errors import FeedError
 from openfingym.market.feed import FeedSession, Frame
-from openfingym.market.feeds.reading import MICROSECONDS_FROM, MILLISECOND, SECOND, nanoseconds, unreadable
-from openfingym.market.ticks import ClosingSoon, Depth, Level, Message, Quote, Refused, ServerBar, Subscribed, Trade
+from openfingym.market.feeds.reading import MICROSECONDS_FROM, MILLISECOND, nanoseconds, unreadable
+from openfingym.market.ticks import (
+    SECOND,
+    ClosingSoon,
+    Depth,
+    Level,
+    Message,
+    Quote,
+    Refused,
+    ServerBar,
+    Subscribed,
+    Trade,
+)
 
 _AT_ONCE = 100
 """How many streams one control message subscribes at most."""

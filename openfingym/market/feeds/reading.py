@@ -10,9 +10,9 @@ import msgspec
 
 from openfingym.errors import FeedError
 from openfingym.market.feed import Frame
+from openfingym.market.ticks import SECOND
 
 MILLISECOND = 1_000_000
-SECOND = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS = 9  # of nanoseconds
 MICROSECONDS_FROM = 10**14

@@ -26,13 +26,12 @@ import math
 from collections.abc import Callable, Sequence
 
 from openfingym.errors import UsageError
-from openfingym.market.bars import SECOND
 from openfingym.market.buffer import Budgets
 from openfingym.market.commands import Instant
 from openfingym.market.paper.liquidity import Liquidity, ShownMarket, queue_ahead, walk
 from openfingym.market.paper.order import PaperOrder
 from openfingym.market.state import MarketState
-from openfingym.market.ticks import Depth, Level, Quote, Tick, Trade
+from openfingym.market.ticks import SECOND, Depth, Level, Quote, Tick, Trade
 from openfingym.trading.desk import OrderDesk
 from openfingym.trading.market import MarketRules
 from openfingym.trading.matching import carry

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
-from openfingym.market.bars import SECOND
 from openfingym.market.buffer import Budgets
 from openfingym.market.state import NEVER, Snapshot
-from openfingym.market.ticks import Level, Quote, Trade
+from openfingym.market.ticks import SECOND, Level, Quote, Trade
 from openfingym.trading.orders import Reason
 
 

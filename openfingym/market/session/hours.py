@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
-from openfingym.market.bars import SECOND
+from openfingym.market.ticks import SECOND
 
 if TYPE_CHECKING:
     from pandas import Timestamp

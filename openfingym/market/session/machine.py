@@ -24,7 +24,6 @@ import numpy as np
 
 from openfingym.digests import sha256_of_json
 from openfingym.errors import DataError, FeedError
-from openfingym.market.bars import SECOND
 from openfingym.market.commands import Ask, Command, Instant, RestAnswer, Tell
 from openfingym.market.feed import Feed, Frame
 from openfingym.market.ingest import Ingest
@@ -32,7 +31,7 @@ from openfingym.market.session.account import Mark, SessionAccount
 from openfingym.market.session.broker_account import BrokerAccount
 from openfingym.market.session.history import BarHistory, Row
 from openfingym.market.state import MarketState
-from openfingym.market.ticks import Depth
+from openfingym.market.ticks import SECOND, Depth
 from openfingym.trading.actions import Decision, parse_decision
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self
 
 from openfingym.errors import DataError, UsageError
-from openfingym.market.bars import DAY, SECOND
+from openfingym.market.bars import DAY
+from openfingym.market.ticks import SECOND
 from openfingym.trading.market import BarPath, MarketRules
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from openfingym.errors import VenueError
+from openfingym.market.ticks import SECOND
 
-SECOND = 10**9
 FOREVER = 2**63 - 1
 
 FaultKind = Literal[

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from openfingym.market.sim.accounts import Holding
 from openfingym.market.sim.events import Balance, Event, ExchangeExecution, ExchangeOrder
 from openfingym.market.sim.exchange import Exchange
-from openfingym.market.sim.faults import SECOND, Faults
+from openfingym.market.sim.faults import Faults
+from openfingym.market.ticks import SECOND
 
 
 class VenueLedger:
     """The fills of accounts, and their balances at every time.
 
-    Of what happened before it was made it knows trades and balances, and the fills that nobody has collected.
+    From before it was made, it knows trades and balances, and those fills that had not been collected.
 
     Args:
         exchange: the exchange; nobody else may collect its events.

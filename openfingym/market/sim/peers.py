@@ -13,7 +13,8 @@ from typing import Any
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from openfingym.market.sim.exchange import Exchange
-from openfingym.market.sim.faults import SECOND, Faults, Outbox
+from openfingym.market.sim.faults import Faults, Outbox
+from openfingym.market.ticks import SECOND
 
 MOST_WAITING = 50_000
 """How many frames may wait for a connection that does not read; with more it is aborted."""

@@ -14,9 +14,10 @@ from openfingym.errors import VenueError
 from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.sim.driver import drive
 from openfingym.market.sim.events import Event
-from openfingym.market.sim.faults import FOREVER, SECOND, Alarms
+from openfingym.market.sim.faults import FOREVER, Alarms
 from openfingym.market.sim.ledger import VenueLedger
 from openfingym.market.sim.peers import Peer
+from openfingym.market.ticks import SECOND
 
 STEP = SECOND // 10
 """The shortest time between two books of a stream, in nanoseconds."""

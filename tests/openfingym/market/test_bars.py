@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.errors import UsageError
-from openfingym.market.bars import DAY, SECOND, BarBuilder
+from openfingym.market.bars import DAY, BarBuilder
 from openfingym.market.cells import TradeBar, exact_parts
-from openfingym.market.ticks import Correction, Trade
+from openfingym.market.ticks import SECOND, Correction, Trade
 
 MINUTE = 60 * SECOND
 START = 1_767_225_600 * SECOND  # a midnight, UTC

@@ -4,7 +4,8 @@ import numpy as np
 
 from openfingym.market.commands import Ask, Command, RestAnswer
 from openfingym.market.feed import Request
-from openfingym.market.questions import MINUTE, SECOND, VenueQuestions
+from openfingym.market.questions import MINUTE, VenueQuestions
+from openfingym.market.ticks import SECOND
 
 
 def test_the_venues_own_count_is_of_the_last_minute_alone() -> None:

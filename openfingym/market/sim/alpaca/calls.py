@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
-from openfingym.market.sim.alpaca.hours import NEW_YORK, SECOND, midnight
+from openfingym.market.sim.alpaca.hours import NEW_YORK, midnight
 from openfingym.market.sim.alpaca.ledger import AlpacaLedger
 from openfingym.market.sim.alpaca.wire import AlpacaRefusalError, is_crypto
 from openfingym.market.sim.events import ListedPair
+from openfingym.market.ticks import SECOND
 
 LAST = 4_102_444_800 * SECOND
 """The beginning of the year 2100, in nanoseconds since the epoch."""

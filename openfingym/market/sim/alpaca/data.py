@@ -13,6 +13,7 @@ from openfingym.market.sim.alpaca.calls import AlpacaCall, AlpacaRoute, page_tok
 from openfingym.market.sim.alpaca.hours import day_of, midnight
 from openfingym.market.sim.alpaca.ledger import AlpacaLedger
 from openfingym.market.sim.events import ListedPair
+from openfingym.market.ticks import SECOND
 
 # Gives the rows of a symbol in their order, each with the numbers by which they are sorted.
 _Rows = Callable[[ListedPair], Iterator[tuple[tuple[int, int], dict[str, Any]]]]
@@ -105,7 +106,7 @@ def _quote(ledger: AlpacaLedger, listing: ListedPair) -> dict[str, Any] | None:
 
 def last_bar(ledger: AlpacaLedger, listing: ListedPair, frame: Timeframe, end: int) -> dict[str, Any] | None:
     """The last bar that begins at ``end`` or before; None where there is none. One of a minute may be an hour old."""
-    begin = frame.left(end) - (3600 * wire.SECOND if frame == ONE_MINUTE else 0)
+    begin = frame.left(end) - (3600 * SECOND if frame == ONE_MINUTE else 0)
     last = None
     for bar in all_bars(ledger, listing, frame, begin, end):
         last = bar.row(wire.stamp)

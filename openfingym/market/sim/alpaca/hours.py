@@ -9,8 +9,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from openfingym.errors import VenueError
+from openfingym.market.ticks import SECOND
 
-SECOND = 10**9
 NEW_YORK = ZoneInfo("America/New_York")
 
 

@@ -14,10 +14,11 @@ from openfingym.market.sim.alpaca import wire
 from openfingym.market.sim.alpaca.bars import ONE_DAY, ONE_MINUTE, AlpacaBar
 from openfingym.market.sim.alpaca.data import all_bars
 from openfingym.market.sim.alpaca.ledger import AlpacaLedger
-from openfingym.market.sim.alpaca.wire import MINUTE, SECOND, Stamp, is_crypto
+from openfingym.market.sim.alpaca.wire import MINUTE, Stamp, is_crypto
 from openfingym.market.sim.events import ATOMS, BookChange, Event, ExchangeTrade, ListedPair
 from openfingym.market.sim.peers import ConnectionTerms, Peer
 from openfingym.market.sim.server import compact
+from openfingym.market.ticks import SECOND
 
 STOCK_CHANNELS = ("trades", "quotes", "bars", "updatedBars", "dailyBars", "statuses", "lulds")
 COIN_CHANNELS = ("trades", "quotes", "orderbooks", "bars", "updatedBars", "dailyBars")

@@ -20,12 +20,13 @@ from openfingym.market.sim.alpaca.ledger import FIRST_CORRECTION, AlpacaLedger
 from openfingym.market.sim.alpaca.orders import ORDER_ROUTES
 from openfingym.market.sim.alpaca.streams import DataPeer, DataStreams
 from openfingym.market.sim.alpaca.updates import TradePeer
-from openfingym.market.sim.alpaca.wire import MINUTE, SECOND, AlpacaRefusalError, is_crypto, unprocessable
+from openfingym.market.sim.alpaca.wire import MINUTE, AlpacaRefusalError, is_crypto, unprocessable
 from openfingym.market.sim.events import Event, ExchangeExecution, ExchangeTrade, ListedPair
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import Faults
 from openfingym.market.sim.peers import ConnectionTerms, Peer
 from openfingym.market.sim.server import LocalVenue
+from openfingym.market.ticks import SECOND
 
 # Alpaca closes no connection for its age.
 TERMS = ConnectionTerms(ping_s=10.0, pong_s=60.0, life_s=float("inf"), messages=100)

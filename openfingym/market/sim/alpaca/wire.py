@@ -15,8 +15,8 @@ import msgspec
 from openfingym.market.sim.events import ATOMS, BookChange, ExchangeTrade, ListedPair
 from openfingym.market.sim.matching import OrderBook
 from openfingym.market.sim.server import RefusalError
+from openfingym.market.ticks import SECOND
 
-SECOND = 10**9
 MINUTE = 60 * SECOND
 ROUND_LOT = 100 * ATOMS
 """Atoms of a round lot of a stock: a trade of fewer is an odd lot, and sets no price."""

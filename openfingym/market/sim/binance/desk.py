@@ -9,7 +9,8 @@ from openfingym.market.sim.binance import market_data, trading
 from openfingym.market.sim.binance.keys import ApiKey, check_time
 from openfingym.market.sim.binance.ledger import BinanceLedger
 from openfingym.market.sim.binance.market_data import ORDER_LIMIT, MarketDataCall, Operation
-from openfingym.market.sim.binance.wire import SECOND, ApiError
+from openfingym.market.sim.binance.wire import ApiError
+from openfingym.market.ticks import SECOND
 
 OPERATIONS = market_data.OPERATIONS + trading.OPERATIONS
 MINUTE = 60 * SECOND

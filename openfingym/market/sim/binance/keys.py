@@ -13,7 +13,8 @@ from decimal import Decimal
 from urllib.parse import unquote
 
 from openfingym.errors import VenueError
-from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, SECOND, ApiError
+from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, ApiError
+from openfingym.market.ticks import SECOND
 
 NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
 """A number as the venue takes it."""

@@ -13,11 +13,12 @@ from aiohttp import web
 
 from openfingym.market.sim.binance import wire
 from openfingym.market.sim.binance.ledger import BinanceLedger
-from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, SECOND
+from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND
 from openfingym.market.sim.events import BookChange, Event, ExchangeTrade, ListedPair
 from openfingym.market.sim.faults import FOREVER
 from openfingym.market.sim.peers import ConnectionTerms, Peer, text_of
 from openfingym.market.sim.server import STEP, compact
+from openfingym.market.ticks import SECOND
 
 MOST_STREAMS = 1024
 _METHODS = ("SUBSCRIBE", "UNSUBSCRIBE", "LIST_SUBSCRIPTIONS", "SET_PROPERTY", "GET_PROPERTY")

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from openfingym.market.sim.events import ATOMS, BookChange, ExchangeTrade, ListedPair
 from openfingym.market.sim.matching import OrderBook
 from openfingym.market.sim.server import RefusalError
+from openfingym.market.ticks import SECOND
 
-SECOND = 10**9
 MILLISECOND = 10**6
 MICROSECOND = 10**3
-"""Nanoseconds of each. Every ``unit`` below is one of the last two, as a connection or request chooses it."""
+"""Nanoseconds of each. Every ``unit`` below is one of the two, as a connection or request chooses it."""
 _UNITS = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86400 * SECOND, "w": 7 * 86400 * SECOND}
 _NAMES = ("1s", "1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d", "3d", "1w")
 INTERVALS = {name: int(name[:-1]) * _UNITS[name[-1]] for name in _NAMES}

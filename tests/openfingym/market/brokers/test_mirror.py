@@ -6,7 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from openfingym.market.brokers.mirror import Drift, Exposure, Mirror
+from openfingym.market.brokers.changes import Drift
+from openfingym.market.brokers.mirror import Exposure, Mirror
 from openfingym.market.brokers.reports import (
     Absent,
     AccountReport,

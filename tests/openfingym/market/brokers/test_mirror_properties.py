@@ -10,8 +10,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openfingym.market.brokers.changes import Drift
 from openfingym.market.brokers.journal import Journal
-from openfingym.market.brokers.mirror import Drift, Mirror
+from openfingym.market.brokers.mirror import Mirror
 from openfingym.market.brokers.reports import BrokerExecution, Bust, OrderReport, OrderState, Report, ReportSource
 from tests.openfingym.market.brokers.model import ASSETS, INSTRUMENTS, Model, at
 
