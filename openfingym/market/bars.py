@@ -233,7 +233,7 @@ class BarBuilder:
             begin = self._left_edge(series, time)
             cell = series.cells.get(begin)
             if cell is None:
-                # A trade from long ago must not bring back a bar that was dropped: nobody would drop it again.
+                # Bars that old have been dropped: one that a single late trade brings back would be of no use.
                 if begin < self.newest - self._keep * series.interval:
                     continue
                 cell = series.new(begin)

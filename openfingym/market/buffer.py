@@ -184,7 +184,7 @@ class MarketBuffer:
     ) -> Reading[Any]:
         """A reading of a stale value, refreshed if it may be."""
         refreshes = self._refreshes
-        # Who does not wait looks first whether asking would change anything, which takes no lock.
+        # A reader that does not wait first checks, without a lock, whether asking would change anything.
         if refreshes is not None and (fresh or not refreshes.pending(wanted, symbol)):
             flights = refreshes.ask(wanted, (symbol,))
             if fresh:

@@ -184,7 +184,7 @@ class BrokerExecutor:
         with self._lock:
             return self._events.taken()
 
-    # Inputs of a runner.
+    # What a runner reports.
 
     def opened(self, at: Instant) -> list[Frame]:
         """The stream's connection is open; returns the frames to send on it."""

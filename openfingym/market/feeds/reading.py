@@ -17,9 +17,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS = 9  # of nanoseconds
 MICROSECONDS_FROM = 10**14
 """The epoch in milliseconds is below this until the year 5138, in microseconds above it since 1973."""
-_seconds: dict[
-    str, int
-] = {}  # seconds since the epoch by their text: many messages share a second, and parsing is slow
+# Seconds since the epoch by their text: many messages share a second, and parsing is slow.
+_seconds: dict[str, int] = {}
 
 
 def nanoseconds(count: int) -> int:

@@ -135,7 +135,7 @@ class SessionAccount:
         """
         if self.over or self.left or not self._opened:
             return
-        # Events that the agent has not seen yet, as they came after that mark, are shown to it once more.
+        # Events that came after that mark have not been seen by the agent, and are kept for the next one.
         self._events = [(number, event) for number, event in self._events if number > seen]
         self._since = seen
         self._carry_out(decision, at)
