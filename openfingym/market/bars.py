@@ -1,4 +1,4 @@
-"""Bars of several intervals, made of trades in whatever order these come."""
+"""Bars of several intervals, made of trades that may come in any order."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import Any
 
 from openfingym.errors import UsageError
 from openfingym.market.cells import BarCell, TradeBar
-from openfingym.market.order import Key, key_of, order_of
-from openfingym.market.ticks import Correction, Trade
+from openfingym.market.order import TradeKey, key_of, order_of
+from openfingym.market.ticks import SECOND, Correction, Trade
 
-SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
-HELD = 200_000
-"""Trades that a builder keeps at most in order to amend bars."""
-VOID = 10_000
-"""Corrected trades that it remembers, as a correction may come before its trade."""
+MOST_TRADES = 200_000
+"""Trades that a builder keeps at most in order to amend bars, whatever its horizon: it bounds the memory."""
+MOST_CORRECTIONS = 10_000
+"""Corrections that a builder remembers at most, as a correction may come before its trade."""
 Hole = tuple[int, int]
-"""Times of the trades before and after some that are missing, in nanoseconds."""
+"""Times of the last trade before some that are missing, and of the first one after them, in nanoseconds."""
 
 
 class IntervalCells:
@@ -52,10 +51,10 @@ class BarBuilder:
     one. Nothing is known of an older trade but that it is missing, and its bars say that they are incomplete.
 
     Args:
-        intervals: lengths in nanoseconds: whole seconds, up to a day.
-        offset: what the left edges are aligned to, in nanoseconds after midnight UTC.
+        intervals: lengths of the bars in nanoseconds: whole seconds, up to a day.
+        offset: nanoseconds after midnight UTC to which the left edges of bars are aligned.
         horizon: how long trades are kept in order to amend bars, in nanoseconds of the venue's time.
-        keep: bars of each interval that are kept at least.
+        keep: how many bars of each interval are kept at least.
 
     Raises:
         UsageError: the intervals cannot be made.
@@ -75,54 +74,62 @@ class BarBuilder:
                 "seconds, from 1 to 86400, in nanoseconds"
             )
         self.intervals = tuple(dict.fromkeys(intervals))
-        """In the order given; the first is the main one."""
+        """Lengths of the bars in nanoseconds, in the order given; the first is the main one."""
         self.newest = 0
-        """Time of the newest trade; 0 before any."""
+        """Time of the newest trade, in nanoseconds since the epoch; 0 before any."""
         self.unmatched = 0
-        """Corrections of trades that were not there at that time: too old to amend, or not come yet."""
+        """How many corrections were of trades that were not there: too old to amend, or not come yet."""
         self.holes: tuple[Hole, ...] = ()
-        """Where trades are missing; see :meth:`watch`."""
+        """Where trades are missing, as :meth:`watch` last said."""
         self._offset = offset
         self._horizon = horizon
         self._keep = keep
+        # Single trades are kept by the cells of one base interval, at most a minute, that divides all others: a longer
+        # cell is a union of base cells, and can be rebuilt from them when a trade is taken out.
         common = math.gcd(*intervals) // SECOND
         shortest = SECOND * max(length for length in range(1, 61) if common % length == 0)
         self._series = {interval: IntervalCells(interval) for interval in sorted({shortest, *intervals})}
-        self._base, *self._longer = self._series.values()  # the base divides all, so that longer cells are made of it
+        self._base, *self._longer = self._series.values()
         self._all = tuple(self._series.values())
         self._main = self._series[self.intervals[0]]
         # As plain tuples: Python's collector of cycles sees that these hold none, and looks at them no more.
-        self._trades: dict[Key, tuple[Any, ...]] = {}
-        self._void: dict[Key, Trade | None] = {}  # corrected: what is under that key instead
-        self._open: list[int] = []  # left edges of the cells of the shortest interval that may be amended; sorted
+        self._trades: dict[TradeKey, tuple[Any, ...]] = {}
+        self._corrected: dict[TradeKey, Trade | None] = {}  # what is under the key instead; None where it is cancelled
+        self._open: list[int] = []  # left edges of the base cells that may still be amended; sorted
+        # Nanoseconds that no time of a venue reaches stand for "never".
         self._settled = -1 << 63  # trades before this time cannot be taken in
-        self._floor = 1 << 63  # from this time on nothing settles, as trades will be filled in
+        self._floor = 1 << 63  # from this time on nothing settles, as trades may still be filled in
 
     def watch(self, holes: tuple[Hole, ...], floor: int = 1 << 63) -> None:
-        """Say where trades are missing, and from which time on they may still be filled in, however late."""
+        """Say where trades are missing, and from which time on they may still be filled in, however late.
+
+        Args:
+            holes: where trades are missing; the bars that a hole touches are incomplete.
+            floor: time in nanoseconds from which on bars stay open to be amended, even beyond the horizon.
+        """
         self.holes = holes
         self._floor = floor
 
     def add(self, trade: Trade) -> bool:
-        """Take in a trade; return whether that changed anything but a mark, so not for one that was there."""
+        """Take in a trade; return whether bars have changed: not by one that came before, is cancelled or too old."""
         key = group, number = trade.group, trade.id
         if key in self._trades:
             return False
-        if self._void:
+        if self._corrected:
             standing = self.standing(trade)
             if standing is None:
                 return False
             trade = standing
         time = trade.time
         if time < self._settled:
-            self._miss(time)
+            self._mark_missed(time)
             return False
         self._trades[key] = trade[:]
         order, offset = (time, group, number), self._offset
         if time > self.newest:  # noqa: PLR1730  # max() is a call more for each trade
             self.newest = time
         for series in self._all:
-            begin = time - (time - offset) % series.interval
+            begin = time - (time - offset) % series.interval  # as _left_edge() has it, without the cost of a call
             cell = series.cells.get(begin)
             if cell is None:
                 cell = self._begin(series, begin)
@@ -133,17 +140,18 @@ class BarBuilder:
 
     def standing(self, trade: Trade) -> Trade | None:
         """What stands for a trade after corrections: itself, another one, or None if it is cancelled."""
-        return self._void.get(key_of(trade), trade) if self._void else trade
+        return self._corrected.get(key_of(trade), trade) if self._corrected else trade
 
     def correct(self, correction: Correction) -> bool:
         """Cancel a trade, or put another in its place; return whether that changed a bar."""
         key, instead = (correction.group, correction.id), correction.instead
-        kept = instead if instead is not None and key_of(instead) == key else None
-        if key in self._void and self._void[key] == kept:
+        # A replacement under an id of its own is a trade like any other; of the old key it leaves nothing.
+        successor = instead if instead is not None and key_of(instead) == key else None
+        if key in self._corrected and self._corrected[key] == successor:
             return False
-        self._void[key] = kept
-        if len(self._void) > VOID:
-            del self._void[next(iter(self._void))]
+        self._corrected[key] = successor
+        if len(self._corrected) > MOST_CORRECTIONS:
+            del self._corrected[next(iter(self._corrected))]  # the oldest: a dict keeps the order of insertion
         there = key in self._trades
         if there:
             self._remove(key)
@@ -154,25 +162,25 @@ class BarBuilder:
     def last_trade(self) -> Trade | None:
         """The newest trade that carries a price, of those that can be amended."""
         for begin in reversed(self._open):
-            trades = [self._held(key) for key in self._base.cells[begin].keys]
+            trades = [self._trade_of(key) for key in self._base.cells[begin].keys]
             if priced := [trade for trade in trades if trade.prices]:
                 return max(priced, key=order_of)
         return None
 
     def current(self, interval: int | None = None) -> TradeBar | None:
         """The bar of the newest trade; None before any trade."""
-        series = self._main if interval is None else self._find(interval)
+        series = self._main if interval is None else self._series_of(interval)
         return self._bar(series, series.begins[-1]) if series.begins else None
 
     def bars(self, interval: int, begin: int, end: int) -> list[TradeBar]:
         """Every bar whose left edge is in [begin, end), also empty ones; oldest first."""
-        series = self._find(interval)
+        series = self._series_of(interval)
         first = begin + (self._offset - begin) % interval
         return [self._bar(series, left) for left in range(first, end, interval)]
 
-    def _find(self, interval: int) -> IntervalCells:
+    def _series_of(self, interval: int) -> IntervalCells:
         if interval not in self.intervals:
-            known = ", ".join(str(one) for one in self.intervals)
+            known = ", ".join(str(length) for length in self.intervals)
             raise UsageError(f"no bars of {interval} ns are made; expected one of {known}")
         return self._series[interval]
 
@@ -187,22 +195,25 @@ class BarBuilder:
         return cell.bar(begin, series.interval, complete=complete)
 
     def _begin(self, series: IntervalCells, begin: int) -> BarCell:
-        """A new cell; now and then others settle, and the oldest that have are forgotten."""
+        """Begin a cell; let those settle that are too old to be amended, and drop the oldest settled ones."""
         if series is self._base:
+            # A gap keeps everything after it open, however old: its trades are on their way.
             limit = min(self.newest - self._horizon, self._floor)
-            while self._open and (self._open[0] + series.interval <= limit or len(self._trades) > HELD):
+            while self._open and (self._open[0] + series.interval <= limit or len(self._trades) > MOST_TRADES):
                 self._settle(self._open.pop(0))
             insort(self._open, begin)
         cell = series.new(begin)
+        # Never one that is open: longer cells are rebuilt from the base cells, which have to be there for it.
         while len(series.begins) > self._keep and series.begins[0] + series.interval <= self._settled:
             series.drop(series.begins[0])
         return cell
 
     def _settle(self, begin: int) -> None:
-        """Forget the trades of a cell: it stays as it is, as do its parts of longer ones."""
+        """Forget the trades of a base cell, which is never amended again."""
         cell = self._base.cells[begin]
+        # Longer cells may be rebuilt after this one is dropped: they keep the sum of their settled parts themselves.
         for series in self._longer:
-            longer = series.cells[self._left(series, begin)]
+            longer = series.cells[self._left_edge(series, begin)]
             longer.settled = longer.settled or BarCell()
             longer.settled.merge(cell)
         for key in cell.keys:
@@ -210,56 +221,57 @@ class BarBuilder:
         cell.keys = []
         self._settled = max(self._settled, begin + self._base.interval)
 
-    def _left(self, series: IntervalCells, time: int) -> int:
+    def _left_edge(self, series: IntervalCells, time: int) -> int:
         return time - (time - self._offset) % series.interval
 
-    def _held(self, key: Key) -> Trade:
+    def _trade_of(self, key: TradeKey) -> Trade:
         return Trade._make(self._trades[key])
 
-    def _miss(self, time: int) -> None:
-        """Note a trade that cannot be taken in; its bars may be forgotten by now."""
+    def _mark_missed(self, time: int) -> None:
+        """Note a trade that cannot be taken in, so that its bars say that they are incomplete."""
         for series in self._all:
-            begin = self._left(series, time)
+            begin = self._left_edge(series, time)
             cell = series.cells.get(begin)
             if cell is None:
+                # Bars that old have been dropped: one that a single late trade brings back would be of no use.
                 if begin < self.newest - self._keep * series.interval:
                     continue
                 cell = series.new(begin)
             cell.missed += 1
-            if series is not self._base:
+            if series is not self._base:  # in the settled part as well, which outlives a rebuild of the cell
                 cell.settled = cell.settled or BarCell()
                 cell.settled.missed += 1
 
-    def _remove(self, key: Key) -> None:
-        """Take a trade out again: high and low have to be found anew."""
-        time = self._held(key).time
+    def _remove(self, key: TradeKey) -> None:
+        """Take a trade out again. Nothing can be subtracted from a high or a low, so its cells are rebuilt."""
+        time = self._trade_of(key).time
         del self._trades[key]
-        begin = self._left(self._base, time)
-        keys = [one for one in self._base.cells[begin].keys if one != key]
+        begin = self._left_edge(self._base, time)
+        keys = [other for other in self._base.cells[begin].keys if other != key]
         self._base.drop(begin)
         self._open.remove(begin)
         if keys:
             cell = self._base.new(begin)
             insort(self._open, begin)
             cell.keys = keys
-            for one in keys:
-                cell.add(self._held(one), order_of(self._held(one)))
+            for trade in map(self._trade_of, keys):
+                cell.add(trade, order_of(trade))
         for series in self._longer:
-            self._again(series, self._left(series, time))
+            self._rebuild(series, self._left_edge(series, time))
 
-    def _again(self, series: IntervalCells, begin: int) -> None:
-        """Make a longer cell anew, of what has settled and of the shortest cells."""
+    def _rebuild(self, series: IntervalCells, begin: int) -> None:
+        """Rebuild a longer cell from its settled part and the base cells that are still open."""
         settled = series.cells[begin].settled
         series.drop(begin)
         shorter = self._open[bisect_left(self._open, begin) : bisect_left(self._open, begin + series.interval)]
         if shorter or settled is not None:
             cell = series.new(begin)
             cell.settled = settled
-            for part in ([settled] if settled is not None else []) + [self._base.cells[one] for one in shorter]:
+            for part in ([settled] if settled is not None else []) + [self._base.cells[edge] for edge in shorter]:
                 cell.merge(part)
 
     def canonical(self) -> list[object]:
-        """All bars and what can amend them, as a JSON value that no order of the trades changes."""
+        """All bars and what can amend them, as a JSON value that is the same for every order of the trades."""
         return [
             self.newest,
             [list(hole) for hole in self.holes],
@@ -267,12 +279,12 @@ class BarBuilder:
                 [
                     interval,
                     [
-                        [None if math.isnan(value) else value for value in self._bar(series, one)]
-                        for one in series.begins
+                        [None if math.isnan(value) else value for value in self._bar(series, begin)]
+                        for begin in series.begins
                     ],
                 ]
                 for interval, series in self._series.items()
             ],
             sorted([*trade] for trade in self._trades.values()),
-            sorted([*key] for key in self._void),
+            sorted([*key] for key in self._corrected),
         ]

@@ -1,4 +1,4 @@
-"""The order book of one symbol, kept from a venue's changes so that no reader sees it crossed or half updated."""
+"""The order book of one symbol, built from a venue's changes so that no reader sees it crossed or half updated."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 from openfingym.market.ticks import Depth, Level
 
 SHOWN = 20
-"""Levels of each side in :class:`BookTop`."""
+"""How many levels of each side are in a :class:`BookTop` at most."""
 WAITING = 1000
-"""Changes kept while the book waits for a whole one: 100 s of Binance's fastest stream."""
+"""How many changes are kept while the book waits for a whole one: 100 s of Binance's fastest stream."""
 RECENT = 256
-"""Changes remembered of a venue that numbers none, by which a repeated one is known."""
+"""How many changes are remembered of a venue that does not number them, to recognize one that comes again."""
 
 
 class BookTop(NamedTuple):
@@ -33,8 +33,11 @@ class BookTop(NamedTuple):
 
 
 class BookSide:
-    """Levels of one side, sorted by price. ``sign`` is -1 for bids and 1 for asks: prices are kept times it, so that
-    the best level is the first of either side.
+    """Levels of one side, sorted by price, the best first.
+
+    Args:
+        sign: -1 for bids and 1 for asks. Prices are stored times it, so that the lowest stored one is the best of
+            either side.
     """
 
     __slots__ = ("keys", "sign", "sizes")
@@ -47,8 +50,10 @@ class BookSide:
     def change(self, levels: tuple[Level, ...]) -> bool:
         """Set levels to their new sizes; return whether that changed one of the best :data:`SHOWN`."""
         keys, sizes, sign = self.keys, self.sizes, self.sign
+        # The last shown level from before the changes will do: one behind it can come into view only when one that was
+        # in view goes, which counts by itself.
         edge = keys[SHOWN - 1] if len(keys) >= SHOWN else inf
-        seen = False
+        visible = False
         for price, size in levels:
             key = sign * price
             if size:
@@ -61,11 +66,11 @@ class BookSide:
                 del keys[bisect_left(keys, key)]
             else:
                 continue
-            seen = seen or key <= edge
-        return seen
+            visible = visible or key <= edge
+        return visible
 
     def replace(self, levels: tuple[Level, ...]) -> None:
-        """Set the whole side."""
+        """Put other levels in the place of all."""
         self.sizes = {self.sign * price: size for price, size in levels if size}
         self.keys = sorted(self.sizes)
 
@@ -76,13 +81,14 @@ class BookSide:
 
 
 class LocalBook:
-    """An order book as the venue's changes make it.
+    """An order book that is kept up to date by the venue's changes.
 
     Changes with numbers are applied as Binance prescribes: those that the book has already are ignored, one that begins
     after the next number is a gap. From a gap on, changes wait, sorted, until a whole book or the missing changes
-    connect them to what is known; until then the book is stale. The number never goes back. Of a venue without numbers
-    each whole book starts anew, and what shows that something is wrong (crossed sides, a change older than one before
-    it) makes the book stale until the next.
+    connect them to what is known; until then the book is stale. The number never goes back.
+
+    Where the venue gives no numbers, each whole book starts anew. What shows that something is wrong (crossed sides, a
+    change older than one before it) makes such a book stale until the next whole one.
     """
 
     __slots__ = (
@@ -101,20 +107,20 @@ class LocalBook:
 
     def __init__(self) -> None:
         self.seen = False
-        """Whether the venue has said anything of this book."""
+        """Whether the venue has sent anything of this book."""
         self.sequence = 0
-        """Number of the last update in it."""
+        """Number of the last update in it; 0 where the venue has none."""
         self.time = 0
-        """The venue's time of the last update in it."""
+        """The venue's time of the last update in it, in nanoseconds since the epoch."""
         self.reason = "no whole book yet"
-        """Why it is stale; empty where it is not."""
+        """Why the book is stale; empty where it is not."""
         self.top = BookTop((), (), 0, 0, stale=True)
-        """What readers see: the last consistent state, replaced by one store."""
+        """What readers see: the last consistent state, replaced by a single assignment."""
         self._bids = BookSide(-1)
         self._asks = BookSide(1)
-        self._broken = True  # only a whole book helps: no change connects to what is here
-        self._base = 0  # time of the last whole book, of a venue without numbers
-        self._waiting: list[Depth] = []  # sorted by `last`
+        self._broken = True  # whether only a whole book helps, as no change connects to what is here
+        self._base = 0  # time of the last whole book; needed where the venue gives no numbers
+        self._waiting: list[Depth] = []  # changes behind a gap, sorted by `last`
         self._recent: deque[Depth] = deque(maxlen=RECENT)
 
     @property
@@ -123,7 +129,11 @@ class LocalBook:
         return bool(self.reason)
 
     def lost(self, reason: str) -> None:
-        """Updates may be missing from now on."""
+        """Updates may be missing from now on.
+
+        Args:
+            reason: why they may be missing, in words for people.
+        """
         if self.seen:
             self._stale(reason)
 
@@ -131,10 +141,10 @@ class LocalBook:
         """Apply a whole book or a change.
 
         Returns:
-            Whether it told anything new: False for one that the book has already, or one that has to wait.
+            Whether it changed what is known: False for one that the book has already, or one that has to wait.
         """
         self.seen = True
-        wrong = _wrong(depth)
+        wrong = _impossible(depth)
         if wrong:
             return self._break(wrong)
         if depth.whole:
@@ -144,8 +154,8 @@ class LocalBook:
         return self._unnumbered(depth)
 
     def _restart(self, depth: Depth) -> bool:
-        """A whole book, unless it is older than this one. One that is older than the changes which wait does not
-        connect to them, so that the book stays stale, and the changes go on waiting.
+        """Take a whole book, unless it is older than this one. One that is older than the waiting changes does not
+        connect to them: the book stays stale, and the changes go on waiting.
         """
         if depth.last:
             if depth.last < self.sequence or (depth.last == self.sequence and not self.reason):
@@ -172,13 +182,20 @@ class LocalBook:
             del self._waiting[0]
         if not self.reason:
             return self._stale(f"changes {self.sequence + 1} to {change.first - 1} are missing")
+        # The missing changes themselves may close the gap, unless the levels are wrong: then only a whole book does.
         return not self._broken and self._connect()
 
     def _connect(self, *, both: bool = False) -> bool:
-        """Apply the changes that wait as far as they follow on; the book is whole again if all do."""
+        """Apply the waiting changes as far as they follow on; the book is whole again if all do.
+
+        Args:
+            both: whether the levels were just replaced, so that both sides count as changed.
+        """
         bids = asks = both
         used = both
         for change in self._waiting:
+            # One that begins before the book's number and ends after it overlaps a whole book: sizes are absolute, so
+            # that its older part does no harm.
             if change.first <= self.sequence + 1 and change.last > self.sequence:
                 used = True
                 bids |= self._bids.change(change.bids)
@@ -198,6 +215,7 @@ class LocalBook:
         if self.reason:
             return False
         if change.time:
+            # Older than the whole book, it is in that already; or it is one that has come before.
             if change.time < self._base or (change.time < self.time and change in self._recent):
                 return False
             if change.time < self.time:
@@ -207,7 +225,7 @@ class LocalBook:
         return self._show(self._bids.change(change.bids), self._asks.change(change.asks))
 
     def _show(self, bids: bool, asks: bool) -> bool:
-        """Publish what has changed, unless it is impossible."""
+        """Publish the sides that have changed, unless the book is crossed."""
         best_bid, best_ask = self._bids.keys, self._asks.keys
         if best_bid and best_ask and -best_bid[0] >= best_ask[0]:
             return self._break(f"crossed: bid {-best_bid[0]}, ask {best_ask[0]}")
@@ -247,8 +265,8 @@ def _last(change: Depth) -> int:
     return change.last
 
 
-def _wrong(depth: Depth) -> str:
-    """What cannot be true of a change; empty where nothing is wrong."""
+def _impossible(depth: Depth) -> str:
+    """Why a book or a change of it is impossible; empty where it is possible."""
     for levels in (depth.bids, depth.asks):
         for price, size in levels:
             if not (0.0 <= size < inf and -inf < price < inf):

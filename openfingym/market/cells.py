@@ -1,4 +1,4 @@
-"""What a bar is added up in: cells that give the same result in whatever order trades come."""
+"""Cells in which the trades of a bar are added up, with the same result whatever the order of the trades."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from openfingym.market.order import Key, Order
+from openfingym.market.order import TradeKey, TradePlace
 from openfingym.market.ticks import Trade
 
 
 class TradeBar(NamedTuple):
-    """Trades of one interval. Prices are NaN where no trade of it carries one: none is invented."""
+    """A bar of the trades of one interval. Its prices are NaN where no trade carries one: none is invented."""
 
     begin: int
     """Left edge, in nanoseconds since the epoch, UTC."""
@@ -29,7 +29,7 @@ class TradeBar(NamedTuple):
 
 
 MOST_PARTS = 16
-"""Numbers of which the sum of a cell's sizes is kept, before they are made fewer."""
+"""Numbers that a cell keeps for the sum of its sizes, before they are condensed: every snapshot sums them again."""
 _new: Callable[[type[TradeBar], tuple[object, ...]], TradeBar] = tuple.__new__
 
 
@@ -39,27 +39,28 @@ class BarCell:
     __slots__ = ("close", "first", "high", "keys", "last", "low", "missed", "open", "parts", "settled", "trades")
 
     def __init__(self) -> None:
-        self.first: Order | None = None
-        """Of the trade that opens; None while no trade carries a price."""
-        self.last: Order | None = None
+        self.first: TradePlace | None = None
+        """Place of the trade that opens the bar; None while no trade carries a price."""
+        self.last: TradePlace | None = None
+        """Place of the trade that closes it; None while no trade carries a price."""
         self.open = self.high = self.low = self.close = math.nan
         self.parts: list[float] = []
-        """Numbers whose exact sum is the volume, as the rounding of that depends on no order."""
+        """Numbers whose exact sum is the volume: rounded once at the end, it is the same in any order of the trades."""
         self.trades = 0
         self.missed = 0
         """Trades that came too late to be taken in."""
-        self.keys: list[Key] = []
-        """Of the trades in it, in a cell of the shortest interval that may still be amended."""
+        self.keys: list[TradeKey] = []
+        """Keys of the trades in it; of a cell of the shortest interval that may still be amended alone."""
         self.settled: BarCell | None = None
-        """The part that cannot be amended any more, in a cell of a longer interval."""
+        """The part that cannot be amended any more; of a cell of a longer interval alone."""
 
-    def add(self, trade: Trade, order: Order) -> None:
+    def add(self, trade: Trade, order: TradePlace) -> None:
         """Add a trade."""
         self.trades += 1
         parts = self.parts
         parts.append(trade.size)
         if len(parts) > MOST_PARTS:
-            self.parts = fewer(parts)
+            self.parts = exact_parts(parts)
         if trade.prices:
             price, last, first = trade.price, self.last, self.first
             if not self.high >= price:  # also where it is NaN
@@ -75,7 +76,7 @@ class BarCell:
         """Add all that another cell holds."""
         self.trades += other.trades
         self.missed += other.missed
-        self.parts = fewer(self.parts + other.parts)
+        self.parts = exact_parts(self.parts + other.parts)
         if other.first is not None and other.last is not None:
             if not self.high >= other.high:
                 self.high = other.high
@@ -87,16 +88,23 @@ class BarCell:
                 self.first, self.open = other.first, other.open
 
     def bar(self, begin: int, interval: int, *, complete: bool) -> TradeBar:
-        """As readers see it."""
+        """The bar as readers see it.
+
+        Args:
+            begin: left edge of the bar, in nanoseconds since the epoch.
+            interval: length of the bar in nanoseconds.
+            complete: whether no hole in the trades touches the bar.
+        """
         volume, whole = math.fsum(self.parts), complete and not self.missed
         # With all its fields, tuple.__new__ takes half the time of TradeBar(...).
         return _new(TradeBar, (begin, interval, self.open, self.high, self.low, self.close, volume, self.trades, whole))
 
 
-def fewer(parts: list[float]) -> list[float]:
-    """Two or three numbers, mostly, with the same exact sum: it rounded, what this lacks rounded, and so on."""
-    parts, kept = parts.copy(), list[float]()
-    while total := math.fsum(parts):
-        kept.append(total)
-        parts.append(-total)
-    return kept
+def exact_parts(parts: list[float]) -> list[float]:
+    """Fewer numbers, mostly two or three, with the same exact sum: the sum rounded, its error rounded, and so on."""
+    rest, condensed = parts.copy(), list[float]()
+    # fsum() rounds the exact sum correctly, so that it gives 0 only when nothing is left.
+    while total := math.fsum(rest):
+        condensed.append(total)
+        rest.append(-total)
+    return condensed

@@ -26,36 +26,41 @@ from openfingym.market.transport import AiohttpTransport
 TIMEOUT_S = 10.0
 """Seconds for each connection and each answer."""
 MOST_OFF_MS = 1000.0
-"""Milliseconds by which clocks may differ: venues refuse requests from further in the future."""
+"""Milliseconds by which the two clocks may differ: venues refuse requests from further in the future."""
 VENUES = ("alpaca", "binance", "simulated")
 
 
 class VenueCheck(NamedTuple):
-    """What was found."""
+    """The result of one check."""
 
     check: str
+    """Name of what was checked, such as ``clock``."""
     ok: bool
+    """Whether the check was passed."""
     detail: str
+    """The finding in words; of a failed check also what was expected, and what to do."""
     measured: Mapping[str, float] = {}
-    """Milliseconds by name."""
+    """Durations that were measured, in milliseconds, by name."""
 
 
 @dataclass(frozen=True)
 class CheckedVenue:
-    """What is checked."""
+    """A venue with an account there, as :func:`check_venue` checks them."""
 
     name: str
+    """Name of the venue, such as ``binance``."""
     feed: Callable[[Keys | None], Feed | None]
-    """Makes its market data; None where they need keys."""
+    """Makes the feed of its market data; None where that needs keys and none are given."""
     broker: Callable[[Keys], Broker]
+    """Makes the broker of the account."""
     keys: Callable[[], Keys] = field(repr=False)
-    """Finds the account's keys.
+    """Looks up the account's keys.
 
     Raises:
         UsageError: they are not set.
     """
     account: str
-    """What account it is, in words."""
+    """The sort of account in words, such as ``a paper account``."""
 
 
 def venue_named(name: str, *, real_money: bool = False) -> CheckedVenue:
@@ -102,7 +107,7 @@ async def simulated_venue() -> AsyncIterator[CheckedVenue]:
         yield CheckedVenue(
             "simulated",
             lambda _: BinanceFeed([pair.symbol], stream_url=local.stream_url, rest_url=local.rest_url, simulated=True),
-            lambda found: binance.Binance([], found, rest=local.rest_url, stream=local.socket_api_url),
+            lambda own_keys: binance.Binance([], own_keys, rest=local.rest_url, stream=local.socket_api_url),
             lambda: keys,
             "a simulated account",
         )
@@ -116,8 +121,8 @@ async def checkup(name: str, *, real_money: bool = False) -> list[VenueCheck]:
     """Check one of :data:`VENUES` by its name.
 
     Args:
-        name: one of them; ``simulated`` starts a local venue.
-        real_money: check the account that trades with real money, in place of the paper or demo one.
+        name: one of :data:`VENUES`; ``simulated`` starts a local venue.
+        real_money: whether to check the account that trades with real money, in place of the paper or demo one.
 
     Raises:
         UsageError: there is no such venue, or the simulated one is to trade with real money.
@@ -133,39 +138,40 @@ async def checkup(name: str, *, real_money: bool = False) -> list[VenueCheck]:
 async def check_venue(
     venue: CheckedVenue, *, real_money: bool = False, timeout_s: float = TIMEOUT_S
 ) -> list[VenueCheck]:
-    """Check a venue; nothing is ordered. What cannot be reached is a finding and no error, after ``timeout_s`` seconds
-    each for market data, clock, account and events at the most.
+    """Check a venue; no order is sent. What cannot be reached is a finding and no error, after at most ``timeout_s``
+    seconds each for market data, clock, account and events.
 
     Args:
-        venue: what to check.
+        venue: the venue and the account there.
         real_money: whether the account may be one that trades with real money.
         timeout_s: seconds for each connection and each answer.
     """
     try:
         keys: Keys | None = venue.keys()
-        found = [VenueCheck("keys", True, f"set for {venue.name}")]
+        checks = [VenueCheck("keys", True, f"set for {venue.name}")]
     except UsageError as error:
         entry = f"keyring set openfingym-{venue.name} {NAMES[venue.name][0]}"
-        keys, found = (
+        keys, checks = (
             None,
             [VenueCheck("keys", False, f"{error}: export them, or `{entry}` and so on with the package keyring")],
         )
     feed = venue.feed(keys)
     if keys is None and feed is not None:
-        text = f"{found[0].detail}. Market data of {venue.name} need no keys, orders do"
-        found = [found[0]._replace(detail=text)]
+        text = f"{checks[0].detail}. Market data of {venue.name} need no keys, orders do"
+        checks = [checks[0]._replace(detail=text)]
     if feed is None:
-        found.append(VenueCheck("market data", False, f"not tried: {venue.name} gives its market data only with keys"))
+        checks.append(VenueCheck("market data", False, f"not tried: {venue.name} gives its market data only with keys"))
     else:
-        found.append(await _market_data(feed, timeout_s))
+        checks.append(await _market_data(feed, timeout_s))
     if keys is not None:
         broker = venue.broker(keys)
+        checks += await _account(venue, broker, real_money, timeout_s)
+        # Details quote what the venue answered, which may repeat a key that it was sent.
         mask = Mask(secret for secret in broker.secrets if len(secret) >= SHORTEST)
-        found += await _account(venue, broker, real_money, timeout_s)
-        found = [one._replace(detail=mask(one.detail.encode(errors="replace")).decode()) for one in found]
+        checks = [check._replace(detail=mask(check.detail.encode(errors="replace")).decode()) for check in checks]
     elif feed is not None and (request := feed.ask_time()) is not None:
-        found.append(await _clock(feed.rest(), request, feed.read_time, timeout_s))
-    return found
+        checks.append(await _clock(feed.rest(), request, feed.read_time, timeout_s))
+    return checks
 
 
 async def _account(venue: CheckedVenue, broker: Broker, real_money: bool, timeout_s: float) -> list[VenueCheck]:
@@ -174,19 +180,19 @@ async def _account(venue: CheckedVenue, broker: Broker, real_money: bool, timeou
         text = f"{broker.rest().url} trades with real money, and that was not asked for: nothing was sent there"
         return [VenueCheck("account", False, f"{text}; use a paper or demo account, or pass --real-money")]
     clock = await _clock(broker.rest(), broker.ask_clock(), broker.read_clock, timeout_s)
-    found = [clock]
+    checks = [clock]
     if clock.ok:
-        found.append(await _standing(venue, broker, timeout_s))
-        if found[-1].ok:
-            found.append(await _events(broker, timeout_s))
-    return found
+        checks.append(await _standing(venue, broker, timeout_s))
+        if checks[-1].ok:
+            checks.append(await _events(broker, timeout_s))
+    return checks
 
 
 async def _clock(address: Address, request: Request, read: Callable[[bytes], int], timeout_s: float) -> VenueCheck:
     """How long an answer takes, and how far this machine's clock is from the venue's."""
     client = RestClient(address, timeout_s=timeout_s)
     try:
-        answer = await client.ask(request)  # opens the connection, which would be measured else
+        answer = await client.ask(request)  # not measured: it opens the connection, which takes longer than an answer
         began, wall = time.monotonic_ns(), time.time_ns()
         if answer.status:
             answer = await client.ask(request)
@@ -196,6 +202,7 @@ async def _clock(address: Address, request: Request, read: Callable[[bytes], int
     if not BrokerAnswer.of(answer).good:
         return VenueCheck("clock", False, _unanswered(address, answer.status, answer.body))
     try:
+        # The venue read its clock somewhere between question and answer: halfway, give or take half the time taken.
         ahead = (read(answer.body) - (wall + took // 2)) / 1e6
     except FeedError as error:
         return VenueCheck("clock", False, f"{address.url}: {error}; expected the venue's time: see what answers there")
@@ -210,7 +217,7 @@ async def _clock(address: Address, request: Request, read: Callable[[bytes], int
 
 
 async def _standing(venue: CheckedVenue, broker: Broker, timeout_s: float) -> VenueCheck:
-    """Whether the keys are those of an account that may trade."""
+    """Whether the keys belong to an account that may trade."""
     client = RestClient(broker.rest(), timeout_s=timeout_s)
     try:
         answer = await client.ask(broker.ask_standing(_now()))
@@ -219,6 +226,7 @@ async def _standing(venue: CheckedVenue, broker: Broker, timeout_s: float) -> Ve
     refusal = broker.refusal(BrokerAnswer.of(answer), _now())
     if refusal is not None:
         text = _unanswered(broker.rest(), answer.status, (refusal.text or "").encode() or answer.body)
+        # 418 and 429 are of too many requests, and say nothing about the keys.
         if 400 <= answer.status < 500 and answer.status not in {418, 429}:
             names = " and ".join(NAMES.get(broker.venue, ("the keys",)))
             text += f"; expected the keys of {venue.account}, which has its own: set {names} to them"
@@ -235,7 +243,7 @@ async def _standing(venue: CheckedVenue, broker: Broker, timeout_s: float) -> Ve
 
 
 async def _market_data(feed: Feed, timeout_s: float) -> VenueCheck:
-    """Whether market data come."""
+    """Whether the feed's market data can be subscribed."""
     session, kind = feed.session(), "simulated market data" if feed.simulated else "market data"
 
     def heard(frame: Frame) -> bool:
@@ -248,7 +256,7 @@ async def _market_data(feed: Feed, timeout_s: float) -> VenueCheck:
 
 
 async def _events(broker: Broker, timeout_s: float) -> VenueCheck:
-    """Whether the account's events come."""
+    """Whether the account's events can be subscribed."""
     session = broker.session()
 
     def heard(frame: Frame) -> bool:
@@ -277,7 +285,17 @@ async def _stream(
     heard: Callable[[Frame], bool],
     timeout_s: float,
 ) -> VenueCheck:
-    """Open a connection and wait until what it is for is subscribed."""
+    """Open a connection and wait until its session is subscribed.
+
+    Args:
+        check: name of the check.
+        what: what is subscribed, in words.
+        address: where the stream is.
+        opened: tells the session that the connection is open.
+        replies: frames that the session wants sent; it adds to them.
+        heard: gives the session a frame, and returns whether it is subscribed.
+        timeout_s: seconds for the connection and all answers together.
+    """
     transport, began = AiohttpTransport(), time.monotonic_ns()
     try:
         async with asyncio.timeout(timeout_s):

@@ -1,4 +1,4 @@
-"""Time as everything in :mod:`openfingym.market` takes it, so that a week can pass in minutes and a replay in none."""
+"""The clocks of :mod:`openfingym.market`: the machine's own, and a simulated one by which a week passes in minutes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, Protocol, TypeVar
 
 from openfingym.errors import RuntimeFailureError
 from openfingym.market.pipes import Pipe, PipeServer, ProtocolFactory
+from openfingym.market.ticks import SECOND
 
 T = TypeVar("T")
-SECOND = 1_000_000_000
 
 
 class Clock(Protocol):
@@ -48,30 +48,35 @@ class Timed(Protocol):
     """Something with a time of its own that passes with a clock, such as a local venue."""
 
     def due(self) -> int:
-        """When something may happen next, by its own time; what happens earlier comes from outside."""
+        """When something may happen next by itself, in nanoseconds of its own time."""
 
     def advance(self, to: int) -> None:
-        """Let time pass until ``to``, by its own time."""
+        """Let time pass.
+
+        Args:
+            to: until when, in nanoseconds of its own time.
+        """
 
 
 class SimulatedClock:
     """A clock whose time passes only when everything in :meth:`run` waits for it, and then at once.
 
-    The event loop of :meth:`run` has its time, so that timeouts of :mod:`asyncio` and of libraries pass with it: what
-    takes a week takes as long as its computations, and goes the same way each time. Threads of the loop's executor, as
+    The event loop of :meth:`run` goes by this clock, so that timeouts of :mod:`asyncio` and of libraries pass with it:
+    a week takes as long as its computations, and goes the same way each time. Threads of the loop's executor, as
     :func:`asyncio.to_thread` starts them, are waited for in real time. So are sockets, for :attr:`patience_s` before
-    each step of time, since nobody can know what is on its way: with sockets, use short weeks, and do not expect every
-    run to go the same way. A loop's Unix sockets are none, but :class:`~openfingym.market.pipes.Pipe` within it.
+    each step of time, since nobody can know what is on its way: with sockets, simulate short times, and do not expect
+    every run to go the same way. What listens at a path of a Unix socket needs none: within the loop it is a
+    :class:`~openfingym.market.pipes.Pipe`.
     """
 
     patience_s = 0.001
-    """Real seconds in which a socket may have something, before time passes."""
+    """Real seconds that a socket has to bring something before simulated time passes."""
 
     def __init__(self, wall: int = 0) -> None:
         """Begin at monotonic time 0.
 
         Args:
-            wall: nanoseconds since the epoch, UTC, of the beginning.
+            wall: what the wall clock shows at the beginning, in nanoseconds since the epoch, UTC.
         """
         self._now = 0
         self._wall_offset = wall
@@ -91,8 +96,10 @@ class SimulatedClock:
         await asyncio.sleep(seconds)
 
     def set_wall(self, wall: int) -> None:
-        """Set the wall clock to nanoseconds since the epoch, as an operator or a time server may at any moment; the
-        monotonic reading goes on.
+        """Set the wall clock, as an operator or a time server may at any moment; the monotonic reading goes on.
+
+        Args:
+            wall: what it shows from now on, in nanoseconds since the epoch, UTC.
         """
         self._wall_offset = wall - self._now
 
@@ -101,8 +108,8 @@ class SimulatedClock:
         at this clock's time, and time stops wherever something may happen there.
 
         Args:
-            timed: what is carried, in the place of what was.
-            time: its time now.
+            timed: what is carried from now on, in the place of what was.
+            time: what its own time is now, in nanoseconds.
         """
         self._carried, self._ahead = timed, time - self._now
 
@@ -110,7 +117,7 @@ class SimulatedClock:
         """Run a coroutine to its end in simulated time; the next one goes on where it ended.
 
         Raises:
-            RuntimeFailureError: everything waits for something that no time brings.
+            RuntimeFailureError: every task waits for something that no passing of time can bring.
         """
         with asyncio.Runner(loop_factory=lambda: _SimulatedLoop(self)) as runner:
             return runner.run(main)
@@ -119,6 +126,7 @@ class SimulatedClock:
         """Let time pass, no further than to what may happen in what is carried."""
         to = None if seconds is None else self._now + round(seconds * SECOND)
         if self._carried is not None:
+            # A nanosecond at least: something that is always due would stop time for ever.
             due = max(self._carried.due() - self._ahead, self._now + 1)
             to = due if to is None else min(to, due)
         assert to is not None, "without a time and with nothing carried, there is nothing to wait for"
@@ -133,10 +141,11 @@ class _SimulatedLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: SimulatedClock) -> None:
         self._simulated = clock
         self.working = 0
-        """Threads of the executor that do something."""
+        """How many threads of the executor have something to do."""
         self._served: dict[str, ProtocolFactory] = {}
         super().__init__(_SimulatedSelector(clock, self))
-        # Else a timer whose time is a rounding error away would be waited for in steps of no length.
+        # asyncio runs timers that are due within this: with 0, one that is a rounding error away would be waited for in
+        # steps of no length.
         self._clock_resolution = 1 / SECOND
 
     def time(self) -> float:
@@ -181,10 +190,10 @@ class _SimulatedLoop(asyncio.SelectorEventLoop):
 
 
 class _SimulatedSelector(selectors.DefaultSelector):
-    """Lets time pass where a selector waits."""
+    """Lets simulated time pass where a selector would wait."""
 
     OWN = 1
-    """Files that the event loop itself watches: the socket by which threads wake it."""
+    """How many files the event loop watches for itself: the socket by which threads wake it."""
 
     def __init__(self, clock: SimulatedClock, loop: _SimulatedLoop) -> None:
         super().__init__()
@@ -196,17 +205,19 @@ class _SimulatedSelector(selectors.DefaultSelector):
         passing = timeout is None or timeout > 0
         if not (passing or has_sockets or self._loop.working):
             return []  # what threads want is in the loop's queue already; the socket that wakes it can wait
-        found = super().select(0)
-        if found or not passing:
-            return found
+        ready = super().select(0)
+        if ready or not passing:
+            return ready
+        # A thread wakes the loop when it is done, and no simulated time passes meanwhile; without a timer only a socket
+        # can bring anything.
         if self._loop.working or (timeout is None and has_sockets):
             return super().select(None)
-        if has_sockets and (found := super().select(self._clock.patience_s)):
-            return found
+        if has_sockets and (ready := super().select(self._clock.patience_s)):
+            return ready
         if timeout is None and self._clock._carried is None:
             raise RuntimeFailureError(
                 "every task waits, and neither a time nor an answer will come that wakes one; expected a simulated "
                 "session to end: see what each of its tasks waits for"
             )
         self._clock._advance(timeout)
-        return found
+        return ready

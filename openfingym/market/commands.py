@@ -1,8 +1,8 @@
-"""What goes into a live market's machine and what it asks for: it does no input or output itself.
+"""The inputs of a live market's machine and the commands that it answers with; it does no input or output itself.
 
 :class:`~openfingym.market.ingest.Ingest` is told what happened, each time with the :class:`Instant` at which it did,
-and answers with commands. A runner carries them out and writes every input to the session's tape first; a replay tells
-a new machine the same inputs, and a simulated week tells it a simulated one's.
+and answers with commands. A runner carries these out, and writes every input to the session's tape before the machine
+is told; a replay tells a new machine the inputs on a tape.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from openfingym.market.feed import Address, Frame, Request
 
 
 class Instant(NamedTuple):
-    """When something happened here."""
+    """When something happened on this machine, by both of its clocks."""
 
     monotonic: int
     """Nanoseconds of a clock that never goes back; ages and deadlines are measured by it alone."""
@@ -51,9 +51,9 @@ class RestAnswer(NamedTuple):
     """What the venue's REST interface answered."""
 
     status: int
-    """Of HTTP; 0 where no answer came."""
+    """Status of HTTP; 0 where no answer came."""
     body: bytes
-    """Where no answer came, why."""
+    """What was answered; where no answer came, the reason."""
     retry_after_s: float | None = None
     """Seconds that the venue asks to wait; None where it says nothing."""
     used: int | None = None
@@ -64,29 +64,34 @@ _RETRY_AFTER = "\nRetry-After: "
 
 
 def ending(reason: str, retry_after_s: float | None) -> str:
-    """How a connection's end is told to a machine: the reason, and on a line of its own how long the venue asks to
-    wait, so that text is all that a tape holds of it.
+    """A connection's end as the machine is told it and a tape records it: a text of the reason and, on a line of its
+    own, how long the venue asks to wait.
+
+    Args:
+        reason: why the connection ended, or could not be opened.
+        retry_after_s: seconds that the venue asks to wait before the next one; None where it says nothing.
     """
     return reason if retry_after_s is None else f"{reason}{_RETRY_AFTER}{retry_after_s:.3f}"
 
 
 def read_ending(text: str) -> tuple[str, float | None]:
-    """The reason, and how many seconds to wait; None where nothing is said."""
-    reason, found, wait = text.rpartition(_RETRY_AFTER)
+    """Read what :func:`ending` wrote: the reason, and how many seconds to wait, None where the venue says nothing."""
+    reason, separator, wait = text.rpartition(_RETRY_AFTER)
     try:
-        return (reason, float(wait)) if found else (text, None)
+        return (reason, float(wait)) if separator else (text, None)
     except ValueError:
         return text, None
 
 
 class Tell(NamedTuple):
-    """Something a person or a report should know: a gap, a silent connection, a refusal."""
+    """Tell people and reports something that they should know: of a gap, a silent connection, a refusal."""
 
     kind: str
     """One of the words of :data:`KINDS`."""
     symbol: str
-    """Empty where it concerns all symbols."""
+    """The symbol that it concerns; empty where it concerns all."""
     text: str
+    """The message in words."""
 
 
 KINDS = (
@@ -116,26 +121,27 @@ class VenueAddresses(Protocol):
     """Where a machine's connections and questions go."""
 
     venue: str
+    """Name of the venue, such as ``binance``."""
 
     def stream(self) -> Address:
-        """Where its WebSocket is."""
+        """The address of the venue's WebSocket."""
 
     def rest(self) -> Address:
-        """Where its REST interface is."""
+        """The address of the venue's REST interface: the beginning of its URLs."""
 
 
 class RunMachine(Protocol):
-    """What a runner tells, and whose commands it carries out."""
+    """A machine as its runner sees it: each input is a call, and what it returns is to be carried out in this order."""
 
     @property
     def failed(self) -> str:
-        """Why it has stopped for good; empty while it has not."""
+        """Why the machine has stopped for good; empty while it has not."""
 
     def start(self, at: Instant) -> list[Command]:
         """The session begins."""
 
     def stop(self, at: Instant) -> list[Command]:
-        """It ends."""
+        """The session ends."""
 
     def opened(self, connection: int, at: Instant) -> list[Command]:
         """A connection is open."""

@@ -1,6 +1,6 @@
-"""What an adapter of a venue provides: its protocol, without any input or output of its own.
+"""The interface of a venue's adapter: its protocol, without any input or output of its own.
 
-An adapter says where to connect and what to send, and reads what comes; it opens no socket and knows no clock. So the
+An adapter says where to connect and what to send, and reads what comes; it opens no socket and reads no clock. So the
 same code reads a live connection, a local venue and a recorded session.
 """
 
@@ -21,7 +21,9 @@ class Address:
     """Where to connect, and with which header fields. Its ``repr`` shows no header, since keys travel there."""
 
     url: str
+    """Where to connect; of a REST interface the beginning of all URLs."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Header fields to send, by name."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,15 @@ class Request:
     """A request to a venue's REST interface."""
 
     method: str
+    """Method of HTTP, such as ``GET``."""
     path: str
-    """With its query."""
+    """Path and query, to be added to the interface's address."""
     weight: int = 1
-    """What it costs of the venue's rate limit."""
+    """What the request costs of the venue's rate limit."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Header fields of this request, beside those of the address."""
     body: str | None = None
+    """What is sent with the request; None for nothing."""
 
 
 class FeedSession(ABC):
@@ -42,11 +47,11 @@ class FeedSession(ABC):
 
     def __init__(self) -> None:
         self.replies: list[Frame] = []
-        """What is to be sent now; the caller sends and clears it after every call."""
+        """Frames to be sent now; the caller sends them and clears the list after every call."""
         self.ready = False
-        """Whether everything wanted is subscribed, as far as the venue's word goes."""
+        """Whether everything wanted is subscribed, as far as the venue confirms it."""
         self.unreadable: list[str] = []
-        """What could not be read of frames that were read otherwise; the caller reports and clears it."""
+        """Faults of messages in frames of which the rest could be read; the caller reports them and clears the list."""
 
     @abstractmethod
     def opened(self) -> None:
@@ -54,7 +59,7 @@ class FeedSession(ABC):
 
     @abstractmethod
     def received(self, frame: Frame) -> Sequence[Message]:
-        """What a frame says, in its order; a frame with one unreadable message still gives the others.
+        """The messages of a frame, in its order; a frame with one unreadable message still gives the others.
 
         Raises:
             FeedError: the frame is not of the venue's protocol.
@@ -62,24 +67,28 @@ class FeedSession(ABC):
 
     @abstractmethod
     def renew(self, symbols: Sequence[str]) -> None:
-        """Subscribe these symbols again, as for a channel that is silent."""
+        """Subscribe these symbols again, as is done when their channel is silent."""
 
 
 class Feed(ABC):
-    """Market data of one venue for some symbols."""
+    """Market data of one venue for some symbols.
+
+    Args:
+        symbols: the symbols to follow, as the venue writes them.
+    """
 
     venue: str
-    """Its name, such as ``binance``."""
+    """Name of the venue, such as ``binance``."""
     life_s: float | None = None
-    """Seconds after which the venue closes any connection; a replacement is opened before."""
+    """Seconds after which the venue closes any connection, so that a replacement is opened before; None for never."""
     simulated = False
     """Whether the venue is one of :mod:`openfingym.market.sim`."""
     frames_per_s = 4.0
-    """Frames a second that a connection may send; more of them wait."""
+    """How many frames a connection may send in a second; further ones wait."""
     weight_per_minute = 200
-    """What requests may cost in any minute."""
+    """What the requests of any minute may cost, in the unit of :attr:`Request.weight`."""
     page = 1000
-    """How many trades an answer holds at most; fewer mean that there are no more."""
+    """How many trades an answer holds at most; one with fewer says that there are no more."""
     kinds: frozenset[type[Tick]] = frozenset((Trade, Quote))
     """Which of trades, quotes and changes of books the stream brings; each is watched for silence."""
     delay_s = 0.0
@@ -89,16 +98,18 @@ class Feed(ABC):
         self.symbols = tuple(symbols)
 
     def arguments(self) -> dict[str, object]:
-        """The arguments, but for symbols and keys, with which another of these reads the same frames alike; as JSON."""
+        """The arguments, without symbols and keys, by which a replay makes a feed that reads the same frames alike; a
+        JSON value.
+        """
         return {}
 
     @abstractmethod
     def stream(self) -> Address:
-        """Where the stream is."""
+        """The address of the stream."""
 
     @abstractmethod
     def rest(self) -> Address:
-        """Where the REST interface is: the beginning of its URLs."""
+        """The address of the REST interface: the beginning of its URLs."""
 
     @abstractmethod
     def session(self) -> FeedSession:
@@ -141,19 +152,31 @@ class Feed(ABC):
         """The book in the answer."""
 
     def bar_length(self, interval: int) -> int | None:  # noqa: ARG002
-        """Length of the venue's own bars that bars of an interval are best put together of, in nanoseconds; None where
-        it has none so short.
+        """Length of the longest of the venue's own bars that make up one of an interval, in nanoseconds.
+
+        Args:
+            interval: length of the bars that are wanted, in nanoseconds.
+
+        Returns:
+            The length of the venue's bars; None where it has none so short.
         """
         return None
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What no tape may hold."""
+        """Secrets that must not get onto a tape."""
         return ()
 
     @abstractmethod
     def ask_bars(self, symbol: str, interval: int, begin: int, end: int) -> Request:
-        """A request for the venue's bars whose left edge is in [begin, end), nanoseconds; for a thousand at most."""
+        """A request for the venue's bars, of which an answer holds at most a thousand.
+
+        Args:
+            symbol: the symbol of the bars.
+            interval: length of the bars in nanoseconds.
+            begin: first left edge, in nanoseconds since the epoch.
+            end: end of the left edges, in nanoseconds since the epoch, itself left out.
+        """
 
     @abstractmethod
     def read_bars(self, symbol: str, interval: int, body: bytes) -> list[ServerBar]:

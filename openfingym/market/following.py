@@ -1,4 +1,4 @@
-"""Following a live market: the feed in its thread, and the buffer that reads what it knows, in one context."""
+"""Following a live market: a context manager that runs the feed in a thread and gives the buffer to read it by."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from openfingym.errors import VenueError
-from openfingym.market.bars import SECOND
 from openfingym.market.buffer import Budgets, MarketBuffer
 from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.commands import Tell
@@ -20,29 +19,30 @@ from openfingym.market.live import Live
 from openfingym.market.refresh import RateBudget, Wanted
 from openfingym.market.state import MarketState
 from openfingym.market.tape import Recorder
+from openfingym.market.ticks import SECOND
 
 LOOK_S = 0.002
-"""Between two looks at whether a value has come."""
+"""Seconds between two looks at whether a value has come."""
 AGAIN_S = 0.5
-"""Between two questions for a value that has not come."""
+"""Seconds after which a value that has not come is asked for again."""
 
 
 @dataclass(frozen=True)
 class _Refreshment(Request):
-    """What the feed's machine makes as few requests of as the venue allows."""
+    """Symbols to refresh. Nothing is sent of it: the feed's machine makes requests of its own for them."""
 
     symbols: tuple[str, ...] = ()
 
 
 class LiveRefresher:
     """Refreshes a buffer through the machine of its feed, which asks the venue and takes in the answers in order: a
-    :class:`~openfingym.market.refresh.Refresher`. Books are not asked for: the machine does so itself, wherever one has
-    a gap.
+    :class:`~openfingym.market.refresh.Refresher`. Books are not asked for here: the machine asks for one by itself
+    whenever it has a gap.
 
     Args:
-        live: the feed.
-        state: what its machine keeps.
-        clock: time.
+        live: the running feed that is asked.
+        state: the state that the feed's machine keeps.
+        clock: the clock by which the feed runs.
         timeout_s: seconds in which an answer must come.
     """
 
@@ -62,16 +62,16 @@ class LiveRefresher:
         Raises:
             VenueError: the feed has ended, or no answer has come in time.
         """
-        assert isinstance(request, _Refreshment), "it carries out what it made itself"
+        assert isinstance(request, _Refreshment), "requests() makes no other"
         since = now = due = self._clock.monotonic()
         snapshots = self._state.snapshots
-        while not all(max(snapshots[one].price_at, snapshots[one].quote_at) >= since for one in request.symbols):
+        while not all(max(snapshots[name].price_at, snapshots[name].quote_at) >= since for name in request.symbols):
             self._live.check()
             if now - since > self._timeout_s * SECOND:
                 venue = self._live.machine.feed.venue
                 raise VenueError(f"{venue} has not answered for {', '.join(request.symbols)} in {self._timeout_s:g} s")
             if now >= due:
-                # Again, as an answer without a time says nothing where the stream has spoken a moment before.
+                # More than once: the machine drops an answer without a time if the stream spoke a moment before.
                 due = now + int(AGAIN_S * SECOND)
                 self._live.refresh(request.symbols)
             time.sleep(LOOK_S)
@@ -94,9 +94,12 @@ def follow(
         feed: the adapter of the venue, such as ``BinanceFeed(["BTCUSDT"])``.
         budgets: seconds after which values are stale, and are asked for over REST when somebody reads them.
         intervals: lengths of bars in nanoseconds, the main one first.
-        recorder: told of every input, such as a :class:`~openfingym.market.tape_writer.TapeWriter`.
+        recorder: records every input, such as a :class:`~openfingym.market.tape_writer.TapeWriter`; None for nothing.
         tell: called with what people should know, such as a gap.
         wait_s: seconds in which every symbol must have a price.
+
+    Yields:
+        The buffer, which any thread may read until the context is left.
 
     Raises:
         VenueError: the venue refuses, or some symbol has no price in time.

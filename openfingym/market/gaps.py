@@ -1,4 +1,4 @@
-"""Filling gaps: the trades that happened while nobody listened are asked for, until none is missing."""
+"""Filling gaps: trades that the stream did not bring are asked for over REST, until none is missing."""
 
 from __future__ import annotations
 
@@ -14,24 +14,32 @@ SETTLE_S = 1.0
 """Seconds after the subscription until trades without numbers are asked for: a venue's answers may lag its stream, and
 without numbers nothing would show that the last ones were not yet among them."""
 LONGEST_WAIT_S = 60.0
+"""Seconds between two questions for the same gap at most."""
 TRIES = 10
 """Answers in a row that bring a gap no further, some four minutes in all, until it is given up."""
 
 
 class MarketSink(Protocol):
-    """The state, as the machine sees it."""
+    """The state of the market, as the machine sees it."""
 
     def apply(self, tick: Tick, at: Instant) -> None:
-        """Something happened at the venue; a trade may come twice, or late. ``at`` is when it was received, or when the
-        question was put that it answers.
+        """Something happened at the venue.
+
+        Args:
+            tick: what happened; a trade may come twice, or late.
+            at: when it was received; of an answer, when its question was put.
         """
 
     def lost(self, symbols: Iterable[str], at: Instant) -> None:
         """What happens to these symbols may be missed from now on."""
 
     def filled(self, symbol: str, trades: Sequence[Trade], at: Instant) -> None:
-        """The venue's answer to what followed :meth:`gap_of`, oldest first; empty where nothing did, or nothing else
-        than before.
+        """The venue has answered which trades followed that of :meth:`gap_of`.
+
+        Args:
+            symbol: the symbol that was asked for.
+            trades: the trades, oldest first; empty where there are none, or no more.
+            at: when the answer came.
         """
 
     def give_up(self, symbol: str, at: Instant) -> None:
@@ -45,13 +53,13 @@ class MarketSink(Protocol):
 
 
 class Gaps:
-    """The search for missing trades.
+    """Asks a venue for missing trades.
 
     Args:
-        feed: says how to ask.
-        questions: where to ask.
-        state: knows what is missing.
-        out: where commands go.
+        feed: the venue's adapter, which words the requests.
+        questions: the queue of questions to the venue, within its rate limit.
+        state: the state of the market, which knows what is missing.
+        out: the machine's commands, to which messages for people are added.
     """
 
     def __init__(self, feed: Feed, questions: VenueQuestions, state: MarketSink, out: list[Command]) -> None:
@@ -59,34 +67,40 @@ class Gaps:
         self._questions = questions
         self._state = state
         self._out = out
-        self._heard = dict.fromkeys(feed.symbols, -1)
-        self.sought: dict[str, int] = {}
-        """Symbols that are asked for, with the number of answers in a row that were in vain."""
-        self._found: dict[str, int] = {}
+        self._listening_since = dict.fromkeys(feed.symbols, -1)  # monotonic nanoseconds; -1 while nothing is subscribed
+        self.vain_answers: dict[str, int] = {}
+        """Symbols whose missing trades are asked for, with the number of answers in a row that brought none."""
+        self._received: dict[str, int] = {}  # trades in the answers to the gap so far, for people
 
-    def deaf(self, symbols: Iterable[str]) -> None:
-        """The stream does not listen to these any more: no answer is the last word before it does again."""
+    def lost(self, symbols: Iterable[str]) -> None:
+        """The stream does not bring these symbols any more. Nothing is asked until it does: the gap still grows."""
         for symbol in symbols:
-            self._heard[symbol] = -1
-            self.sought.pop(symbol, None)
+            self._listening_since[symbol] = -1
+            self.vain_answers.pop(symbol, None)
 
-    def listen(self, symbols: Iterable[str], now: int) -> None:
-        """The stream listens to these again: ask for what is missing."""
+    def resumed(self, symbols: Iterable[str], now: int) -> None:
+        """The stream brings these symbols again: ask for what is missing.
+
+        Args:
+            symbols: what is subscribed again.
+            now: when that was confirmed, by the monotonic clock in nanoseconds.
+        """
         for symbol in symbols:
-            self._heard[symbol] = now
-            self.seek(symbol, now)
+            self._listening_since[symbol] = now
+            self.ask(symbol, now)
 
-    def seek(self, symbol: str, now: int) -> None:
+    def ask(self, symbol: str, now: int) -> None:
         """Ask for what is missing of a symbol, if anything is."""
         after = self._state.gap_of(symbol)
-        if after is None or self._heard[symbol] < 0:
+        if after is None or self._listening_since[symbol] < 0:
             return
-        vain = self.sought.get(symbol)
+        vain = self.vain_answers.get(symbol)
         if vain is None:
-            vain = self.sought[symbol] = self._found[symbol] = 0
+            vain = self.vain_answers[symbol] = self._received[symbol] = 0
             self._out.append(Tell("gap", symbol, f"trades after {after.id} are missing"))
         wait_s = min(LONGEST_WAIT_S, 0.25 * 2.0**vain) if vain else 0.0
-        if after.group and now - self._heard[symbol] < SETTLE_S * 1e9:
+        # Trades have a group where they are not numbered one by one.
+        if after.group and now - self._listening_since[symbol] < SETTLE_S * 1e9:
             wait_s = max(wait_s, SETTLE_S)
         self._questions.put("trades", symbol, [self._feed.ask_trades(symbol, after, after.time)], now, wait_s=wait_s)
 
@@ -98,41 +112,42 @@ class Gaps:
         """Take an answer.
 
         Args:
-            symbol: the symbol.
-            trades: those in the answer, oldest first.
-            asked: when they were asked for, by our monotonic clock.
-            at: now.
+            symbol: the symbol that was asked for.
+            trades: the trades in the answer, oldest first.
+            asked: when they were asked for, by our monotonic clock in nanoseconds.
+            at: when the answer came.
         """
         state, before = self._state, self._state.gap_of(symbol)
         if before is None:
             self.done(symbol)
             return
-        if not 0 <= self._heard[symbol] <= asked:  # trades after the question may be missing as well
-            self.seek(symbol, at.monotonic)
+        # The stream broke off after the question: trades since then may be missing as well, and no answer has them.
+        if not 0 <= self._listening_since[symbol] <= asked:
+            self.ask(symbol, at.monotonic)
             return
         state.filled(symbol, trades, at)
         if trades and len(trades) < self._feed.page:
-            state.filled(symbol, (), at)  # there are no more
-        self._found[symbol] = self._found.get(symbol, 0) + len(trades)
+            state.filled(symbol, (), at)  # a page that is not full says that no more followed: the gap may be closed
+        self._received[symbol] = self._received.get(symbol, 0) + len(trades)
         after = state.gap_of(symbol)
         if after is None:
             self.done(symbol)
             return
-        self.sought[symbol] = self.sought.get(symbol, 0) + 1 if after == before else 0
-        if self.sought[symbol] > TRIES:
+        self.vain_answers[symbol] = self.vain_answers.get(symbol, 0) + 1 if after == before else 0
+        if self.vain_answers[symbol] > TRIES:
             self._give_up(symbol, at, f"{TRIES} answers in a row did not hold what was missed")
         else:
-            self.seek(symbol, at.monotonic)
+            self.ask(symbol, at.monotonic)
 
     def _give_up(self, symbol: str, at: Instant, why: str) -> None:
-        self.sought.pop(symbol, None)
+        self.vain_answers.pop(symbol, None)
         if self._state.gap_of(symbol) is None:
             return
         self._state.give_up(symbol, at)
         self._out.append(Tell("gap", symbol, f"it stays: {why}"))
-        self.seek(symbol, at.monotonic)
+        self.ask(symbol, at.monotonic)  # for the next gap, if there is one
 
     def done(self, symbol: str) -> None:
         """Nothing is missing of a symbol any more."""
-        if self.sought.pop(symbol, None) is not None:
-            self._out.append(Tell("filled-gap", symbol, f"answers held {self._found.pop(symbol, 0)} trades"))
+        if self.vain_answers.pop(symbol, None) is not None:
+            self._out.append(Tell("filled-gap", symbol, f"answers held {self._received.pop(symbol, 0)} trades"))

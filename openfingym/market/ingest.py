@@ -1,4 +1,4 @@
-"""The machine of a live market: it is told what happened, keeps the state, and says what to do next.
+"""The machine of a live market: it takes what happened as input, keeps the state, and answers with commands.
 
 It does no input or output and reads no clock, so the same inputs always give the same state and the same commands. It
 tells the state of every stretch in which trades may be missing, and asks the venue for them until none is.
@@ -14,11 +14,12 @@ from openfingym.errors import FeedError
 from openfingym.market.commands import Command, Instant, RestAnswer, Tell, read_ending
 from openfingym.market.feed import Feed, Frame
 from openfingym.market.gaps import Gaps, MarketSink
-from openfingym.market.links import CROWDED_S, Link, Links
+from openfingym.market.links import CROWDED, CROWDED_S, Link, Links
 from openfingym.market.questions import VenueQuestion, VenueQuestions
 from openfingym.market.silence import Silences
 from openfingym.market.ticks import (
     LATEST,
+    SECOND,
     ClosingSoon,
     Correction,
     Depth,
@@ -33,26 +34,24 @@ from openfingym.market.ticks import (
 )
 from openfingym.market.venue_clock import VenueClock
 
-SECOND = 1_000_000_000
 LAGGING_NS = 2 * SECOND
-"""An event that arrives later than this is said to lag."""
+"""Nanoseconds: an event that arrives later than this is said to lag."""
 TOLD_EACH_S = 10.0
+"""Seconds between two messages for people of the same kind about the same symbol."""
 TIME_EACH_S = 300.0
-"""Seconds between questions for the venue's time."""
+"""Seconds between two questions for the venue's time."""
 RENEWALS = 2
-"""How often a mute channel is subscribed anew before the connection is given up."""
+"""How often a silent channel is subscribed anew before the connection is given up."""
 BOOK_WAIT_S = 1.0
-"""Seconds after which a book is asked for again that did not fit the changes."""
-CROWDED = 406
-"""Alpaca's code for too many connections."""
+"""Seconds after which a book is asked for again whose answer did not connect to the changes."""
 
 
 class Ingest:
     """The machine of one feed.
 
     Args:
-        feed: the venue's adapter.
-        state: what is kept of the market.
+        feed: the adapter of the venue, with the symbols to follow.
+        state: the state of the market, which nothing else changes.
         rng: draws the jitter of waits.
     """
 
@@ -61,9 +60,9 @@ class Ingest:
         self.state = state
         self.clock = VenueClock()
         self.failed = ""
-        """Why the feed will not work again without a change by a person; empty as long as it may."""
+        """Why the feed will not work again until a person mends something; empty as long as it may."""
         self.lag = 0
-        """Nanoseconds by which the last event with a time came late."""
+        """Nanoseconds by which the last event with a time arrived late."""
         self._out: list[Command] = []
         self._questions = VenueQuestions(feed.weight_per_minute, rng, self._out)
         self._links = Links(feed, rng, self._out, self._on_lost, self._on_ready)
@@ -73,14 +72,14 @@ class Ingest:
         self._heard_trades = self._heard[Trade]
         self._delay = int(feed.delay_s * SECOND)
         self._symbols = frozenset(feed.symbols)
-        self._trades: dict[str, Trade] = {}
-        self._quotes: dict[str, Quote] = {}
-        self._books: dict[str, int] = {}
-        self._renewed: dict[str, int] = {}
-        self._at = Instant(0, 0)
-        self._told: dict[str, int] = {}
+        self._trades: dict[str, Trade] = {}  # the newest trade that the stream brought, by symbol
+        self._quotes: dict[str, Quote] = {}  # the last quote that the stream brought, by symbol
+        self._books: dict[str, int] = {}  # the connection that a book without numbers is of, by symbol
+        self._renewed: dict[str, int] = {}  # how often a silent symbol was subscribed anew
+        self._at = Instant(0, 0)  # when the input happened that is being taken
+        self._not_before: dict[str, int] = {}  # when the same message may be told again, in monotonic nanoseconds
         self._time_due = 0
-        self._began = False
+        self._began = False  # whether everything has been subscribed once, so that there is something to miss
         self._on: dict[type[Message], Callable[..., None]] = {
             Trade: self._trade,
             Quote: self._quote,
@@ -115,19 +114,19 @@ class Ingest:
         """A connection has ended or could not be opened.
 
         Args:
-            connection: its number.
-            reason: why, as :func:`~openfingym.market.commands.ending` says it.
-            at: now.
+            connection: number of the connection.
+            reason: why it ended, as :func:`~openfingym.market.commands.ending` words it.
+            at: when the connection ended.
         """
         self._at = at
         self._links.closed(connection, *read_ending(reason), at.monotonic)
         return self._commands()
 
     def frame(self, connection: int, frame: Frame, at: Instant) -> list[Command]:
-        """A frame came."""
+        """A frame was received."""
         link = self._links.by_number.get(connection)
         if link is None:
-            return []  # what was on its way when the connection was given up
+            return []  # it was on its way when the connection was given up
         self._at = at
         session = link.session
         try:
@@ -141,6 +140,7 @@ class Ingest:
         if session.unreadable:
             self._tell_seldom("unreadable", "", f"{session.unreadable[0]} ({len(session.unreadable)} in this frame)")
             session.unreadable.clear()
+        # A message of the frame may have ended the connection, as a refusal does: then nothing is sent on it.
         if (session.replies or link.ready < 0) and connection in self._links.by_number:
             self._links.flush(link, at.monotonic)
         return self._commands() if self._out else []
@@ -181,7 +181,7 @@ class Ingest:
         return self._commands()
 
     def refresh(self, symbols: Sequence[str], at: Instant) -> list[Command]:
-        """Somebody needs fresher values of these symbols: ask for them, all at once, unless that is asked already."""
+        """Somebody needs fresher values of these symbols: ask for them all at once, unless an answer is on its way."""
         self._at = at
         self._ask_latest(list(symbols), at.monotonic)
         return self._commands()
@@ -197,6 +197,7 @@ class Ingest:
     def _trade(self, link: Link, trade: Trade, at: Instant) -> None:
         symbol, now = trade.symbol, at.monotonic
         link.heard = self._heard_trades[symbol] = now
+
         before = self._trades.get(symbol)
         if before is None or trade.time >= before.time:
             self._trades[symbol] = trade
@@ -204,16 +205,17 @@ class Ingest:
         state.apply(trade, at)
         gaps = self._gaps
         if state.gap_of(symbol) is not None:
-            if symbol not in gaps.sought:
-                gaps.seek(symbol, now)
-        elif gaps.sought and symbol in gaps.sought:  # it was late, not missing
+            if symbol not in gaps.vain_answers:
+                gaps.ask(symbol, now)
+        elif gaps.vain_answers and symbol in gaps.vain_answers:  # the trade was late, not missing
             gaps.done(symbol)
         self._late(trade.time, now)
 
     def _quote(self, link: Link, quote: Quote, at: Instant) -> None:
         symbol = quote.symbol
         link.heard = self._heard[Quote][symbol] = at.monotonic
-        if self._links.spare is not None:  # two connections say the same, one later than the other
+        # While a replacement is read beside the main connection, each says the same, and the slower one is old news.
+        if self._links.spare is not None:
             before = self._quotes.get(symbol)
             if before is not None and (quote.sequence, quote.time) <= (before.sequence, before.time):
                 return
@@ -225,7 +227,7 @@ class Ingest:
     def _depth(self, link: Link, depth: Depth, at: Instant) -> None:
         symbol = depth.symbol
         link.heard = self._heard[Depth][symbol] = at.monotonic
-        if not depth.last:  # without numbers, changes fit the whole book of their own connection alone
+        if not depth.last:  # without numbers, changes apply only to the whole book of their own connection
             if depth.whole:
                 self._books[symbol] = link.number
             elif self._books.get(symbol) != link.number:
@@ -240,6 +242,7 @@ class Ingest:
 
     def _refused(self, link: Link, refused: Refused, at: Instant) -> None:
         text = f"{self.feed.venue} refuses: {refused.reason} (code {refused.code})"
+
         if refused.fatal:
             self._fail(text)
             return
@@ -248,12 +251,13 @@ class Ingest:
 
     def _closing_soon(self, link: Link, _: ClosingSoon, at: Instant) -> None:
         link.closing = True
-        self._links.passed(at.monotonic)
+        self._links.passed(at.monotonic)  # opens a replacement at once: the venue may leave little time
 
     def _subscribed(self, link: Link, subscribed: Subscribed, at: Instant) -> None:
-        """Nothing to do: the session knows whether it is ready."""
+        """Nothing to do: the session knows by itself whether everything is subscribed."""
 
     def _late(self, time: int, now: int) -> None:
+        """Measure how late an event arrived, less the delay that the feed is known to have."""
         lag = self.lag = self.clock.observed(time, now) - self._delay
         if lag > LAGGING_NS:
             self._tell_seldom("lagging", "", f"what comes is {lag / SECOND:.1f} s old")
@@ -263,7 +267,7 @@ class Ingest:
     def _on_ready(self, link: Link, now: int) -> None:
         self._tell("connected", "", f"connection {link.number} to {self.feed.venue} has everything that is wanted")
         self._silences.begin(self.feed.symbols, now)
-        self._gaps.listen(self.feed.symbols, now)
+        self._gaps.resumed(self.feed.symbols, now)
         if not self._began:
             self._began = True
             self._ask_latest(list(self.feed.symbols), now)
@@ -277,7 +281,7 @@ class Ingest:
 
     def _lose(self, symbols: Sequence[str]) -> None:
         self.state.lost(symbols, self._at)
-        self._gaps.deaf(symbols)
+        self._gaps.lost(symbols)
 
     def _fail(self, text: str) -> None:
         self.failed = text
@@ -294,13 +298,13 @@ class Ingest:
         if main is not None and mute:
             names = ", ".join(sorted(mute)[:5])
             silent = all(main.heard < since for since in mute.values())
-            worn = [symbol for symbol in mute if self._renewed.get(symbol, 0) >= RENEWALS]
+            hopeless = [symbol for symbol in mute if self._renewed.get(symbol, 0) >= RENEWALS]
             self._tell(
                 "silent", next(iter(mute)) if len(mute) == 1 else "", f"no data comes of {names}, and there is some"
             )
             # If other symbols do come on the connection, the subscription is at fault and is renewed; if nothing
             # comes, or renewing did not help, the connection is.
-            if silent or worn:
+            if silent or hopeless:
                 self._links.drop(main, f"it is open and brings nothing of {names}", now)
                 return
             for symbol in mute:
@@ -312,12 +316,12 @@ class Ingest:
             self._ask_latest(symbols, now)
 
     def _renew(self, main: Link, symbols: list[str], now: int) -> None:
-        """Subscribe channels anew on a connection that is otherwise alive."""
-        self._lose(symbols)
+        """Subscribe symbols anew on a connection that is otherwise alive."""
+        self._lose(symbols)  # trades may have been missed until then
         main.session.renew(symbols)
         self._links.flush(main, now)
         self._silences.begin(tuple(symbols), now)
-        self._gaps.listen(symbols, now)
+        self._gaps.resumed(symbols, now)
 
     def _ask_latest(self, symbols: list[str], now: int) -> None:
         if not self._questions.pending("latest"):
@@ -343,8 +347,8 @@ class Ingest:
             if heard is None or not self.state.wants_book(symbol) or self.feed.ask_book(symbol) is not None:
                 continue
             key = f"renew {symbol}"
-            if now >= self._told.get(key, 0):
-                self._told[key] = now + int(TOLD_EACH_S * SECOND)
+            if now >= self._not_before.get(key, 0):
+                self._not_before[key] = now + int(TOLD_EACH_S * SECOND)
                 self._tell("resync", symbol, "the book is subscribed anew")
                 self._renew(main, [symbol], now)
 
@@ -371,8 +375,11 @@ class Ingest:
             spoken = self._trades.get(symbol) if isinstance(tick, Trade) else self._quotes.get(symbol)
             if not self._silences.compare(tick, spoken, asked, at.monotonic):
                 continue
-            if isinstance(tick, Trade):  # what was traded comes with the stream, or fills a gap: this is a price alone
+            # The trade itself comes with the stream, or fills a gap; counted here, it could end a gap too early. What
+            # is of use is its price.
+            if isinstance(tick, Trade):
                 tick = Trade(symbol, 0, tick.price, 0.0, 0, 0, LATEST, prices=False)  # noqa: PLW2901
+            # As of the question: the venue's answer may be as old as that.
             self.state.apply(tick, Instant(asked, at.wall))
 
     # What people are told
@@ -381,12 +388,13 @@ class Ingest:
         self._out.append(Tell(kind, symbol, text))
 
     def _tell_seldom(self, kind: str, symbol: str, text: str) -> None:
+        """Tell people, unless they were told the same a moment ago: a fault may come with every frame."""
         key, now = f"{kind} {symbol}", self._at.monotonic
-        if now >= self._told.get(key, 0):
-            self._told[key] = now + int(TOLD_EACH_S * SECOND)
+        if now >= self._not_before.get(key, 0):
+            self._not_before[key] = now + int(TOLD_EACH_S * SECOND)
             self._tell(kind, symbol, text)
 
     def _commands(self) -> list[Command]:
         commands = list(self._out)
-        self._out.clear()
+        self._out.clear()  # and not a new list: links, questions and gaps add to this one
         return commands

@@ -1,4 +1,4 @@
-"""The connections of a feed: opened, opened again ever more patiently, and replaced before the venue closes them."""
+"""The connections of a feed: opened, reopened after growing waits, and replaced before the venue closes them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ import numpy as np
 
 from openfingym.market.commands import Close, Command, Connect, Send, Tell
 from openfingym.market.feed import Feed, FeedSession, Frame
+from openfingym.market.ticks import SECOND
 
-SECOND = 1_000_000_000
 OPEN_S = 20.0
-"""Seconds for a connection to open; a transport gives up before."""
+"""Seconds for a connection to open; a transport gives up before, after 10."""
 SUBSCRIBE_S = 15.0
-"""Seconds from there until everything wanted is subscribed."""
+"""Seconds from the opening until everything wanted is subscribed."""
 FIRST_WAIT_S = 0.5
+"""Seconds until a connection is opened again after the first failure, at most."""
 LONGEST_WAIT_S = 60.0
+"""Seconds until it is opened again after many failures, at most."""
 STEADY_S = 30.0
 """Seconds after which a connection counts as having been good, so that the next wait is short again."""
 OVERLAP_S = 5.0
 """Seconds for which a connection and its replacement are both read."""
+CROWDED = 406
+"""Alpaca's code for too many connections."""
 CROWDED_S = 10.0
 """Seconds to wait at least where the venue has too many connections of ours: it may hold a dead one for a while."""
 
 
 class Link:
-    """One connection."""
+    """One connection. All times are nanoseconds of the monotonic clock, and -1 where there is none yet."""
 
     __slots__ = ("_sent", "closing", "frames", "heard", "number", "opened", "ready", "retire", "session", "since")
 
@@ -34,20 +38,28 @@ class Link:
         self.number = number
         self.session = session
         self.since = now
-        """When it was asked for."""
+        """When the command was given to open it."""
         self.opened = -1
+        """When it was open."""
         self.ready = -1
+        """When everything wanted was subscribed on it."""
         self.heard = -1
-        """When it brought data last."""
+        """When it last brought data."""
         self.closing = False
         """Whether the venue said that it will close it."""
         self.retire = -1
         """When its replacement is to be opened; -1 for never."""
         self.frames: deque[Frame] = deque()
-        self._sent: deque[int] = deque()
+        """Frames that wait to be sent."""
+        self._sent: deque[int] = deque()  # when frames of the last second were sent
 
     def send(self, rate: float, now: int) -> list[Command]:
-        """Frames that may be sent now, at most ``rate`` in any second."""
+        """Commands for the frames that may be sent now.
+
+        Args:
+            rate: how many frames may be sent in any second.
+            now: the monotonic clock in nanoseconds.
+        """
         commands: list[Command] = []
         while self._sent and self._sent[0] <= now - SECOND:
             self._sent.popleft()
@@ -58,8 +70,11 @@ class Link:
 
 
 class BackOff:
-    """How long to wait before a connection is opened again: twice as long each time, and up to half less by chance, so
+    """How long to wait before a connection is opened again: twice as long each time, and up to half less at random, so
     that many clients do not come back at once.
+
+    Args:
+        rng: draws how much less.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -71,7 +86,7 @@ class BackOff:
 
         Args:
             now: when the connection ended, by the monotonic clock in nanoseconds.
-            ready: when it had become ready; -1 for never.
+            ready: when everything was subscribed on it; -1 for never.
             wait_s: seconds that the venue asks to wait; None where it says nothing.
         """
         if ready >= 0 and now - ready > STEADY_S * SECOND:
@@ -85,9 +100,9 @@ class Links:
     """The connection that is read, and at times its replacement.
 
     Args:
-        feed: makes sessions.
+        feed: the venue's adapter, which makes the session of each connection.
         rng: draws the jitter of waits.
-        out: where commands go.
+        out: the machine's commands, to which those of connections are added.
         lost: called with the reason when no connection is read any more.
         ready: called with the link and the time when everything is subscribed on the one that is read.
     """
@@ -101,9 +116,13 @@ class Links:
         ready: Callable[[Link, int], None],
     ) -> None:
         self.by_number: dict[int, Link] = {}
+        """The connections by their numbers, those that are not open yet included."""
         self.main: Link | None = None
+        """The connection by which the feed stands; None while it waits to be opened again."""
         self.spare: Link | None = None
+        """Its replacement, read beside it until it takes over; None while there is none."""
         self.stopped = False
+        """Whether nothing is to be opened any more."""
         self._feed, self._rng, self._out = feed, rng, out
         self._lost, self._ready = lost, ready
         self._number = 0
@@ -131,6 +150,7 @@ class Links:
             return
         link.opened = now
         if self._feed.life_s is not None:
+            # At a random moment, so that many clients which began together do not all replace theirs together.
             early = self._rng.uniform(1.0, 2.0) * min(300.0, self._feed.life_s / 20)
             link.retire = now + int((self._feed.life_s - early) * SECOND)
         link.session.opened()
@@ -156,7 +176,14 @@ class Links:
             self._gone(link, reason, wait_s, now)
 
     def drop(self, link: Link, reason: str, now: int, *, wait_s: float | None = None) -> None:
-        """Give a connection up."""
+        """Give a connection up.
+
+        Args:
+            link: the connection to give up.
+            reason: why it is given up, in words for people.
+            now: the monotonic clock in nanoseconds.
+            wait_s: seconds to wait at least until the next one is opened; None for no such limit.
+        """
         if self.by_number.pop(link.number, None) is not None:
             self._out.append(Close(link.number))
             self._gone(link, reason, wait_s, now)
@@ -184,6 +211,7 @@ class Links:
                 self.spare = self._connect(now)
                 self._tell("handover", "a replacement is opened before the venue closes the connection")
         elif spare.ready >= 0 and now - spare.ready > OVERLAP_S * SECOND:
+            # The market is not at rest, as the old connection still brings data: the replacement is of no use.
             if spare.heard < 0 <= spare.ready <= main.heard:
                 self.drop(spare, "the replacement is silent", now)
                 return
@@ -200,6 +228,7 @@ class Links:
             self.spare, self._spare_due = None, due
             self._tell("handover", f"the replacement has failed: {reason}")
         elif link is self.main:
+            # A replacement that is ready takes over without a gap; one that is not ready yet leaves a gap all the same.
             self.main, self.spare = self.spare, None
             if self.main is None:
                 self._main_due = due

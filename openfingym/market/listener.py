@@ -1,4 +1,4 @@
-"""What follows the state of a market."""
+"""The interface of what follows the state of a live market, such as an executor that fills orders against it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from openfingym.market.ticks import Tick
 
 
 class MarketListener(Protocol):
-    """Follows what the state takes in, as an executor does that fills against it. It may read the state."""
+    """Follows what the state takes in. It may read the state when it is called, and must not change it."""
 
     def heard(self, tick: Tick, at: int) -> None:
-        """The state has taken in something new, and shows it. Each trade comes once, whether the stream brought it,
-        late or not, or an answer that fills a gap: its own time says when it was. One that the venue has corrected or
-        taken back by then does not come.
+        """The state has taken in something new, and shows it. Each trade comes once, whether it came with the stream,
+        late or not, or with an answer that fills a gap: its own time says when it was. One that the venue has corrected
+        or taken back by then does not come.
 
         Args:
             tick: a trade, a quote, a change of the book or a halt.
-            at: when it was received, by the monotonic clock.
+            at: when it was received, by the monotonic clock in nanoseconds.
         """
 
     def lost(self, symbol: str) -> None:

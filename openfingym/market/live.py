@@ -1,5 +1,6 @@
-"""Running a machine that does no input or output: a thread that carries out its commands and records every input before
-it. :class:`Live` runs a feed, and :class:`~openfingym.market.brokers.live.LiveBroker` an account.
+"""Running a machine that does no input or output: a thread that carries out its commands, and records every input
+before the machine is told. :class:`Live` runs a feed, and :class:`~openfingym.market.brokers.live.LiveBroker` an
+account.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Generic, Self, TypeVar
 
@@ -39,30 +41,31 @@ logger = logging.getLogger(__name__)
 PASS_S = 0.1
 """Seconds between two calls of the machine that say that time has passed."""
 SLICE_NS = 1_000_000
-"""After this long of reading without a pause, others have a turn: without it a thread that wants to read the state
-waits for the interpreter's switch interval of 5 ms."""
+"""Nanoseconds of reading without a pause after which other threads have a turn: without it a thread that wants to read
+the state waits for the interpreter's switch interval of 5 ms."""
 CHECKPOINT_S = 60.0
+"""Seconds between two digests of the state on the tape."""
 PAUSE_S = 20e-6
+"""Seconds of such a pause: enough for the interpreter's lock to change hands."""
 IDLE_NS = 200_000
-"""Frames further apart than this were waited for, so that others had their turn."""
+"""Nanoseconds: frames further apart than this were waited for, so that other threads had their turn."""
 STOP_S = 5.0
+"""Seconds in which the thread must end when it is told to."""
 _instant: Callable[[type[Instant], tuple[int, int]], Instant] = tuple.__new__  # in half the time of Instant(...)
 
 
 MachineT = TypeVar("MachineT", bound=RunMachine)
 
 
-class MachineRunner(Generic[MachineT]):
+class MachineRunner(ABC, Generic[MachineT]):
     """A machine that runs, from entering the context to leaving it.
 
     Args:
-        machine: what is told, and asks; nobody else may call it while this runs.
-        venue: where its connections and questions go.
-        name: what runs, for messages, such as ``feed of binance``.
-        transport: makes the way to connect, in the thread.
-        rest: makes the way to ask, in the thread.
-        recorder: told of every input.
-        clock: time.
+        machine: the machine to run; nobody else may call it meanwhile.
+        transport: makes the transport of its connections; called in the thread.
+        rest: makes the client of the REST interface at an address; called in the thread.
+        recorder: records every input before the machine is told; None for nothing.
+        clock: the clock by which inputs are timed; default: this machine's.
         tell: called in the thread with what people should know; must return soon. What it raises is logged, and costs
             no message.
         digest: gives the digest of the machine's state, which is recorded now and then, and at the end.
@@ -73,8 +76,6 @@ class MachineRunner(Generic[MachineT]):
     def __init__(
         self,
         machine: MachineT,
-        venue: VenueAddresses,
-        name: str,
         *,
         transport: Callable[[], Transport] = AiohttpTransport,
         rest: Callable[[Address], RestClient] = RestClient,
@@ -87,27 +88,37 @@ class MachineRunner(Generic[MachineT]):
     ) -> None:
         self.machine = machine
         self._digest, self._pass_s, self._checkpoint_s = digest, pass_s, checkpoint_s
-        self.name = name
-        self._venue = venue
         self._make_transport, self._make_rest = transport, rest
         self._recorder = recorder or NoRecorder()
         self._clock = clock or SystemClock()
         self._tell = tell
-        self._thread = threading.Thread(target=self._run, name=f"market: {name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"market: {self.name}", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._begun = threading.Event()
         self._end = asyncio.Event()
         self._error: BaseException | None = None
         self._turn = threading.RLock()
-        """Held while an input is recorded and told, so that inputs of other threads keep the tape's order."""
+        """Held while an input is recorded and told to the machine, so that the inputs of several threads reach it in
+        the order of the tape.
+        """
         self._outboxes: dict[int, asyncio.Queue[Frame]] = {}
         self._readers: dict[int, asyncio.Task[None]] = {}
         self._asking: set[asyncio.Task[None]] = set()
         self._checked = self._clock.monotonic()
         self._over = False
-        """Whether no more is to be begun."""
+        """Whether nothing more is to be begun."""
         self.passing: Callable[[], None] | None = None
         """Called in the thread each time before the machine is told that time has passed; to be set before it runs."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What runs, for messages, such as ``feed of binance``."""
+
+    @property
+    @abstractmethod
+    def _venue(self) -> VenueAddresses:
+        """Where the machine's connections and questions go."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -120,10 +131,10 @@ class MachineRunner(Generic[MachineT]):
         except VenueError as unended:
             if error is None:
                 raise
-            error.add_note(str(unended))
+            error.add_note(str(unended))  # the error inside the context is the one to be seen
 
     def check(self) -> None:
-        """Return if it works, or may again.
+        """Return if the machine works, or may work again by itself.
 
         Raises:
             VenueError: it will not, with the reason.
@@ -140,7 +151,7 @@ class MachineRunner(Generic[MachineT]):
         """Close every connection and wait for the thread; a second call does nothing.
 
         Raises:
-            VenueError: it does not end.
+            VenueError: the thread does not end in time.
         """
         if self._thread.is_alive():
             self._call(self._end.set)
@@ -151,7 +162,7 @@ class MachineRunner(Generic[MachineT]):
     _stop_s = STOP_S
 
     def _call(self, work: Callable[[], None]) -> None:
-        """Have the thread do something soon; from any thread."""
+        """Have the loop's thread call a function soon; may be called from any thread."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # it has ended
                 self._loop.call_soon_threadsafe(work)
@@ -160,7 +171,7 @@ class MachineRunner(Generic[MachineT]):
         """The thread has ended by an error."""
 
     async def _leave(self) -> None:
-        """Bring to an end what shall not be left as it is; all runs as before meanwhile."""
+        """Bring to an end what must not be left as it is; everything runs as before meanwhile."""
 
     def _run(self) -> None:
         try:
@@ -169,7 +180,7 @@ class MachineRunner(Generic[MachineT]):
             self._error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
             self._died()
         finally:
-            self._begun.set()
+            self._begun.set()  # also where nothing began: __enter__ waits for it
 
     def end(self) -> None:
         """Have :meth:`run` end, in its own thread."""
@@ -192,7 +203,7 @@ class MachineRunner(Generic[MachineT]):
                 await self._leave()
                 ticking.cancel()
                 self._over = True
-                self._checkpoint()
+                self._checkpoint()  # the last record of the state: what follows only closes connections
                 self._do(self.machine.stop(self._now()))
                 await asyncio.sleep(0)
                 for task in self._asking:
@@ -231,13 +242,13 @@ class MachineRunner(Generic[MachineT]):
                 case Tell():
                     self._recorder.record(RecordKind.TOLD, self._now(), 0, told(command))
                     if self._tell is not None:
-                        self._told(command)
+                        self._call_tell(command)
 
-    def _told(self, tell: Tell) -> None:
-        assert self._tell is not None, "somebody is told"
+    def _call_tell(self, tell: Tell) -> None:
+        assert self._tell is not None, "the caller sees to it"
         try:
             self._tell(tell)
-        except Exception:  # whatever a stranger's function may raise: it must cost the feed no message
+        except Exception:  # whatever a user's function may raise: it must cost the feed no message
             logger.exception("%s: the function that is told failed on %r", self.name, tell)
 
     async def _link(self, number: int) -> None:
@@ -254,7 +265,7 @@ class MachineRunner(Generic[MachineT]):
             finally:
                 writer.cancel()
         except ConnectionClosedError as error:
-            self._readers.pop(number, None)
+            self._readers.pop(number, None)  # no command to close it may cancel this task, which has more to do
             reason = ending(str(error), error.retry_after_s)
             with self._turn:
                 commands = self.machine.closed(number, reason, self._input(RecordKind.CLOSED, number, reason))
@@ -266,7 +277,7 @@ class MachineRunner(Generic[MachineT]):
 
     async def _read(self, number: int, connection: FeedConnection) -> None:
         machine, recorder, frame_kind, turn = self.machine, self._recorder, RecordKind.FRAME, self._turn
-        since = last = 0
+        since = last = 0  # when this began to read without a pause, and when the last frame came
         while True:
             frame = await connection.receive()
             with turn:
@@ -277,7 +288,7 @@ class MachineRunner(Generic[MachineT]):
             last = at.monotonic
             if commands:
                 self._do(commands)
-            if recorder.lagging:
+            if recorder.lagging:  # reading no more makes the venue wait, and memory does not grow with a slow disk
                 await recorder.settle()
             if at.monotonic - since > SLICE_NS:
                 time.sleep(PAUSE_S)  # noqa: ASYNC251  # gives up the interpreter's lock, which sleep(0) need not
@@ -285,7 +296,7 @@ class MachineRunner(Generic[MachineT]):
                 since = self._clock.monotonic()
 
     async def _write(self, connection: FeedConnection, outbox: asyncio.Queue[Frame]) -> None:
-        with contextlib.suppress(ConnectionClosedError):  # the reader is told as well
+        with contextlib.suppress(ConnectionClosedError):  # the reader gets the same error and reports it
             while True:
                 await connection.send(await outbox.get())
 
@@ -319,36 +330,21 @@ class MachineRunner(Generic[MachineT]):
 class Live(MachineRunner[Ingest]):
     """A feed that runs, from entering the context to leaving it; its arguments are those of :class:`MachineRunner`."""
 
-    def __init__(
-        self,
-        machine: Ingest,
-        *,
-        transport: Callable[[], Transport] = AiohttpTransport,
-        rest: Callable[[Address], RestClient] = RestClient,
-        recorder: Recorder | None = None,
-        clock: Clock | None = None,
-        tell: Callable[[Tell], None] | None = None,
-        digest: Callable[[], str] | None = None,
-        pass_s: float = PASS_S,
-        checkpoint_s: float = CHECKPOINT_S,
-    ) -> None:
-        feed = machine.feed
-        super().__init__(
-            machine,
-            feed,
-            f"feed of {feed.venue}",
-            transport=transport,
-            rest=rest,
-            recorder=recorder,
-            clock=clock,
-            tell=tell,
-            digest=digest,
-            pass_s=pass_s,
-            checkpoint_s=checkpoint_s,
-        )
+    @property
+    def name(self) -> str:
+        """See :class:`MachineRunner`."""
+        return f"feed of {self.machine.feed.venue}"
+
+    @property
+    def _venue(self) -> VenueAddresses:
+        return self.machine.feed
 
     def enter(self, kind: RecordKind, payload: Frame) -> None:
         """Tell the machine an input of the caller's own, from any thread; it is recorded first.
+
+        Args:
+            kind: what sort of input it is, such as an agent's decision.
+            payload: the input, as a tape holds it.
 
         Raises:
             VenueError: the feed has ended.
@@ -365,7 +361,7 @@ class Live(MachineRunner[Ingest]):
         self._call(lambda: self._refresh(wanted))
 
     def _died(self) -> None:
-        """See :class:`MachineRunner`: what is known grows old."""
+        """See :class:`MachineRunner`: nothing comes any more, which readers of the state must see."""
         self.machine.state.lost(self.machine.feed.symbols, self._now())
 
     def _refresh(self, symbols: list[str]) -> None:

@@ -1,7 +1,7 @@
-"""Connections within one event loop, for simulated time: nobody has to guess what is on its way.
+"""Connections within one event loop, for simulated time: nothing can be on its way without the loop knowing it.
 
-A pipe stands where a Unix socket would, so that servers and clients are what they are over sockets. What is written
-arrives when the loop gives its next turn; an aborted pipe loses what was not read yet, as a reset connection does.
+A pipe takes the place of a Unix socket, so that the servers and clients are the same as over sockets. What is written
+arrives at the next turn of the loop; an aborted pipe loses what was not read yet, as a reset connection does.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 WRITE_LIMIT = 64 << 10
-"""Bytes that may wait for a side that does not read, before the other is told to write no more."""
+"""Bytes that may wait for a side that does not read, before the other side is told to stop writing."""
 PIECE = 64 << 10
-"""Bytes that a side reads at once."""
+"""Bytes that a side reads at once, at most."""
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
@@ -27,13 +27,23 @@ class Pipe(asyncio.Transport):
         self._protocol = protocol
         self._other: Pipe
         self._arrived: deque[bytes] = deque()  # an empty one is the end
-        self._size = 0
+        self._size = 0  # bytes that have arrived and were not read yet
         self._reading = True
-        self._closing = self._over = self._held = False
+        self._closing = self._over = False
+        self._paused = False  # whether this side was told to stop writing
 
     @classmethod
     def pair(cls, loop: asyncio.AbstractEventLoop, one: asyncio.BaseProtocol, other: asyncio.BaseProtocol) -> Pipe:
-        """Connect two protocols; returns the side of the first."""
+        """Connect two protocols.
+
+        Args:
+            loop: the event loop in which both protocols run.
+            one: the protocol of the first side.
+            other: the protocol of the second side.
+
+        Returns:
+            The first side.
+        """
         ends = cls(loop, one), cls(loop, other)
         ends[0]._other, ends[1]._other = ends[1], ends[0]
         for end in ends:
@@ -88,6 +98,7 @@ class Pipe(asyncio.Transport):
         if not self._closing:
             self._closing = True
             self._other._arrive(b"")
+            # Later, as with a socket: a protocol must not be told of its end from within its own call.
             self._loop.call_soon(self._end, None)
 
     def abort(self) -> None:
@@ -102,9 +113,9 @@ class Pipe(asyncio.Transport):
             return
         self._arrived.append(data)
         self._size += len(data)
-        self._loop.call_soon(self._read)
-        if self._size > WRITE_LIMIT and not self._other._held:
-            self._other._held = True
+        self._loop.call_soon(self._read)  # not at once: a protocol that answers would be called within its own write
+        if self._size > WRITE_LIMIT and not self._other._paused:
+            self._other._paused = True
             self._other._protocol.pause_writing()
 
     def _read(self) -> None:
@@ -118,8 +129,9 @@ class Pipe(asyncio.Transport):
                 self._end(None)
             elif not self._closing:
                 protocol.data_received(data)
-        if self._other._held and self._size <= WRITE_LIMIT // 4:
-            self._other._held = False
+        # Well below the limit, as asyncio's own transports do it, so that the writer is not stopped again at once.
+        if self._other._paused and self._size <= WRITE_LIMIT // 4:
+            self._other._paused = False
             self._other._protocol.resume_writing()
 
     def _end(self, error: Exception | None) -> None:
@@ -130,7 +142,12 @@ class Pipe(asyncio.Transport):
 
 
 class PipeServer(asyncio.AbstractServer):
-    """What listens at a path of one event loop, from the beginning on."""
+    """What listens at a path within one event loop, from its making on.
+
+    Args:
+        loop: the event loop within which it listens.
+        close: called once when the server is closed, so that the path is free again.
+    """
 
     sockets = ()
 

@@ -1,6 +1,6 @@
 """Keeping secrets out of what is recorded.
 
-There are two ways, and a tape takes both: what stands under the name of a secret is left out, and known secrets are
+There are two ways, and a tape uses both: values under the name of a secret are left out, and known secrets are
 overwritten wherever they turn up, as in a frame in which a venue repeats the key that it was sent.
 """
 
@@ -15,17 +15,19 @@ from urllib.parse import quote
 from openfingym.errors import UsageError
 
 LEFT_OUT = "(secret)"
+"""What stands in the place of a secret value."""
 SHORTEST = 8
-"""Characters of a secret that can be told from ordinary text."""
+"""Characters that a secret has at least: a shorter one cannot be told from ordinary text."""
 SHORTEST_GUESSED = 16
-"""The same where only the name of an environment variable says that it is one."""
+"""Characters at least where only the name of an environment variable says that its value is a secret."""
+
 _NAME = re.compile("key|secret|token|passw|passphrase|credential|signature|auth", re.IGNORECASE)
 _FIELD = re.compile(r"(?<![^?&])([^=&?#]*+)=([^&#]*+)")
 _USER = re.compile(r"//[^/@\s]*@")
 
 
 def without_secrets(value: object) -> object:
-    """A JSON value in which what stands under the name of a secret is :data:`LEFT_OUT`, also within URLs."""
+    """A JSON value in which values under the name of a secret are :data:`LEFT_OUT`, also within URLs."""
     if isinstance(value, Mapping):
         return {
             str(name): LEFT_OUT if inner and _NAME.search(str(name)) else without_secrets(inner)
@@ -41,7 +43,7 @@ def _without_secret(field: re.Match[str]) -> str:
 
 
 def without_secrets_in_text(text: str) -> str:
-    """The same of a text that is a URL, a form or a JSON document."""
+    """A text that is a URL, a form or a JSON document, treated as :func:`without_secrets` treats a value."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -50,7 +52,7 @@ def without_secrets_in_text(text: str) -> str:
 
 
 def secrets_of_environment() -> frozenset[str]:
-    """Values of the environment variables that are called a key, a secret, a token or the like."""
+    """Values of the environment variables whose names call them a key, a secret, a token or the like."""
     return frozenset(
         value for name, value in os.environ.items() if _NAME.search(name) and len(value) >= SHORTEST_GUESSED
     )
@@ -60,19 +62,22 @@ class Mask:
     """Overwrites known secrets with asterisks: as they are, percent-encoded, and as JSON writers escape them."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        """Know the secrets.
+        """Make a mask of secrets.
+
+        Args:
+            secrets: what to overwrite, of at least 8 characters each.
 
         Raises:
-            UsageError: one is shorter than 8 characters.
+            UsageError: a secret is shorter than 8 characters.
         """
         self._forms: list[bytes] = []
         self.count = 0
-        """Places that were overwritten."""
+        """How many places were overwritten so far."""
         for secret in secrets:
             self.add(secret)
 
     def add(self, secret: str) -> None:
-        """Know one more.
+        """Overwrite one more secret from now on.
 
         Raises:
             UsageError: it is shorter than 8 characters.
@@ -88,7 +93,7 @@ class Mask:
         self._forms = sorted(forms, key=lambda form: (-len(form), form))
 
     def __call__(self, content: bytes) -> bytes:
-        """The content, as long as before."""
+        """The content with asterisks for secrets, of the same length: a tape states the lengths of its records."""
         for form in self._forms:
             if form in content:
                 self.count += content.count(form)

@@ -1,4 +1,4 @@
-"""Asking a venue's REST interface for what a reader found stale: in batches, once a symbol, within a shared budget."""
+"""Refreshing stale values over a venue's REST interface: in batches, each symbol once, within a shared budget."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Literal, Protocol
 
 from openfingym.errors import OpenFinGymError, UsageError
-from openfingym.market.bars import SECOND
 from openfingym.market.feed import Request
+from openfingym.market.ticks import SECOND
 
 Wanted = Literal["latest", "book"]
-"""The last trade and quote, or the whole book."""
+"""What is refreshed: the last trade and quote, or the whole book."""
 
 
 class Refresher(Protocol):
     """How a venue is asked. Both methods are called by several threads at once."""
 
     def requests(self, wanted: Wanted, symbols: Sequence[str]) -> Sequence[Request]:
-        """As few requests as the venue allows; none where it cannot be asked for this."""
+        """The requests that refresh these symbols, as few as the venue allows; none where it has no such requests."""
 
     def refresh(self, request: Request) -> None:
         """Ask, and return when the state has taken in the answer, which never replaces what is newer.
@@ -31,11 +31,15 @@ class Refresher(Protocol):
 
 
 class RateBudget:
-    """What requests to a venue may cost, shared by all that ask it: so much a minute, and no more at once than that.
+    """What requests to a venue may cost, shared by all that ask it: a token bucket that holds a minute's weight.
 
     Args:
-        per_minute: the weight that a minute adds; what the venue itself allows, less what others need.
-        monotonic: nanoseconds that never go back.
+        per_minute: the weight that a minute adds, and the most that can be spent at once: what the venue allows, less
+            what others need.
+        monotonic: gives nanoseconds that never go back.
+
+    Raises:
+        UsageError: the budget allows no request.
     """
 
     def __init__(self, per_minute: float, *, monotonic: Callable[[], int] = time.monotonic_ns) -> None:
@@ -51,6 +55,7 @@ class RateBudget:
         """Spend the weight if it is there; return whether it was."""
         with self._lock:
             now = self._monotonic()
+
             earned = max(0, now - self._seen) * self._per_minute / (60 * SECOND)
             self._left, self._seen = min(self._per_minute, self._left + earned), max(now, self._seen)
             if weight > self._left:
@@ -60,24 +65,25 @@ class RateBudget:
 
 
 class _Batch:
-    """Symbols that were asked for together, and how many of their requests are still out."""
+    """Symbols that are asked for together, and how many of their requests are still unanswered."""
 
-    __slots__ = ("keys", "out")
+    __slots__ = ("keys", "unanswered")
 
-    def __init__(self, keys: list[tuple[Wanted, str]], out: int) -> None:
+    def __init__(self, keys: list[tuple[Wanted, str]], unanswered: int) -> None:
         self.keys = keys
-        self.out = out
+        self.unanswered = unanswered
 
 
 class Refreshes:
-    """Refreshes in flight: what is asked while a worker is busy goes together, and nothing is asked twice at once.
+    """The refreshes in flight. Symbols that are asked for while all workers are busy go together, and no symbol is
+    asked for twice at once.
 
     Args:
-        refresher: asks the venue.
-        budget: what all requests together may cost; what exceeds it is not asked.
-        workers: threads, which stay.
+        refresher: words the requests and sends them.
+        budget: what all requests together may cost; a request that exceeds it is not sent.
+        workers: how many threads may ask at the same time.
         pause_s: seconds after a refresh, whether it succeeded or not, before the same symbol may be asked for again.
-        monotonic: nanoseconds that never go back.
+        monotonic: gives nanoseconds that never go back.
     """
 
     def __init__(
@@ -90,9 +96,9 @@ class Refreshes:
         monotonic: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.refused = 0
-        """Requests that the budget did not allow."""
+        """How many requests the budget did not allow."""
         self.error: BaseException | None = None
-        """What the last refresh that failed ended with."""
+        """The error of the last refresh that failed; None where none has."""
         self._refresher = refresher
         self._budget = budget
         self._pause = round(pause_s * SECOND)
@@ -105,7 +111,15 @@ class Refreshes:
         self._not_before: dict[tuple[Wanted, str], int] = {}
 
     def ask(self, wanted: Wanted, symbols: Iterable[str]) -> list[Future[None]]:
-        """Have symbols refreshed; return at once, with what ends when their refreshes have, in whatever way."""
+        """Have symbols refreshed; return at once.
+
+        Args:
+            wanted: what of them is refreshed.
+            symbols: the symbols to refresh; one that was refreshed a moment ago is left out.
+
+        Returns:
+            Futures that are done when the symbols' refreshes have ended, successfully or not.
+        """
         flights, new = [], False
         now = self._monotonic()
         with self._lock:
@@ -123,7 +137,9 @@ class Refreshes:
         return flights
 
     def pending(self, wanted: Wanted, symbol: str) -> bool:
-        """Whether asking for a symbol would change nothing now; without a lock, for readers that come often."""
+        """Whether asking for a symbol would change nothing now. It takes no lock, as readers call it often; a wrong
+        answer costs one call of :meth:`ask`, or one read.
+        """
         key = wanted, symbol
         return key in self._flights or self._monotonic() < self._not_before.get(key, 0)
 
@@ -135,10 +151,10 @@ class Refreshes:
         self._end(list(self._flights))
 
     def _start(self, wanted: Wanted) -> None:
-        """Ask for all that waits."""
+        """Ask for all symbols that wait, in a worker."""
         with self._lock:
             symbols, self._waiting[wanted] = self._waiting[wanted], []
-        if not symbols:
+        if not symbols:  # an earlier worker has taken them along with its own
             return
         keys = [(wanted, symbol) for symbol in symbols]
         allowed: list[Request] = []
@@ -159,7 +175,7 @@ class Refreshes:
         if allowed:
             batch = _Batch(keys, len(allowed))
             with self._lock:
-                if self._closed:  # who closes ends what is in flight
+                if self._closed:  # close() ends all flights itself, and the pool takes no more work
                     return
                 for request in allowed[1:]:
                     self._pool.submit(self._carry_out, request, batch)
@@ -173,9 +189,10 @@ class Refreshes:
             if not isinstance(error, OpenFinGymError):
                 raise
         finally:
+            # The symbols of a batch are spread over its requests: none is fresh for certain before all are answered.
             with self._lock:
-                batch.out -= 1
-                done = not batch.out
+                batch.unanswered -= 1
+                done = not batch.unanswered
             if done:
                 self._end(batch.keys)
 
@@ -184,6 +201,6 @@ class Refreshes:
         with self._lock:
             flights = [self._flights.pop(key, None) for key in keys]
             self._not_before.update(dict.fromkeys(keys, until))
-        for flight in flights:
+        for flight in flights:  # outside the lock: a callback of a future may ask again, which takes it
             if flight is not None:
                 flight.set_result(None)

@@ -1,6 +1,4 @@
-"""Replaying a session tape: a new machine is told what the live one was, and comes to the same state, or we say where
-not.
-"""
+"""Replaying a session tape: a new machine gets the inputs of the live one, and its state is compared at checkpoints."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from openfingym.market.tape import Record, RecordKind, read_answer
 
 
 class Machine(Protocol):
-    """What can be told a tape's inputs, such as :class:`~openfingym.market.ingest.Ingest`; its commands are dropped,
-    since what came of them is on the tape.
+    """What takes the inputs on a tape, such as :class:`~openfingym.market.ingest.Ingest`. Its commands are dropped:
+    what came of them is on the tape.
     """
 
     def start(self, at: Instant) -> list[Command]:
@@ -49,7 +47,7 @@ class TradingMachine(Machine, Protocol):
         """An agent has decided."""
 
     def reported(self, payload: Frame, at: Instant) -> list[Command]:
-        """A broker has told what the account holds."""
+        """A broker has reported what the account holds."""
 
     def leave(self, at: Instant) -> list[Command]:
         """The agent decides no more."""
@@ -64,11 +62,12 @@ class ReplayDifference:
     agreed: int
     """Number of the last record at which both agreed; 0, the header, where no checkpoint did."""
     recorded: str
-    """Digest of the session's state."""
+    """Digest of the session's state at the checkpoint."""
     replayed: str
+    """Digest of the replay's state there."""
 
     def __str__(self) -> str:
-        """In a sentence."""
+        """The difference in a sentence."""
         return (
             f"the states differ at record {self.record:,} ({self.replayed[:12]} in place of {self.recorded[:12]}); "
             f"they last agreed at record {self.agreed:,}"
@@ -80,18 +79,18 @@ class TapeReplay:
     """How a replay went."""
 
     inputs: int
-    """Inputs that the machine was told."""
+    """How many inputs the machine was told."""
     checkpoints: int
-    """Checkpoints at which it was in the state that the session was in."""
+    """How many checkpoints it passed in the same state as the session."""
     difference: ReplayDifference | None
-    """The first checkpoint at which it was not, where the replay stops."""
+    """The first checkpoint at which the states differ, where the replay stops; None where none does."""
 
 
 def replay(records: Iterable[Record], machine: Machine, digest: Callable[[], str]) -> TapeReplay:
     """Tell a machine every input on a tape, and compare its state at the checkpoints.
 
     Args:
-        records: what a :class:`~openfingym.market.tape_reader.TapeReader` gives.
+        records: the tape's records, as a :class:`~openfingym.market.tape_reader.TapeReader` gives them.
         machine: a new machine, made as the one of the session was.
         digest: gives the digest of the machine's state, as the session's checkpoints have it.
 
@@ -99,14 +98,14 @@ def replay(records: Iterable[Record], machine: Machine, digest: Callable[[], str
         TapeError: the tape is cut or damaged; the machine has been told everything before the place.
         DataError: a record does not hold what its kind says.
     """
-    tell = tellers(machine)
+    inputs_of = tellers(machine)
     inputs = checkpoints = agreed = 0
     for record in records:
-        teller = tell.get(record.kind)
-        if teller is not None:
+        enter = inputs_of.get(record.kind)
+        if enter is not None:
             inputs += 1
             try:
-                teller(record)
+                enter(record)
             except Exception as error:
                 error.add_note(f"at record {record.number:,} of the tape")
                 raise
@@ -121,7 +120,7 @@ def replay(records: Iterable[Record], machine: Machine, digest: Callable[[], str
 
 
 def tellers(machine: Machine) -> dict[RecordKind, Callable[[Record], list[Command]]]:
-    """How a machine is told each kind of input."""
+    """Functions that tell a machine the input in a record, by the kind of record; other kinds are no inputs."""
     return {
         RecordKind.START: lambda record: machine.start(record.at),
         RecordKind.OPENED: lambda record: machine.opened(record.connection, record.at),

@@ -1,4 +1,4 @@
-"""A venue's REST interface over aiohttp: one request, one answer, and never an exception for what a venue may do."""
+"""The client of a venue's REST interface, over aiohttp: whatever the venue does is an answer, never an exception."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from openfingym.market.commands import RestAnswer
 from openfingym.market.feed import Address, Request
 
 TIMEOUT_S = 10.0
+"""Seconds for a request and its answer together."""
 LONGEST_BODY = 64 * 2**20
-_USED = "X-MBX-USED-WEIGHT-1M"
-_RESET = "X-RateLimit-Reset"
+"""Bytes of an answer at most, which bounds the memory that a venue can take."""
+_USED = "X-MBX-USED-WEIGHT-1M"  # Binance's
+_RESET = "X-RateLimit-Reset"  # Alpaca's
 
 
 class RestClient:
-    """Asks the REST interface at an address. How often is not its matter: the machine that asks keeps a budget.
+    """Asks the REST interface at an address. It does not limit how often: the machine that asks keeps a budget.
 
     Args:
-        address: the beginning of all URLs, and header fields of every request.
+        address: the beginning of all URLs, and the header fields of every request.
         timeout_s: seconds for a request and its answer together.
         path: the path of the Unix socket to which the address leads; None for the network.
     """
@@ -35,8 +37,8 @@ class RestClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def ask(self, request: Request) -> RestAnswer:
-        """The answer, whatever its status; of status 0 if none came in time."""
-        if self._session is None:
+        """The answer to a request, whatever its status; one of status 0 if none came in time."""
+        if self._session is None:  # not in __init__: aiohttp makes a session within a running event loop alone
             self._session = aiohttp.ClientSession(
                 headers=dict(self._address.headers),
                 connector=None if self._path is None else aiohttp.UnixConnector(self._path),
@@ -50,7 +52,7 @@ class RestClient:
                     _encoded(url),
                     headers=dict(request.headers),
                     data=request.body,
-                    allow_redirects=False,
+                    allow_redirects=False,  # keys travel in header fields, and would go along
                 ) as answer,
             ):
                 body = bytearray()
@@ -72,18 +74,21 @@ class RestClient:
 
 
 def _encoded(url: str) -> URL:
-    """The URL as it is written: what was signed may not be encoded again."""
+    """The URL as it is written: its query may be signed, and must not be encoded again."""
     return URL(url, encoded=True)
 
 
 def _wait_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait: ``Retry-After``, or the time at which the limit begins anew if nothing is left of it."""
+    """Seconds that the venue asks to wait: its ``Retry-After``, or else the time until its limit begins anew if nothing
+    is left of it.
+    """
     stated = retry_after_s({name.lower(): value for name, value in headers.items()})
     reset = _number(headers.get(_RESET))
     if stated is None and reset is not None and headers.get("X-RateLimit-Remaining") == "0":
-        return min(max(0.0, reset - time.time()), 60.0)
+        return min(max(0.0, reset - time.time()), 60.0)  # a limit of a minute: more comes of a clock that is wrong
     return stated
 
 
 def _number(text: str | None) -> int | None:
+    # int() also takes signs, underscores and digits of other scripts, and fails on very long texts.
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None

@@ -1,57 +1,64 @@
-"""Telling a channel that is silent because it is broken from one in which nothing happens.
+"""Distinguishing a channel that is silent because it is broken from one on which nothing happens.
 
 A connection may be open and answer pings while no data comes. No limit on silence alone would do: nobody trades a thin
 symbol for minutes, and nobody trades a stock at night. So silence only makes us ask the venue's REST interface, all
-silent symbols in one batch, and ever more seldom while the answers agree with what the stream said last. A channel is
-mute once an answer differs from that and the stream, :data:`GRACE_S` later, still has not spoken. A book's changes
-cannot be asked for; they are mute if they stay away while the symbol's quotes go on.
+silent symbols in one batch, and less and less often while the answers agree with the last message of the stream. A
+channel is mute once an answer differs from that and the stream, :data:`GRACE_S` later, still has brought nothing. A
+book's changes cannot be asked for; they are mute if they stay away while the symbol's quotes go on.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openfingym.market.ticks import Depth, Quote, Tick, Trade
+from openfingym.market.ticks import SECOND, Depth, Quote, Tick, Trade
 
-SECOND = 1_000_000_000
 FIRST_S = 10.0
 """Seconds of silence, or without a first message, until the venue is asked."""
 SELDOM_S = 320.0
-"""Seconds between questions in the end."""
+"""Seconds between two questions at most, which doubling reaches after five."""
 GRACE_S = 2.0
+"""Seconds by which a stream may be later than an answer."""
 
 Channel = tuple[type[Tick], str]
+"""(kind of tick, symbol): what is subscribed, and silent, by itself."""
 
 
 @dataclass(slots=True)
 class _Silence:
+    """The silence of one channel; times are nanoseconds of the monotonic clock."""
+
     since: int
-    """When it spoke last, or ought to have begun."""
-    spoke: bool = False
+    """When the channel last brought something, or was subscribed."""
+    has_spoken: bool = False
+    """Whether it has brought anything."""
     wait_s: float = FIRST_S
+    """Seconds of silence after which the venue is asked."""
     asked: int = 0
-    """When the venue was asked last."""
-    accused: int = 0
+    """When the venue was last asked."""
+    contradicted: int = 0
     """When the question was put whose answer differs; 0 where none does."""
     due: int = 0
-    """When the verdict falls."""
+    """When the channel counts as mute if it has brought nothing until then."""
 
 
 class Silences:
-    """How long each channel has been silent.
+    """How long each channel of a feed has been silent.
 
     Args:
-        symbols: those of the feed.
-        kinds: what the stream brings of each.
+        symbols: the symbols of the feed.
+        kinds: the kinds of ticks that the stream brings of each symbol.
     """
 
     def __init__(self, symbols: tuple[str, ...], kinds: frozenset[type[Tick]]) -> None:
         self._symbols = symbols
         self._kinds = kinds
         self.heard: dict[type[Tick], dict[str, int]] = {Trade: {}, Quote: {}, Depth: {}}
-        """When each channel spoke last, by our monotonic clock; whoever reads the stream writes it."""
+        """When each channel last brought something, in nanoseconds of our monotonic clock, by kind and symbol; whoever
+        reads the stream writes it here.
+        """
         self._of: dict[Channel, _Silence] = {}
-        self._known: dict[Channel, Trade | Quote] = {}
+        self._known: dict[Channel, Trade | Quote] = {}  # the newest answers that the stream had not brought
 
     def begin(self, symbols: tuple[str, ...], now: int) -> None:
         """These are subscribed from now on."""
@@ -64,12 +71,12 @@ class Silences:
         self._of.clear()
 
     def questionable(self, now: int) -> list[str]:
-        """Symbols to ask for now, all at once: where one is due, those are asked with it that will be soon."""
+        """Symbols to ask for now, in one batch: as soon as one is due, those that will be due soon go with it."""
         due, soon = [], []
         for (kind, symbol), silence in self._of.items():
             self._hear(kind, symbol, silence)
             waited = now - max(silence.since, silence.asked)
-            if kind is Depth or silence.accused:
+            if kind is Depth or silence.contradicted:
                 continue
             if waited > silence.wait_s * SECOND:
                 due.append(symbol)
@@ -78,7 +85,7 @@ class Silences:
         return list(dict.fromkeys(due + soon)) if due else []
 
     def asked(self, symbols: list[str], now: int) -> None:
-        """They are being asked for; the next question may wait longer."""
+        """These symbols are being asked for; the next question may wait longer."""
         for kind in (Trade, Quote):
             for symbol in symbols:
                 silence = self._of.get((kind, symbol))
@@ -87,49 +94,51 @@ class Silences:
                     silence.wait_s = min(SELDOM_S, 2 * silence.wait_s)
 
     def compare(self, tick: Trade | Quote, spoken: Trade | Quote | None, asked: int, now: int) -> bool:
-        """Compare an answer with what the stream said last; return whether it is news that readers should have.
+        """Compare an answer with the stream's last message; return whether it is news that readers should have.
 
         Args:
-            tick: what the venue answered.
-            spoken: what the stream said last of this; None if nothing.
-            asked: when the question was put.
-            now: when the answer came.
+            tick: the trade or quote that the venue answered.
+            spoken: the last one of its kind and symbol that the stream brought; None if it has brought none.
+            asked: when the question was put, in monotonic nanoseconds.
+            now: when the answer came, in monotonic nanoseconds.
         """
         channel = (type(tick), tick.symbol)
         heard = self.heard[type(tick)].get(tick.symbol)
         if heard is not None and (heard >= asked or (not tick.time and asked - heard < GRACE_S * SECOND)):
-            return False  # the stream spoke meanwhile; and an answer without a time may be as old as that
+            return False  # the stream spoke meanwhile; and an answer without a time may be as old as what it said
         before = self._known.get(channel)
         if spoken is not None and not _newer(tick, spoken):
             return False
         self._known[channel] = tick
         silence, reference = self._of.get(channel), before or spoken
         if silence is not None:
-            silence.wait_s = FIRST_S  # the venue is not at rest, so the next answer is to come soon
-        doubtful = silence is not None and not silence.accused and asked - silence.since >= FIRST_S * SECOND / 2
+            silence.wait_s = FIRST_S  # the market moves, so the next answer is to come soon
+        # An answer right after the stream's last message proves nothing: the next message may be on its way.
+        doubtful = silence is not None and not silence.contradicted and asked - silence.since >= FIRST_S * SECOND / 2
         if silence is not None and doubtful and reference is not None and _newer(tick, reference):
-            silence.accused, silence.due = asked, now + int(GRACE_S * SECOND)
+            silence.contradicted, silence.due = asked, now + int(GRACE_S * SECOND)
         return True
 
     def mute(self, now: int) -> dict[str, int]:
-        """Symbols of which a channel is mute, with the time since which that is known."""
-        found = {}
+        """Symbols of which a channel is mute, each with the time since which that is known."""
+        muted = {}
         for (kind, symbol), silence in self._of.items():
             self._hear(kind, symbol, silence)
             if kind is Depth:
                 quoted = self.heard[Quote].get(symbol, 0)
                 if quoted - silence.since > FIRST_S * SECOND and now - quoted < FIRST_S * SECOND:
-                    found[symbol] = silence.since
-            elif silence.accused and now >= silence.due:
-                found[symbol] = silence.accused
-        return found
+                    muted[symbol] = silence.since
+            elif silence.contradicted and now >= silence.due:
+                muted[symbol] = silence.contradicted
+        return muted
 
     def _hear(self, kind: type[Tick], symbol: str, silence: _Silence) -> None:
+        """Take over when the channel last brought something: its silence begins anew."""
         heard = self.heard[kind].get(symbol, -1)
-        if heard > silence.since or (heard == silence.since and not silence.spoke):
-            silence.since, silence.spoke, silence.wait_s = heard, True, FIRST_S
-            if heard >= silence.accused:
-                silence.accused = 0
+        if heard > silence.since or (heard == silence.since and not silence.has_spoken):
+            silence.since, silence.has_spoken, silence.wait_s = heard, True, FIRST_S
+            if heard >= silence.contradicted:
+                silence.contradicted = 0
             self._known.pop((kind, symbol), None)
 
 

@@ -1,4 +1,4 @@
-"""What is known of a live market: changed by its machine alone, published for readers in one store a change."""
+"""The state of a live market: changed by its machine alone, and published for readers by one assignment a change."""
 
 from __future__ import annotations
 
@@ -8,42 +8,46 @@ from typing import NamedTuple
 
 from openfingym.digests import sha256_of_json
 from openfingym.errors import UsageError
-from openfingym.market.bars import SECOND, BarBuilder
+from openfingym.market.bars import BarBuilder
 from openfingym.market.book import BookTop, LocalBook
 from openfingym.market.cells import TradeBar
 from openfingym.market.commands import Instant
 from openfingym.market.listener import MarketListener
 from openfingym.market.order import key_of, older, order_of, possible
 from openfingym.market.stretches import TradeStretches
-from openfingym.market.ticks import Correction, Depth, Halt, Quote, ServerBar, Tick, Trade
+from openfingym.market.ticks import SECOND, Correction, Depth, Halt, Quote, ServerBar, Tick, Trade
 
 NEVER = -1 << 62
 """The monotonic instant of what was never received: before any session, so that its age exceeds every budget."""
 
 
 class Snapshot(NamedTuple):
-    """All that readers see of one symbol at one instant. Each ``_at`` is when the venue last told it, in nanoseconds of
-    the monotonic clock; :data:`NEVER` where it has not.
+    """All that readers see of one symbol at one instant. Each ``_at`` is when the venue last sent the value before it,
+    in nanoseconds of the monotonic clock; :data:`NEVER` where it has not.
     """
 
     symbol: str
+    """The symbol."""
     price: float
-    """Of ``trade``; NaN without one."""
+    """Price of ``trade``; NaN without one."""
     price_at: int
     quote: Quote | None
+    """The newest quote; None where none has come."""
     quote_at: int
     book: BookTop
+    """The best levels of the order book."""
     book_at: int
     bar: TradeBar | None
-    """Of the newest trade, of the main interval."""
+    """The bar of the main interval that holds the newest trade; None before any trade."""
     bar_at: int
     trade: Trade | None
-    """The newest that carries a price."""
+    """The newest trade that carries a price; None before one."""
     gap: bool
     """Whether trades are known to be missing that may still be filled in."""
     halted: bool
+    """Whether trading of the symbol is halted."""
     sequence: int
-    """Counts the changes."""
+    """How often the symbol's state has changed."""
 
 
 _new: Callable[[type[Snapshot], tuple[object, ...]], Snapshot] = tuple.__new__
@@ -51,7 +55,7 @@ _NAN = float("nan")
 
 
 class _Market:
-    """One symbol."""
+    """The state of one symbol."""
 
     __slots__ = (
         *("bar_at", "bars", "book", "book_at", "halted", "halted_time", "known", "quote", "quote_at", "stretches"),
@@ -63,16 +67,16 @@ class _Market:
         self.bars = bars
         self.book = LocalBook()
         self.stretches = TradeStretches()
-        self.watched = 0
+        self.watched = 0  # changes of the stretches up to which the bars know of holes
         self.trade: Trade | None = None
-        self.known: Trade | None = None  # the newest with a time, whose place among others is known
+        self.known: Trade | None = None  # the newest trade with a time, whose place among others is known
         self.quote: Quote | None = None
-        self.ordered: Quote | None = None  # the newest with a number or a time
+        self.ordered: Quote | None = None  # the newest quote with a number or a time
         self.trade_at = self.quote_at = self.book_at = self.bar_at = NEVER
         self.quoted = False
-        self.server_bars: dict[int, ServerBar] = {}
+        self.server_bars: dict[int, ServerBar] = {}  # the newest of each interval
         self.halted = False
-        self.halted_time = 0
+        self.halted_time = 0  # the venue's time of the last halt or resumption
         self.sequence = 0
 
     def snapshot(self) -> Snapshot:
@@ -95,6 +99,7 @@ class _Market:
         return _new(Snapshot, values)  # in half the time of Snapshot(...)
 
     def watch(self) -> None:
+        """Tell the bars where trades are missing, if that has changed."""
         stretches = self.stretches
         if stretches.changes != self.watched:
             self.watched = stretches.changes
@@ -105,12 +110,12 @@ class MarketState:
     """The state of a market's symbols as a function of what :meth:`apply`, :meth:`lost` and :meth:`filled` are told.
 
     Nothing newer is ever replaced by something older, in whatever order ticks come: trades and quotes by the venue's
-    time or number, books by theirs. One thread changes it; any thread reads :attr:`snapshots`.
+    time or number, books by their numbers. One thread changes it; any thread reads :attr:`snapshots`.
 
     Args:
-        symbols: what to follow; ticks of others are ignored.
+        symbols: the symbols to follow; ticks of others are ignored.
         intervals: lengths of bars in nanoseconds, the main one first.
-        offset: what bars are aligned to, in nanoseconds after midnight UTC.
+        offset: nanoseconds after midnight UTC to which the left edges of bars are aligned.
         horizon: how late a trade may amend a bar, in nanoseconds.
     """
 
@@ -126,28 +131,30 @@ class MarketState:
             symbol: _Market(symbol, BarBuilder(intervals, offset=offset, horizon=horizon)) for symbol in symbols
         }
         self.snapshots = {symbol: market.snapshot() for symbol, market in self._markets.items()}
-        """The newest of each symbol. Readers look up and never change it."""
+        """The newest snapshot of each symbol. Readers look up and never change it."""
         self.listeners: list[MarketListener] = []
-        """Are told of each change, after it is published."""
-        self._news: list[tuple[Tick, int]] = []
-        self._ways = {Trade: self._trade, Quote: self._quote, Depth: self._depth}
-        self._ways |= {ServerBar: self._server_bar, Correction: self._correction, Halt: self._halt}
+        """Who is told of each change, after it is published."""
+        self._news: list[tuple[Tick, int]] = []  # what listeners are to be told at the next publication
+        self._handlers = {Trade: self._trade, Quote: self._quote, Depth: self._depth}
+        self._handlers |= {ServerBar: self._server_bar, Correction: self._correction, Halt: self._halt}
 
     def apply(self, tick: Tick, at: Instant, *, answer: bool = False) -> None:
         """Take in what the venue said.
 
         Args:
             tick: what it said. An impossible price or size is taken as a sign that data is missing.
-            at: when it was received. A price or quote that the venue gives no time or number to replaces what was
-                received before ``at`` alone; so of an answer of that sort, say when it was asked for.
-            answer: whether it was asked for, and not streamed: then it does not show that the stream listens again.
+            at: when it was received. A price or quote without a time or number of the venue replaces only what was
+                received before ``at``; so for an answer of that sort, give the instant of its question.
+            answer: whether it was asked for, and not streamed: then it does not show that the stream is whole again.
         """
         market = self._markets.get(tick.symbol)
+        # A trade of an answer, where ids do not count up, goes past the stretches: there it would end a hole.
         if answer and market is not None and isinstance(tick, Trade) and tick.group and tick.time and possible(tick):
             self._count(market, tick, at.monotonic)
             self._publish(market)
             return
-        if market is not None and self._ways[type(tick)](market, tick, at.monotonic):  # type: ignore[operator]
+        if market is not None and self._handlers[type(tick)](market, tick, at.monotonic):  # type: ignore[operator]
+            # Trades are told where they are counted: once each, whether streamed or filled in.
             if self.listeners and not isinstance(tick, Trade | Correction):
                 self._news.append((tick, at.monotonic))
             self._publish(market)
@@ -158,8 +165,13 @@ class MarketState:
             self._lose(self._market(symbol), "the connection was lost")
 
     def filled(self, symbol: str, trades: Sequence[Trade], at: Instant) -> None:
-        """The venue's answer to what followed :meth:`gap_of`, oldest first. A gap stays until answers reach what came
-        after it; if nothing did, until one holds nothing new.
+        """The venue has answered which trades followed that of :meth:`gap_of`. A gap stays until answers reach what
+        came after it; if nothing did, until an answer holds nothing new.
+
+        Args:
+            symbol: the symbol that was asked for.
+            trades: the trades in the answer, oldest first.
+            at: when the answer came.
         """
         market = self._market(symbol)
         for trade in market.stretches.fill([trade for trade in trades if possible(trade)]):
@@ -168,7 +180,7 @@ class MarketState:
         self._publish(market)
 
     def give_up(self, symbol: str, at: Instant) -> None:  # noqa: ARG002
-        """The venue cannot fill the gap: bars that it touches stay incomplete, and it is asked for no more."""
+        """The venue cannot fill the oldest gap: bars that it touches stay incomplete, and it is not asked for again."""
         market = self._market(symbol)
         market.stretches.give_up()
         market.watch()
@@ -184,7 +196,7 @@ class MarketState:
         return self._market(symbol).quoted
 
     def wants_book(self, symbol: str) -> bool:
-        """Whether the symbol's book needs a whole one."""
+        """Whether the symbol's book is unusable until the venue sends a whole one."""
         book = self._market(symbol).book
         return book.seen and book.stale
 
@@ -209,7 +221,7 @@ class MarketState:
     def _publish(self, market: _Market) -> None:
         market.sequence += 1
         self.snapshots[market.symbol] = market.snapshot()
-        if self._news:
+        if self._news:  # after the snapshot, so that listeners see what they are told of
             news, self._news = self._news, []
             for tick, at in news:
                 for listener in self.listeners:
@@ -228,19 +240,19 @@ class MarketState:
         if not possible(trade):
             self._lose(market, "an impossible trade came")
             return False
-        if not trade.time:  # a last price that was asked for: its place among the others is not known
+        if not trade.time:  # a last price that was asked for: its place among the trades is not known
             if at < market.trade_at:
                 return False
             market.trade, market.trade_at = trade, at
             return True
-        if not market.stretches.add(trade):
+        if not market.stretches.add(trade):  # it has come before: it may only confirm the last price
             return self._latest(market, trade, at)
         market.watch()
         self._count(market, trade, at)
         return True
 
     def _count(self, market: _Market, trade: Trade, at: int) -> None:
-        """A trade into the bars, and perhaps to the front."""
+        """Put a trade into the bars, and make it the newest if it is."""
         if market.bars.add(trade):
             market.bar_at = max(market.bar_at, at)
             if self.listeners:
@@ -255,7 +267,7 @@ class MarketState:
         known = market.known
         if (
             known is not None
-            and standing.time <= known.time  # mostly false, and quicker asked than the order
+            and standing.time <= known.time  # mostly false, and quicker to test than the whole order
             and order_of(standing) <= order_of(known)
             and not (standing == known == market.trade)
         ):
@@ -268,6 +280,7 @@ class MarketState:
     def _quote(self, market: _Market, quote: Quote, at: int) -> bool:
         if not all(-inf < number < inf for number in quote[1:5]):
             return False
+        # Quotes without number and time are ordered by when they came; the others by the venue, among themselves.
         last = market.ordered
         if not (quote.sequence or quote.time):
             if at < market.quote_at:
@@ -287,11 +300,11 @@ class MarketState:
         return True
 
     def _server_bar(self, market: _Market, bar: ServerBar, at: int) -> bool:  # noqa: ARG002
-        held = market.server_bars.get(bar.interval)
-        sound = all(-inf < number < inf for number in bar[3:8])
-        if sound and bar.trades and (held is None or (bar.begin, bar.final) >= (held.begin, held.final)):
+        newest = market.server_bars.get(bar.interval)
+        finite = all(-inf < number < inf for number in bar[3:8])
+        if finite and bar.trades and (newest is None or (bar.begin, bar.final) >= (newest.begin, newest.final)):
             market.server_bars[bar.interval] = bar
-        return False
+        return False  # no snapshot shows it
 
     def _correction(self, market: _Market, correction: Correction, at: int) -> bool:
         if correction.instead is not None and not possible(correction.instead):
@@ -302,6 +315,7 @@ class MarketState:
         market.bar_at = max(market.bar_at, at)
         known = market.known
         last = market.bars.last_trade()
+        # If no trade is left of those that can be amended, the newest one goes only if it was the corrected one.
         if last is not None or (known is not None and key_of(known) == (correction.group, correction.id)):
             if market.trade == known:
                 market.trade = last

@@ -1,4 +1,4 @@
-"""Which trades of a symbol have come: stretches without a gap, and the holes between them."""
+"""Which trades of a symbol have come: stretches in which none is missing, and the holes between them."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
-from openfingym.market.bars import SECOND, Hole
+from openfingym.market.bars import Hole
 from openfingym.market.order import order_of
-from openfingym.market.ticks import Trade
+from openfingym.market.ticks import SECOND, Trade
 
 ALWAYS = -1 << 63
-"""Time of a hole that has no beginning."""
+"""Beginning of a hole that has none."""
 OPEN = 1 << 62
-"""Time of a hole that has no end yet."""
+"""End of a hole that has none yet."""
 STRETCHES = 64
-"""Stretches kept at most; the oldest hole is given up for another one."""
+"""How many stretches are kept at most; beyond that the oldest hole is given up."""
 ANEW = 60 * SECOND
-"""A trade that is so much newer than all others, with an id that was used, shows that the venue counts anew."""
+"""A trade that is newer than all others by this much, with an id that was used, shows that the venue counts anew."""
 
 
 class TradeStretch:
-    """Trades among which none is missing."""
+    """Trades among which none is missing, known by the first and the last one.
+
+    Args:
+        trade: the first trade of the stretch.
+    """
 
     __slots__ = ("first", "last")
 
@@ -52,9 +56,9 @@ class TradeStretches:
         self.gapped = False
         """Whether there is a :attr:`gap`."""
         self.floor = OPEN
-        """From when on trades may still be filled in."""
+        """Time from which on trades may still be filled in, in nanoseconds of the venue's time."""
         self.changes = 0
-        """Counts what may change these three: few of all trades do."""
+        """How often these three may have changed: few trades change them, so that this is quicker to compare."""
 
     @property
     def gap(self) -> Trade | None:
@@ -88,13 +92,13 @@ class TradeStretches:
         """Take note of trades that the venue gave when asked for what followed :attr:`gap`, oldest first.
 
         Returns:
-            Those that are new, as far as ids tell.
+            The trades that are new, as far as ids tell.
         """
         if trades and trades[0].group:
             return self._fill_grouped(trades)
         new = [trade for trade in trades if self._numbered(trade, sure=False)]
         if not new and len(self.stretches) == 1:
-            self.unsure = False  # nothing has followed
+            self.unsure = False  # the venue knows of no later trade: none is missing
         self._changed()
         return new
 
@@ -112,15 +116,26 @@ class TradeStretches:
 
     def _abandon(self, hole: Hole) -> None:
         self.given_up.append(hole)
-        if len(self.given_up) > STRETCHES:  # what lies between the oldest two counts as missing from now on
+        # Many are merged from the old end: what lies between two counts as missing too, which errs on the safe side.
+        if len(self.given_up) > STRETCHES:
             first, second = sorted(self.given_up)[:2]
             self.given_up = [(first[0], max(first[1], second[1])), *sorted(self.given_up)[2:]]
 
     def _numbered(self, trade: Trade, *, sure: bool) -> bool:
+        """Take note of a trade whose id counts up by one.
+
+        Args:
+            trade: the trade to take note of.
+            sure: whether it came with the stream, so that the next ids will come with it too.
+
+        Returns:
+            Whether it is new.
+        """
         stretches, number = self.stretches, trade.id
         if not stretches:
             stretches.append(TradeStretch(trade))
             return True
+        # The venue has begun to count anew, as after a restart: old ids say nothing about what is missing now.
         if number <= stretches[-1].last.id and trade.time > stretches[-1].last.time + ANEW:
             self._abandon(_hole(stretches[-1].last, trade.time))
             stretches[:] = [TradeStretch(trade)]
@@ -131,6 +146,7 @@ class TradeStretches:
         after = stretches[place] if place < len(stretches) else None
         if before is not None and number <= before.last.id:
             return False
+        # It lengthens the stretch before it (and may join it with the next one), or the next one, or is one by itself.
         if before is not None and number == before.last.id + 1:
             before.last = trade
             if after is not None and number + 1 == after.first.id:
@@ -148,6 +164,7 @@ class TradeStretches:
         return True
 
     def _grouped(self, trade: Trade) -> None:
+        """Take note of a streamed trade whose id says nothing about what is missing."""
         stretch = self.stretches[-1]
         if self.unsure:
             if trade.time > stretch.last.time:  # a late one says nothing about where the hole ends
@@ -163,8 +180,11 @@ class TradeStretches:
             self._changed()
 
     def _fill_grouped(self, trades: Sequence[Trade]) -> list[Trade]:
+        """Take note of an answer's trades, whose ids say nothing about what is missing: all may be new."""
         stretch, reached = self.stretches[0] if self.stretches else TradeStretch(trades[0]), max(trades, key=order_of)
         self.stretches[:1] = [stretch]
+        # The answer reaches the first trade after the hole, and so closes it; or it shortens the hole; or, at its open
+        # end, it holds nothing newer, so that nothing is missing.
         if len(self.stretches) > 1 and order_of(reached) >= order_of(self.stretches[1].first):
             self.stretches[1].first = stretch.first
             del self.stretches[0]
@@ -176,10 +196,11 @@ class TradeStretches:
         return list(trades)
 
     def _changed(self) -> None:
+        """Bring :attr:`holes`, :attr:`gapped` and :attr:`floor` up to date."""
         stretches = self.stretches
         holes = [(ALWAYS, stretches[0].first.time)] if stretches else []
         holes += self.given_up
-        holes += [_hole(one.last, other.first.time) for one, other in pairwise(stretches)]
+        holes += [_hole(earlier.last, later.first.time) for earlier, later in pairwise(stretches)]
         if self.unsure:
             holes.append(_hole(stretches[-1].last, OPEN))
         if tuple(holes) != self.holes:
@@ -189,7 +210,7 @@ class TradeStretches:
         self.changes += 1
 
     def canonical(self) -> list[object]:
-        """All of it, as a JSON value."""
+        """All that is known, as a JSON value."""
         return [
             self.unsure,
             [[*stretch.first, *stretch.last] for stretch in self.stretches],
@@ -202,4 +223,5 @@ def _first_id(stretch: TradeStretch) -> int:
 
 
 def _hole(before: Trade, until: int) -> Hole:
+    # Ids and times need not agree on the order, and a hole has its earlier end first.
     return min(before.time, until), max(before.time, until)

@@ -11,7 +11,7 @@ The file begins with :data:`MAGIC`; blocks follow, of records one after the othe
 Numbers are little-endian. The first record is the header and the last one the end, which holds the tape's digest:
 SHA-256 of all records before it, however they were cut into blocks. A tape without an end is that of a session that was
 killed, or still runs. :mod:`~openfingym.market.tape_writer` writes tapes, :mod:`~openfingym.market.tape_reader` reads
-them; here is what both agree on.
+them; the format that both share is defined here.
 """
 
 from __future__ import annotations
@@ -33,39 +33,48 @@ from openfingym.market.redaction import without_secrets, without_secrets_in_text
 from openfingym.version import __version__
 
 FORMAT = 1
+"""Version of the format, stated in the header."""
 MAGIC = b"OFGTAPE1"
+"""Bytes with which every tape begins."""
 BLOCK_SIZES = struct.Struct("<II")
+"""Stored and raw bytes of a block."""
 BLOCK_CHECK = struct.Struct("<I")
+"""CRC-32 of the two sizes: they are needed before the block's digest can be checked."""
 RECORD = struct.Struct("<BIqqI")
+"""Kind, connection, step of the monotonic clock, wall less monotonic clock, and length of the payload."""
 TEXT = 0x80
 """Added to the kind of a record whose payload is text."""
 HEADER, END = 0, 15
 """Kinds of the first record and the last one, which are the tape's own."""
 MOST_PAYLOAD = 65 << 20
-"""Bytes of a record's payload at most: an answer of 64 MiB, and what is said of it."""
+"""Bytes of a record's payload at most: an answer of 64 MiB and its status, with room to spare."""
 MOST_BLOCK = 256 << 10
 """Raw bytes of a block at most, but for one record that is longer by itself."""
 MOST_RAW = RECORD.size + MOST_PAYLOAD + MOST_BLOCK
-"""Raw bytes that a reader takes for a block."""
+"""Raw bytes of a block beyond which a reader refuses it."""
 DIGEST_BYTES = 32
+"""Bytes of a SHA-256."""
 
 
 class RecordKind(IntEnum):
     """What a record is of. Inputs of the machine are START to PASSED without ASKED, and REFRESHED to REPORTED."""
 
     START = 1
+    """The session has begun."""
     OPENED = 2
+    """A connection was opened."""
     FRAME = 3
-    """The frame as it was received."""
+    """A frame as it was received."""
     CLOSED = 4
-    """The reason, as text."""
+    """A connection has ended: the reason, as text."""
     ASKED = 5
-    """See :func:`asked`; its number stands for the connection."""
+    """A question that was put, as :func:`asked` writes it; its number stands in the place of the connection."""
     ANSWERED = 6
-    """See :func:`answered`; the question's number stands for the connection."""
+    """Its answer, as :func:`answered` writes it; the question's number stands in the place of the connection."""
     PASSED = 7
+    """Time has passed."""
     TOLD = 8
-    """See :func:`told`."""
+    """A message for people, as :func:`told` writes it."""
     CHECKPOINT = 9
     """The digest of the machine's state after all inputs so far, as text."""
     OBSERVATION = 10
@@ -81,43 +90,46 @@ class RecordKind(IntEnum):
     LEFT = 18
     """The agent decides no more."""
     REPORTED = 19
-    """What a broker's mirror holds, as JSON; see :func:`openfingym.market.session.broker_account.report`."""
+    """What a broker's account holds, as JSON; see :func:`openfingym.market.session.broker_account.report`."""
 
 
 class Record(NamedTuple):
-    """One record."""
+    """One record of a tape."""
 
     number: int
-    """Its place on the tape; the header is number 0."""
+    """Place of the record on the tape; the header is number 0."""
     kind: RecordKind
+    """What it is of."""
     at: Instant
+    """When it happened."""
     connection: int
-    """0 where the record is of none."""
+    """Number of the connection or the question that it is of; 0 where it is of none."""
     payload: Frame
+    """What happened, in the form of its kind."""
 
     def json(self) -> object:
-        """The payload as JSON.
+        """The payload as a JSON value.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the payload is no JSON.
         """
         return parse_json(self.payload)
 
 
 def versions() -> dict[str, str]:
     """Versions of what a session depends on, by name; what is not installed is left out."""
-    found = {"openfingym": __version__, "python": platform.python_version()}
+    by_name = {"openfingym": __version__, "python": platform.python_version()}
     for name in ("aiohttp", "websockets"):
         try:
-            found[name] = metadata.version(name)
+            by_name[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return by_name
 
 
 @dataclass(frozen=True)
 class TapeHeader:
-    """What a session was of."""
+    """The header of a tape: what it takes to replay the session."""
 
     venue: str
     """Name of the venue, such as ``binance``."""
@@ -130,9 +142,11 @@ class TapeHeader:
     seeds: Mapping[str, int] = field(default_factory=dict)
     """Seed of each source of randomness, by name."""
     versions: Mapping[str, str] = field(default_factory=versions)
+    """Versions of what the session ran on, by name; see :func:`versions`."""
     session: Mapping[str, object] = field(default_factory=dict)
     """Terms of the session; empty where no account trades."""
     format: int = FORMAT
+    """Version of the tape's format."""
 
     def encoded(self) -> bytes:
         """The payload of the header's record."""
@@ -145,33 +159,33 @@ class TapeHeader:
         """The header in its record's payload.
 
         Raises:
-            ValueError: it is none, or of another format.
+            ValueError: the payload is no header, or one of another format.
         """
         value = parse_json(payload)
         if not isinstance(value, dict) or value.get("format") != FORMAT:
-            found = value.get("format") if isinstance(value, dict) else None
-            raise ValueError(f"it is of format {str(found)[:20]}, and this version reads format {FORMAT}")
+            stated = value.get("format") if isinstance(value, dict) else None
+            raise ValueError(f"it is of format {str(stated)[:20]}, and this version reads format {FORMAT}")
         names = {each.name for each in fields(cls)}
         kinds = {"venue": str, "simulated": bool, "task": str, "format": int}
         if (
             value.keys() != names
-            or any(type(value[name]) is not kinds.get(name, dict) for name in names)
+            or any(type(value[name]) is not kinds.get(name, dict) for name in names)  # isinstance() takes True for 1
             or any(type(seed) is not int for seed in value["seeds"].values())
             or any(type(version) is not str for version in value["versions"].values())
         ):
             raise ValueError(f"its header does not hold {', '.join(sorted(names))} as a writer writes them")
-        # Without this, numbers that are none and halves of characters would be found out where they are shown.
+        # Otherwise NaN and lone surrogates, which Python's JSON lets through, would fail where they are shown.
         if canonical_json(value) != payload:
             raise ValueError("its header is not in the canonical form of JSON")
         return cls(**value)
 
 
 class Recorder(Protocol):
-    """What a runner tells of everything that happens, before the machine is told."""
+    """Records everything that happens in a session; a runner calls it before the machine is told."""
 
     @property
     def lagging(self) -> bool:
-        """Whether more waits to be written than is good; a runner then awaits :meth:`settle` before it reads on."""
+        """Whether so much waits to be written that a runner should await :meth:`settle` before it reads on."""
 
     def record(self, kind: RecordKind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
         """Record what happened; nothing is dropped without an error. May be called from any thread.
@@ -190,7 +204,7 @@ class Recorder(Protocol):
         """
 
     async def settle(self) -> None:
-        """Wait until it does not lag any more.
+        """Wait until the recorder does not lag any more.
 
         Raises:
             StoreError: the tape cannot be written.
@@ -223,11 +237,13 @@ class NoRecorder:
 
 
 _ANSWER = struct.Struct("<Hdq")
-"""Status, seconds to wait, use of the limit; -1 where there is none."""
+"""Status, seconds to wait, and use of the limit; -1 where the venue says nothing of these two."""
 
 
 def asked(request: Request) -> bytes:
-    """Payload of an ASKED record: no header of the request, and no signature or key of its query or body."""
+    """Payload of an ASKED record: the request without header fields, and without signatures and keys in its query or
+    body.
+    """
     body = None if request.body is None else without_secrets_in_text(request.body)
     return canonical_json({"method": request.method, "path": without_secrets_in_text(request.path), "body": body})
 
@@ -242,7 +258,7 @@ def read_answer(payload: Frame) -> RestAnswer:
     """The answer of an ANSWERED record.
 
     Raises:
-        DataError: the payload is no answer.
+        DataError: the payload is not that of an answer.
     """
     if isinstance(payload, str) or len(payload) < _ANSWER.size:
         raise DataError(

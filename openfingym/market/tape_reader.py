@@ -1,4 +1,4 @@
-"""Reading a session tape, record by record, whoever made it; :mod:`~openfingym.market.tape` has the format."""
+"""Reading a session tape record by record, whoever made it; :mod:`~openfingym.market.tape` describes the format."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from openfingym.market.tape import (
 )
 
 MOST_STORED = MOST_RAW + MOST_RAW // 1000 + 64
-"""Bytes that a block can take in the file: deflate makes nothing longer than that."""
+"""Bytes that a block can take in the file: deflate makes nothing longer by more than this."""
 _KINDS = {int(kind): kind for kind in RecordKind}
 
 
 class TapeReader:
-    """The records of a tape, in order, once; header and end are not among them.
+    """The records of a tape, in order and once; header and end are not among them.
 
-    No more than one block is in memory at a time. A block whose digest is wrong gives none of its records.
+    At most one block is in memory at a time. A block whose digest is wrong gives none of its records.
     """
 
     def __init__(self, path: Path) -> None:
         """Open a tape and read its header.
 
         Raises:
-            TapeError: there is no tape that can be read, or not even its header.
+            TapeError: there is no tape that can be read, or its header is cut or damaged.
         """
         self.path = path
         self.records = 0
-        """Records that were read, the header included."""
+        """How many records were read, the header included."""
         self.masked = 0
-        """Places where a secret was overwritten; known at the end of the tape."""
+        """In how many places a secret was overwritten; known at the end of the tape."""
         self._offset = 0
         self._content = hashlib.sha256()
         self._last = 0
@@ -71,7 +71,7 @@ class TapeReader:
 
     @property
     def digest(self) -> str:
-        """Digest of what was read of the tape; at its end that of the tape."""
+        """SHA-256 of the records read so far; at the end of the tape, the tape's digest."""
         return self._content.hexdigest()
 
     @property
@@ -113,6 +113,7 @@ class TapeReader:
 
     def _read_header(self) -> tuple[TapeHeader, Instant]:
         magic = self._bytes(len(MAGIC))
+        # A file that ends within the magic is a tape that was cut; one that goes on otherwise is none.
         if magic != MAGIC and not (MAGIC.startswith(magic) and not self._bytes(1)):
             self._fail("unreadable", f"it is no session tape, which would begin with {MAGIC.decode()}")
         self._offset = len(magic)
@@ -168,12 +169,14 @@ class TapeReader:
 
     def _read_blocks(self) -> Iterator[bytes]:
         """Raw bytes of the blocks, of which none is empty, until the file ends."""
+        # Each digest covers the one before it, so that blocks cannot be left out, exchanged or taken from other tapes.
         chain = hashlib.sha256(MAGIC).digest()
         inflate = zlib.decompressobj(-zlib.MAX_WBITS)
         head = BLOCK_SIZES.size + BLOCK_CHECK.size
         while fixed := self._read(head):
             sizes = fixed[: BLOCK_SIZES.size]
             stored, length = BLOCK_SIZES.unpack(sizes)
+            # Before so many bytes are read: a damaged size could ask for gigabytes.
             if BLOCK_CHECK.pack(zlib.crc32(sizes)) != fixed[BLOCK_SIZES.size :]:
                 self._damaged("the sizes of a block are not what was written")
             if not (0 < length <= MOST_RAW and stored <= MOST_STORED):
@@ -185,7 +188,7 @@ class TapeReader:
             if digest != chain:
                 self._damaged("a block's digest is not that of its content")
             try:
-                # Never more than a byte beyond what is stated, however much is in it.
+                # At most a byte more than is stated, however much the piece would expand to.
                 raw = inflate.decompress(piece, length + 1)
             except zlib.error:
                 self._damaged("a block cannot be decompressed")

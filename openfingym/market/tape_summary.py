@@ -1,4 +1,4 @@
-"""What is on a session tape, in numbers."""
+"""A summary of a session tape: how many records of which kind, from when to when, and whether it is whole."""
 
 from __future__ import annotations
 
@@ -12,43 +12,50 @@ from openfingym.market.tape import Record, RecordKind, TapeHeader
 from openfingym.market.tape_reader import TapeReader
 
 LONGEST_DIGEST = 64
+"""Characters of a checkpoint's digest that are shown: a SHA-256 in hexadecimal, whatever the record holds."""
 
 
 @dataclass(frozen=True)
 class TapeSummary:
-    """A tape in numbers; of one that is cut or damaged, of what is before the place."""
+    """A tape in numbers; where it is cut or damaged, the part before that place."""
 
     header: TapeHeader
+    """The tape's header."""
     state: TapeState
+    """Whether the tape is complete, cut or damaged."""
     fault: str | None
-    """What is wrong and where; None of a complete tape."""
+    """What is wrong and where; None for a complete tape."""
     digest: str
-    """Digest of the tape's records, however they are stored."""
+    """SHA-256 of the tape's records, however they are stored."""
     file_bytes: int
+    """Size of the file in bytes."""
     records: int
-    """Records, the header and the end left out."""
+    """How many records there are, without the header and the end."""
     by_kind: dict[str, int]
-    """How many of each kind, by its name in small letters."""
+    """How many records there are of each kind, by its name in small letters."""
     began_ns: int
     """When the session began, in nanoseconds since the epoch, UTC."""
     duration_s: float
-    """From the beginning to the last record, by the monotonic clock."""
+    """Seconds from the beginning to the last record, by the monotonic clock."""
     frames_text: int
+    """How many frames are text."""
     frames_binary: int
+    """How many frames are binary."""
     frame_bytes: int
-    """Bytes of all frames; of text in UTF-8."""
+    """Bytes of all frames, text in UTF-8."""
     longest_silence_s: float
-    """The longest time between two frames."""
+    """The longest time between two frames, in seconds."""
     told: dict[str, int]
-    """How often the session told each of :data:`~openfingym.market.commands.KINDS`, such as ``gap``."""
+    """How many messages for people there were of each of :data:`~openfingym.market.commands.KINDS`, such as ``gap``."""
     checkpoints: int
+    """How many checkpoints there are."""
     last_checkpoint: str | None
-    """Digest of the state at the last checkpoint."""
+    """Digest of the state at the last checkpoint; None without one."""
     masked: int | None
-    """Places where a secret was overwritten; known of a complete tape."""
+    """In how many places a secret was overwritten; None where the tape is not complete."""
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON."""
+        """The summary as a JSON object."""
         return asdict(self)
 
 
@@ -56,7 +63,7 @@ def summarize(path: Path) -> TapeSummary:
     """Read a tape from its beginning to its end, or as far as it can be read.
 
     Raises:
-        TapeError: not even its header can be read.
+        TapeError: the tape's header cannot be read.
     """
     with TapeReader(path) as tape:
         count = _Count()
@@ -116,7 +123,7 @@ class _Count:
 
 
 def _word(record: Record) -> str:
-    """What a session told; empty where it is none of the words that it may be."""
+    """The kind of a message for people; empty where a forged tape states one that there is not."""
     try:
         value = record.json()
     except ValueError:

@@ -34,21 +34,23 @@ from openfingym.market.tape import (
 )
 
 FLUSH_BYTES = 64 << 10
+"""Bytes of records after which they are handed to the thread that writes."""
 FLUSH_NS = 250_000_000
+"""Nanoseconds after which they are handed over however few there are."""
 LAG_BYTES = 8 << 20
-"""More than this waiting to be written is a lag."""
+"""Bytes: if more than this wait to be written, the recorder lags."""
 MOST_WAITING = 256 << 20
-"""More than this waiting ends the recording with an error."""
+"""Bytes: if more than this wait to be written, the recording ends with an error."""
 LEVEL = 1
-"""Of deflate: 2 to 6 take up to three times as long, and save a fifth at best."""
+"""Level of deflate: 2 to 6 take up to three times as long, and save a fifth at best."""
 
 
 class TapeWriter:
     """A tape that is being written, by a thread of its own: a :class:`~openfingym.market.tape.Recorder`.
 
-    What is recorded is handed to the thread every 64 KiB, every 250 ms by the clock of the records, and every 250 ms in
-    which nothing is. What it has written stays readable when the process is killed; a power cut may take more, since
-    the disk is waited for at the end alone.
+    Records are handed to the thread every 64 KiB, every 250 ms by the clock of the records, and after 250 ms in which
+    nothing was recorded. What the thread has written stays readable when the process is killed; a power cut may take
+    more, since only the end of the tape waits for the disk.
     """
 
     def __init__(
@@ -64,10 +66,10 @@ class TapeWriter:
 
         Args:
             path: path of the file, which must not exist; its folder must.
-            header: what the session is of.
+            header: the header, which says what the session is of.
             at: when the session began.
-            secrets: what must not be on the tape wherever it turns up, of at least 8 characters each; default: the
-                environment's, see :func:`~openfingym.market.redaction.secrets_of_environment`.
+            secrets: secrets to overwrite wherever they turn up, of at least 8 characters each; default: those of
+                the environment, see :func:`~openfingym.market.redaction.secrets_of_environment`.
             flush_s: seconds by the clock of the records after which they are handed over; more in simulated time,
                 of which hours pass in a second.
 
@@ -87,17 +89,19 @@ class TapeWriter:
         self._deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._buffer = bytearray()
-        self._queue: list[bytearray] = []
-        self._waiting = 0
+        self._buffer = bytearray()  # records that were not handed over yet
+        self._queue: list[bytearray] = []  # what was handed over and is not being written yet
+        self._waiting = 0  # bytes that were handed over and are not in the file yet
         self._records = 0
-        self._last = Instant(0, 0)
-        self._due = at.monotonic
+        self._last = Instant(0, 0)  # when the last record was
+        self._due = at.monotonic  # when the buffer is to be handed over
         self._closed = False
         self._failure: OpenFinGymError | None = None
         with store_errors(path, "name a file that is not there yet, in a folder that you may write to"):
             self._file = take(path, flags=os.O_CREAT | os.O_EXCL)
         try:
+            # In the caller's thread, so that a tape which cannot be written is an error here; its due time has come, so
+            # that the header is a block of its own.
             self._write(MAGIC)
             self._append(HEADER, at, 0, encoded)
             self._write_block(self._taken())
@@ -121,7 +125,7 @@ class TapeWriter:
             self._append(kind, at, connection, payload)
 
     def hide(self, secret: str) -> None:
-        """Keep a secret off the tape that is not in the environment, such as a key of the keyring or of a stream.
+        """Keep a secret off the tape that is not in the environment, such as a key from the keyring.
 
         Raises:
             UsageError: it is shorter than 8 characters.
@@ -149,13 +153,13 @@ class TapeWriter:
             if self._buffer:
                 self._hand_over()
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.join()  # outside the lock, which the thread takes
         try:
             if self._failure is not None:
                 raise self._failure
             with store_errors(self.path):
                 self._write_end()
-                os.fsync(self._file.descriptor)
+                os.fsync(self._file.descriptor)  # a tape with an end stays whole even when the power fails
         finally:
             self._file.release()
 
@@ -181,7 +185,8 @@ class TapeWriter:
                     f"connection {connection} at {at}: a tape takes connections from 0 to 2^32 - 1, and times within "
                     "2^63 nanoseconds of one another"
                 ) from error
-            # At once, and nothing is called from here on: an interrupt shall not leave half of a record.
+            # At once, and without a call until all is noted: Python handles an interrupt at calls, and it must not
+            # leave half of a record.
             self._buffer += fixed + payload
             self._last = at
             self._records += 1
@@ -189,7 +194,7 @@ class TapeWriter:
                 self._hand_over()
 
     def _hand_over(self) -> None:
-        """Give the thread what there is; the caller holds the lock."""
+        """Hand the buffer to the thread; the caller holds the lock."""
         if self._waiting > MOST_WAITING:
             self._failure = StoreError(
                 f"{self.path}: {self._waiting:,} bytes of the tape wait to be written; expected a disk that keeps up: "
@@ -210,9 +215,10 @@ class TapeWriter:
                 raise self._failure
 
     def _work(self) -> None:
-        """Write what is handed over until the tape is closed: the thread."""
+        """Write what is handed over until the tape is closed: the body of the thread."""
         while True:
             with self._changed:
+                # The records' own clock hands nothing over while nothing is recorded, so real time does it here.
                 while not self._queue and not self._closed:
                     if not self._changed.wait(FLUSH_NS / 1e9) and self._buffer:
                         self._hand_over()
@@ -222,7 +228,7 @@ class TapeWriter:
             try:
                 with store_errors(self.path):
                     self._write_block(raw)
-            except Exception as error:  # whoever records is told, whatever it is
+            except Exception as error:  # whatever it is, the next call that records raises it
                 with self._changed:
                     self._failure = self._failure or _ours(error, self.path)
                     self._changed.notify_all()
@@ -232,7 +238,7 @@ class TapeWriter:
                 self._changed.notify_all()
 
     def _taken(self) -> bytes:
-        """The next block's records: several pieces where writing came late; the caller holds the lock."""
+        """The records of the next block: several pieces where the disk is slow; the caller holds the lock."""
         count, size = 1, len(self._queue[0])
         for part in self._queue[1:]:
             size += len(part)
@@ -249,6 +255,8 @@ class TapeWriter:
         self._write_masked(raw)
 
     def _write_masked(self, raw: bytes) -> None:
+        # A sync flush ends the piece on a byte, so that a reader gets all of the block from it, while later blocks
+        # still refer back to what was in earlier ones.
         piece = self._deflate.compress(raw) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
         sizes = BLOCK_SIZES.pack(len(piece), len(raw))
         block = sizes + BLOCK_CHECK.pack(zlib.crc32(sizes)) + piece
@@ -263,7 +271,7 @@ class TapeWriter:
 
     def _write(self, content: bytes) -> None:
         left = memoryview(content)
-        while left:
+        while left:  # the system may write less than it is given
             left = left[os.write(self._file.descriptor, left) :]
 
 

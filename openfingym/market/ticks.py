@@ -1,13 +1,16 @@
-"""What a venue says of its market, in one form for all venues.
+"""Trades, quotes, books and other messages of a venue, in one form for all venues.
 
-Prices and sizes are floats in the quote and the base currency (or shares). ``time`` is in nanoseconds since the epoch,
-UTC, by the clock of the venue; 0 where the venue states none. When something was received is not part of it: that is
-said beside it, by the local monotonic clock.
+Prices are floats in the quote currency, sizes in the base currency or in shares. ``time`` is in nanoseconds since the
+epoch, UTC, by the clock of the venue; 0 where the venue states none. When a message was received is not part of it:
+that is passed beside it, by the local monotonic clock.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+SECOND = 1_000_000_000
+"""Nanoseconds in a second."""
 
 
 class Trade(NamedTuple):
@@ -22,8 +25,8 @@ class Trade(NamedTuple):
     taker: int
     """1 where the incoming order bought, -1 where it sold, 0 where it is not known."""
     group: str = ""
-    """What the venue numbers its trades within, such as an exchange and a day; empty where ids count up by one a
-    symbol, so that a step of more is a gap."""
+    """The group within which the venue numbers its trades, such as an exchange and a day; empty where the ids of a
+    symbol count up by one, so that a step of more is a gap."""
     prices: bool = True
     """Whether it changes open, high, low and close of a bar; an odd lot changes its volume alone."""
 
@@ -54,13 +57,16 @@ class Depth(NamedTuple):
 
     symbol: str
     bids: tuple[Level, ...]
-    """Of a whole book the best first; changes in any order."""
+    """Levels of the bids: of a whole book the best first, as changes in any order."""
     asks: tuple[Level, ...]
+    """Levels of the asks, in the same way."""
     first: int
-    """Number of the first update in it; of a whole book that of the last. 0 where the venue numbers none."""
+    """Number of the first update in it; of a whole book that of the last one. 0 where the venue numbers none."""
     last: int
+    """Number of the last update in it; 0 where the venue numbers none."""
     time: int
     whole: bool
+    """Whether it is a whole book, and not changes of one."""
 
 
 class ServerBar(NamedTuple):
@@ -77,19 +83,21 @@ class ServerBar(NamedTuple):
     close: float
     volume: float
     trades: int
-    """0 where the venue made the bar of quotes."""
+    """How many trades are in it; 0 where the venue made the bar of quotes."""
     final: bool
     """Whether the interval is over; late trades may amend even a final bar."""
 
 
 class Correction(NamedTuple):
-    """A trade that did not happen, or not so."""
+    """The venue takes back a trade, or corrects it."""
 
     symbol: str
     id: int
+    """:attr:`Trade.id` of the trade."""
     group: str
+    """:attr:`Trade.group` of the trade."""
     instead: Trade | None
-    """None where the trade is cancelled."""
+    """The trade as it is corrected; None where it is cancelled."""
 
 
 class Halt(NamedTuple):
@@ -97,7 +105,9 @@ class Halt(NamedTuple):
 
     symbol: str
     halted: bool
+    """True where trading stops, False where it resumes."""
     reason: str
+    """Why, in the venue's words."""
     time: int
 
 
@@ -105,14 +115,17 @@ class Subscribed(NamedTuple):
     """The venue confirms what is subscribed now."""
 
     channels: frozenset[str]
-    """All of it, as ``channel:symbol``; a venue whose word proves nothing, such as Binance's, leaves it empty."""
+    """All that is subscribed, as ``channel:symbol``; empty where a venue's confirmation does not say it, as Binance's.
+    """
 
 
 class Refused(NamedTuple):
-    """The venue refuses, and says why."""
+    """The venue refuses a connection or a subscription, and says why."""
 
     code: int
+    """The venue's code of the error."""
     reason: str
+    """Why, in the venue's words."""
     fatal: bool
     """Whether trying again is useless, as after a wrong key."""
 
@@ -126,4 +139,4 @@ class ClosingSoon(NamedTuple):
 Tick = Trade | Quote | Depth | ServerBar | Correction | Halt
 """What changes the state of a market."""
 Message = Tick | Subscribed | Refused | ClosingSoon
-"""What a frame may hold."""
+"""What a frame of a venue may hold."""

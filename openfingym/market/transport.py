@@ -1,4 +1,4 @@
-"""Carrying frames: the small interface behind which the WebSocket library can be changed."""
+"""WebSocket connections to venues, behind a small interface by which one library can take the place of another."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from openfingym.headers import retry_after_s
 from openfingym.market.feed import Address, Frame
 
 LONGEST_FRAME = 16 * 2**20
-"""Bytes; a longer frame ends the connection."""
+"""Bytes of a frame at most; a longer one ends the connection."""
 OPEN_TIMEOUT_S = 10.0
+"""Seconds for a connection to open."""
 CLOSE_TIMEOUT_S = 1.0
+"""Seconds that the other side has to answer the close."""
 _TEXT, _BINARY = aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY
 PING_S = 15.0
-"""Seconds between pings of ours; a side that does not answer one in half of it is gone, as with a cut cable."""
+"""Seconds between our pings; a side that does not answer within half of it counts as gone, as with a cut cable."""
 
 
 class FeedConnection(Protocol):
@@ -30,7 +32,7 @@ class FeedConnection(Protocol):
         """The next frame.
 
         Raises:
-            ConnectionClosedError: the connection has ended, in whatever way.
+            ConnectionClosedError: the connection has ended, for whatever reason.
         """
 
     async def send(self, frame: Frame) -> None:
@@ -48,23 +50,23 @@ class Transport(Protocol):
     """A way to connect."""
 
     async def close(self) -> None:
-        """Let go of what its connections share, once they are closed."""
+        """Release what its connections share, once they are closed."""
 
     async def connect(self, address: Address) -> FeedConnection:
         """Open a connection.
 
         Raises:
-            ConnectionClosedError: it cannot be opened, with the reason and, where the venue states it, how long to
-                wait.
+            ConnectionClosedError: the connection cannot be opened; it holds the reason and, where the venue states it,
+                how many seconds to wait.
         """
 
 
 class AiohttpTransport:
-    """WebSockets of aiohttp: a fifth of the CPU time a frame of :class:`WebsocketsTransport`.
+    """WebSockets of aiohttp, which take a fifth of the CPU time that :class:`WebsocketsTransport` takes for a frame.
 
     Args:
         path: the path of the Unix socket to which all addresses lead; None for the network.
-        ping_s: seconds between pings of ours; a side that does not answer one in half of it is gone.
+        ping_s: seconds between our pings; a side that does not answer within half of it counts as gone.
     """
 
     def __init__(self, path: str | None = None, *, ping_s: float = PING_S) -> None:
@@ -96,13 +98,15 @@ class AiohttpTransport:
         return _AiohttpConnection(socket)
 
     async def close(self) -> None:
-        """Let go of what connections share."""
+        """See :class:`Transport`."""
         if self._session is not None:
             await self._session.close()
             self._session = None
 
 
 class _AiohttpConnection:
+    """See :class:`FeedConnection`."""
+
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
         self._receive = socket.receive
@@ -152,10 +156,12 @@ class WebsocketsTransport:
         return _WebsocketsConnection(socket)
 
     async def close(self) -> None:
-        """Connections share nothing here."""
+        """See :class:`Transport`: connections share nothing here."""
 
 
 class _WebsocketsConnection:
+    """See :class:`FeedConnection`."""
+
     def __init__(self, socket: websockets.asyncio.client.ClientConnection) -> None:
         self._socket = socket
 

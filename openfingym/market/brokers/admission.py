@@ -1,5 +1,5 @@
-"""Whether an order may go to a broker: what can be known here is refused here, with the same reasons as in the
-simulator.
+"""The admission of orders to a broker: an order that is known to be refused is refused here, with the same reasons as
+in the simulator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Price = Callable[[str], float]
 
 
 def exact(value: float) -> Decimal:
-    """A float as one writes it: 0.1 is a tenth."""
+    """The decimal that a float is written as: 0.1 is a tenth, and not the binary fraction next to it."""
     return Decimal(repr(float(value)))
 
 
@@ -30,11 +30,11 @@ def prepared(order: Order, item: Instrument, price: float, client_id: str, time:
     """An order in the venue's increments, or why it cannot be one.
 
     Args:
-        order: a well-formed order.
+        order: the order as the agent wants it, with fields that are well formed.
         item: the symbol as its venue trades it.
-        price: its last price; NaN where there is none.
+        price: last price of the symbol; NaN where there is none.
         client_id: our id of the order.
-        time: nanoseconds since the epoch.
+        time: when the order is made, in nanoseconds since the epoch.
     """
     if not 0.0 < order.quantity < math.inf:
         return Reason.BAD_QUANTITY
@@ -75,11 +75,11 @@ def refusal(mirror: Mirror, broker: Broker, order: Submitted, price: Price, old:
     """Why the account cannot carry an order in the worst case, or NONE.
 
     Args:
-        mirror: the account.
-        broker: whether it lets units be sold that are not held.
-        order: the order.
-        price: last prices.
-        old: the order in whose place it comes.
+        mirror: the mirror of the account.
+        broker: the broker, which may let units be sold that are not held.
+        order: the order as it would be sent.
+        price: gives the last price of a symbol.
+        old: the order that it replaces; None for a new one.
     """
     freed = old.remaining if old is not None else ZERO
     # The worst case is that all open orders fill. A replacement may fill where the old order does not, so what the old
@@ -105,14 +105,14 @@ def refusal(mirror: Mirror, broker: Broker, order: Submitted, price: Price, old:
 
 
 def short_value(mirror: Mirror, price: Price) -> Decimal:
-    """What short positions are worth, positive."""
+    """The value of short positions, a positive number."""
     return sum(
         (-held * _known(price(symbol)) for symbol in mirror.instruments if (held := mirror.position(symbol)) < 0), ZERO
     )
 
 
 def equity(mirror: Mirror, price: Price) -> Decimal:
-    """Cash and the value of positions."""
+    """Cash and the value of all positions; one without a price counts as nothing."""
     return sum((mirror.position(symbol) * _known(price(symbol)) for symbol in mirror.instruments), mirror.cash)
 
 

@@ -8,15 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from urllib.parse import quote, urlencode
 
-from openfingym.market.brokers.alpaca_messages import (
-    SECOND,
-    TYPES,
-    activity,
-    nanoseconds,
-    order_report,
-    refusal,
-    update,
-)
+from openfingym.market.brokers.alpaca_messages import TYPES, activity, nanoseconds, order_report, refusal, update
 from openfingym.market.brokers.broker import (
     Broker,
     BrokerAnswer,
@@ -27,28 +19,22 @@ from openfingym.market.brokers.broker import (
     costs_money,
     plain,
 )
-from openfingym.market.brokers.reports import (
-    ZERO,
-    AccountReport,
-    Instrument,
-    OrderReport,
-    Report,
-    Submitted,
-)
+from openfingym.market.brokers.reports import ZERO, AccountReport, Instrument, OrderReport, Report, Submitted
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.brokers.wire import parsed, protocol
 from openfingym.market.commands import Instant
 from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.keys import Keys
+from openfingym.market.ticks import SECOND
 from openfingym.trading.orders import Side, TimeInForce
 
 REAL = "https://api.alpaca.markets"
-"""Beginning of the URLs where orders cost real money."""
+"""Beginning of the URLs where orders cost real money; those of the paper account follow."""
 REAL_STREAM = "wss://api.alpaca.markets/stream"
 PAPER = "https://paper-api.alpaca.markets"
 PAPER_STREAM = "wss://paper-api.alpaca.markets/stream"
 _PAGE = 100
-"""Fills in an answer, at most."""
+"""Fills that an answer holds at most."""
 
 _JSON = {"Content-Type": "application/json"}
 _TYPE_NAMES = {kind: name for name, kind in TYPES.items()}
@@ -74,24 +60,14 @@ class Alpaca(Broker):
         """An account at Alpaca.
 
         Args:
-            instruments: what is traded, from :func:`~openfingym.market.brokers.alpaca_messages.instrument`.
-            keys: the account's keys.
+            instruments: the symbols to trade, from :func:`~openfingym.market.brokers.alpaca_messages.instrument`.
+            keys: the API key of the account and its secret.
             rest: beginning of the URLs of the REST interface.
             stream: URL of the stream of order events.
         """
-        super().__init__(instruments)
-        self._rest, self._stream, self._keys = rest, stream, keys
+        super().__init__(instruments, keys, rest=rest, stream=stream)
         # Positions name a pair of coins without the slash that orders have.
         self._symbols = {symbol.replace("/", ""): symbol for symbol in self.instruments}
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """See :class:`Broker`."""
-        return self._keys.key, self._keys.secret
-
-    def stream(self) -> Address:
-        """See :class:`Broker`."""
-        return Address(self._stream)
 
     def rest(self) -> Address:
         """See :class:`Broker`; every request carries the keys."""
@@ -113,14 +89,14 @@ class Alpaca(Broker):
             "qty": plain(order.quantity),
             "side": "buy" if order.side is Side.BUY else "sell",
             "type": _TYPE_NAMES[order.type],
-            "time_in_force": "ioc" if order.time_in_force is TimeInForce.IOC else self._good(order),
+            "time_in_force": "ioc" if order.time_in_force is TimeInForce.IOC else self._longest_time(order),
             "client_order_id": order.client_id,
             **_prices(order),
         }
         return Request("POST", "/v2/orders", headers=_JSON, body=json.dumps(body))
 
-    def _good(self, order: Submitted) -> str:
-        """The longest time for which an order may stay open: one of a fraction of a share for a day."""
+    def _longest_time(self, order: Submitted) -> str:
+        """The longest time for which the venue lets an order stay open: one of a fraction of a share for a day."""
         whole = "/" in order.symbol or order.quantity == order.quantity.to_integral_value()
         return "gtc" if whole else "day"
 
@@ -148,7 +124,7 @@ class Alpaca(Broker):
 
     def ask_open(self, at: Instant) -> Request:  # noqa: ARG002
         """See :class:`Broker`."""
-        return Request("GET", "/v2/orders?status=open&limit=500")
+        return Request("GET", "/v2/orders?status=open&limit=500")  # as many as the venue gives
 
     def read_open(self, body: bytes) -> list[OrderReport]:
         """See :class:`Broker`."""
@@ -199,7 +175,9 @@ class Alpaca(Broker):
         return [FillQuery(since=since)]
 
     def ask_fills(self, query: FillQuery, at: Instant) -> Request:  # noqa: ARG002
-        """See :class:`Broker`. Fills of one order cannot be asked for: all since it was sent are."""
+        """See :class:`Broker`. The venue takes no questions for the fills of one order: those of all orders are asked
+        for, from when it was sent.
+        """
         seconds, rest = divmod(query.since, SECOND)
         after = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
         fields = {"after": after, "direction": "asc", "page_size": str(_PAGE)}
@@ -216,20 +194,25 @@ class Alpaca(Broker):
         """See :class:`Broker`."""
         fills = parsed("alpaca", body, list)
         with protocol("alpaca"):
-            found: list[Report] = [activity(one, self.symbol) for one in fills]
-            return found, query._replace(page=fills[-1]["id"]) if len(fills) >= _PAGE else None
+            reports: list[Report] = [activity(fill, self.symbol) for fill in fills]
+            return reports, query._replace(page=fills[-1]["id"]) if len(fills) >= _PAGE else None
 
     def refusal(self, answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:
         """See :class:`Broker`."""
         return refusal(answer, at)
 
     def symbol(self, name: str) -> str:
-        """A symbol as orders name it."""
+        """The name that orders have for a symbol; positions may name it otherwise."""
         return self._symbols.get(name.replace("/", ""), name)
 
 
 class AlpacaBrokerSession(OrderSession):
-    """A connection to ``trade_updates``. Its frames are JSON, on the paper venue in binary frames."""
+    """A connection to ``trade_updates``. Its frames are JSON; those of the paper venue are binary frames.
+
+    Args:
+        broker: the account whose events are subscribed.
+        keys: the API key of the account and its secret.
+    """
 
     def __init__(self, broker: Alpaca, keys: Keys) -> None:
         super().__init__()

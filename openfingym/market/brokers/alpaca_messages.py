@@ -1,4 +1,4 @@
-"""Alpaca's messages as reports: orders, events of the stream, fills, refusals and assets."""
+"""Alpaca's messages turned into reports: orders, events of the stream, fills, refusals and assets."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from openfingym.market.brokers.reports import (
 )
 from openfingym.market.brokers.wire import protocol
 from openfingym.market.commands import Instant
+from openfingym.market.ticks import SECOND
 from openfingym.trading.orders import OrderType, Reason, Side, TimeInForce
 
-SECOND = 1_000_000_000
 _STATES = {
     "pending_new": OrderState.PENDING,
     "pending_review": OrderState.PENDING,
@@ -37,13 +37,15 @@ _STATES = {
     "rejected": OrderState.REJECTED,
     "replaced": OrderState.REPLACED,
 }
-"""States by their names there; any other one is open: ``done_for_day`` may trade again tomorrow."""
+"""States by the venue's names; any other one is open: ``done_for_day`` may trade again tomorrow."""
 TYPES = {
     "market": OrderType.MARKET,
     "limit": OrderType.LIMIT,
     "stop": OrderType.STOP,
     "stop_limit": OrderType.STOP_LIMIT,
 }
+"""Types of orders by the venue's names."""
+# The venue gives reasons in words alone; the first pattern that is found in them counts.
 _REASONS = (
     (r"buying power|insufficient balance|insufficient cash", Reason.INSUFFICIENT_CASH),
     (r"insufficient qty|short", Reason.SHORT_CAP),
@@ -56,7 +58,12 @@ _STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\
 
 
 def order_report(order: dict[str, Any], symbol: Callable[[str], str]) -> OrderReport:
-    """An order as it is stated in answers and in the stream."""
+    """The report in an order as answers and the stream state it.
+
+    Args:
+        order: the order, as JSON has it.
+        symbol: gives our name of a symbol.
+    """
     with protocol("alpaca"):
         filled = Decimal(order["filled_qty"])
         average = _decimal(order.get("filled_avg_price"))
@@ -79,10 +86,10 @@ def order_report(order: dict[str, Any], symbol: Callable[[str], str]) -> OrderRe
 
 
 def update(data: dict[str, Any], symbol: Callable[[str], str]) -> list[Report]:
-    """What a message of ``trade_updates`` says, its fill first."""
+    """The reports in a message of ``trade_updates``, a fill before its order."""
     order = order_report(data["order"], symbol)
     event = data["event"]
-    told: list[Report] = [order]
+    reports: list[Report] = [order]
     if event in {"fill", "partial_fill", "trade_correct"}:
         quantity = Decimal(data["qty"])
         execution = BrokerExecution(
@@ -99,32 +106,32 @@ def update(data: dict[str, Any], symbol: Callable[[str], str]) -> list[Report]:
             position=_decimal(data.get("position_qty")),
             corrects=data.get("previous_execution_id") or "" if event == "trade_correct" else "",
         )
-        # First the fill, then the order that includes it: so nothing has to be assumed of its price.
-        told.insert(0, execution)
+        # First the fill, then the order that includes it: so the price of the fill does not have to be estimated.
+        reports.insert(0, execution)
     elif event == "trade_bust":
-        told.insert(
+        reports.insert(
             0, Bust(order.order_id, data.get("previous_execution_id") or data["execution_id"], ReportSource.STREAM)
         )
-    return told
+    return reports
 
 
-def activity(one: dict[str, Any], symbol: Callable[[str], str]) -> BrokerExecution:
-    """A fill as the account's activities have it."""
+def activity(fill: dict[str, Any], symbol: Callable[[str], str]) -> BrokerExecution:
+    """The report of a fill as the account's activities state it."""
     return BrokerExecution(
-        one["order_id"],
-        one["id"].rpartition("::")[2],
-        symbol(one["symbol"]),
-        Side.BUY if one["side"] == "buy" else Side.SELL,
-        Decimal(one["qty"]),
-        Decimal(one["price"]),
-        nanoseconds(one["transaction_time"]),
+        fill["order_id"],
+        fill["id"].rpartition("::")[2],
+        symbol(fill["symbol"]),
+        Side.BUY if fill["side"] == "buy" else Side.SELL,
+        Decimal(fill["qty"]),
+        Decimal(fill["price"]),
+        nanoseconds(fill["transaction_time"]),
         ReportSource.ACTIVITY,
-        slot=_slot(Decimal(one["cum_qty"]), Decimal(one["qty"])),
+        slot=_slot(Decimal(fill["cum_qty"]), Decimal(fill["qty"])),
     )
 
 
 def refusal(answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:
-    """What an answer that is not good means; None for a good one."""
+    """The meaning of an answer that refuses a request; None for one that does not."""
     if answer.good:
         return None
     text = _message(answer)
@@ -135,6 +142,8 @@ def refusal(answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:
         return BrokerRefusal(text, Reason.UNKNOWN_ORDER, missing=True)
     if status == 429:
         return BrokerRefusal(text, Reason.VENUE_AWAY, wait_s=_wait(answer, at))
+    # Without a clear answer the request may have had its effect. So may one whose id is taken: it may be our own that
+    # came twice.
     if status == 0 or status >= 500 or status in {408, 409}:
         return BrokerRefusal(text or "no answer", Reason.VENUE_AWAY, certain=False)
     if "client_order_id must be unique" in text:
@@ -144,7 +153,7 @@ def refusal(answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:
 
 
 def instrument(asset: dict[str, Any]) -> Instrument:
-    """An instrument from an answer of ``/v2/assets/{symbol}``: of a share, whole ones if it is not fractionable.
+    """An instrument from an answer of ``/v2/assets/{symbol}``. A share that is not fractionable trades in whole ones.
 
     Raises:
         FeedError: the answer is not of the venue's protocol.
@@ -168,17 +177,19 @@ def nanoseconds(stamp: str) -> int:
     """Nanoseconds since the epoch of a time as RFC 3339 writes it, with up to nine decimals.
 
     Raises:
-        ValueError: it is no such time.
+        ValueError: the text is no such time.
     """
-    found = _STAMP.fullmatch(stamp)
-    if found is None:
+    match = _STAMP.fullmatch(stamp)
+    if match is None:
         raise ValueError(f"{stamp!r} is no time")
-    whole = datetime.fromisoformat(found[1] + found[3])
-    return int(whole.timestamp()) * SECOND + int((found[2] or "0").ljust(9, "0"))
+    whole = datetime.fromisoformat(match[1] + match[3])
+    return int(whole.timestamp()) * SECOND + int((match[2] or "0").ljust(9, "0"))
 
 
 def _slot(cumulative: Decimal, quantity: Decimal) -> str:
-    """The name of a fill in every source: the stream and the activities need not give it the same id."""
+    """A name of a fill that is the same in every source, since the stream and the activities may give it other ids: the
+    quantity of the order that is filled after it, and its own.
+    """
     return f"{plain(cumulative)}/{plain(quantity)}"
 
 
@@ -187,7 +198,9 @@ def _decimal(value: Any) -> Decimal | None:
 
 
 def _wait(answer: BrokerAnswer, at: Instant) -> float:
-    """Seconds to wait, by either header; a time that is stated is compared with our wall clock, within a minute."""
+    """Seconds to wait, by whichever header states it. A time of the day is compared with our wall clock, which may be
+    wrong: so it counts for a minute at most.
+    """
     stated = retry_after_s(answer.headers)
     if stated is not None:
         return stated

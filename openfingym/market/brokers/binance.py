@@ -14,6 +14,8 @@ from typing import Any
 from openfingym.errors import FeedError
 from openfingym.market.brokers.binance_messages import (
     BAD_KEYS,
+    BAD_SIGNATURE,
+    BAD_TIME,
     MILLISECOND,
     event_reports,
     order_reports,
@@ -30,14 +32,7 @@ from openfingym.market.brokers.broker import (
     costs_money,
     plain,
 )
-from openfingym.market.brokers.reports import (
-    ZERO,
-    AccountReport,
-    Instrument,
-    OrderReport,
-    Report,
-    Submitted,
-)
+from openfingym.market.brokers.reports import ZERO, AccountReport, Instrument, OrderReport, Report, Submitted
 from openfingym.market.brokers.signing import signed_fields, signed_query
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.brokers.wire import parsed, protocol
@@ -47,15 +42,16 @@ from openfingym.market.keys import Keys
 from openfingym.trading.orders import OrderType
 
 REAL = "https://api.binance.com"
-"""Beginning of the URLs where orders cost real money."""
+"""Beginning of the URLs where orders cost real money; those of demo mode and of the test network follow."""
 REAL_STREAM = "wss://ws-api.binance.com/ws-api/v3"
 DEMO = "https://demo-api.binance.com"
 DEMO_STREAM = "wss://demo-ws-api.binance.com/ws-api/v3"
 TESTNET = "https://testnet.binance.vision"
 TESTNET_STREAM = "wss://ws-api.testnet.binance.vision/ws-api/v3"
 _DAY = 86_400_000
-"""Milliseconds that an answer of fills may span."""
+"""Milliseconds that a question for fills may span: the venue refuses more."""
 _PAGE = 1000
+"""Fills that an answer holds at most."""
 
 _TYPE_NAMES = {
     OrderType.MARKET: "MARKET",
@@ -85,27 +81,18 @@ class Binance(Broker):
         """An account at Binance.
 
         Args:
-            instruments: what is traded, from :func:`~openfingym.market.brokers.binance_messages.instrument`.
-            keys: the account's keys.
+            instruments: the symbols to trade, from :func:`~openfingym.market.brokers.binance_messages.instrument`.
+            keys: the API key of the account and its secret.
             cash: the asset in which the account is kept.
             rest: beginning of the URLs of the REST interface.
-            stream: URL of the WebSocket interface that tells what happens to orders.
+            stream: URL of the WebSocket interface that reports what happens to orders.
             receive_window_ms: how old a request may be when it arrives, in milliseconds.
         """
-        super().__init__(instruments)
+        super().__init__(instruments, keys, rest=rest, stream=stream)
         self.cash = cash
-        self._rest, self._stream, self._keys, self._window = rest, stream, keys, receive_window_ms
+        self._window = receive_window_ms
         self._offset = 0
         """The venue's clock less ours, in nanoseconds."""
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """See :class:`Broker`."""
-        return self._keys.key, self._keys.secret
-
-    def stream(self) -> Address:
-        """See :class:`Broker`."""
-        return Address(self._stream)
 
     def rest(self) -> Address:
         """See :class:`Broker`; every request carries the key."""
@@ -134,6 +121,7 @@ class Binance(Broker):
 
     def place(self, order: Submitted, at: Instant) -> Request:
         """See :class:`Broker`."""
+        # FULL: with the fills, and what each of them cost.
         return self._signed("POST", "/api/v3/order", {**_fields(order), "newOrderRespType": "FULL"}, at)
 
     def replace(self, old: TrackedOrder, new: Submitted, at: Instant) -> Request:
@@ -165,7 +153,7 @@ class Binance(Broker):
             ]
 
     def read_refused_replacement(self, body: bytes) -> list[Report]:
-        """See :class:`Broker`: the old order may have been cancelled although the new one was refused."""
+        """See :class:`Broker`: the venue may have cancelled the old order before it refused the new one."""
         try:
             cancelled = parsed("binance", body, dict)["data"]["cancelResponse"]
             return order_reports(cancelled) if "orderId" in cancelled else []
@@ -221,6 +209,7 @@ class Binance(Broker):
     def ask_fills(self, query: FillQuery, at: Instant) -> Request:
         """See :class:`Broker`."""
         fields, weight = {"symbol": query.symbol, "limit": str(_PAGE)}, 20
+        # The venue takes times, or an order, or the id to go on from; not times together with another one.
         if query.page:
             fields["fromId"] = query.page
         if query.order_id:
@@ -234,13 +223,15 @@ class Binance(Broker):
         """See :class:`Broker`."""
         trades = parsed("binance", body, list)
         with protocol("binance"):
-            found: list[Report] = [trade_execution(trade) for trade in trades]
+            reports: list[Report] = [trade_execution(trade) for trade in trades]
             if len(trades) >= _PAGE:
-                return found, query._replace(page=str(trades[-1]["id"] + 1))
+                return reports, query._replace(page=str(trades[-1]["id"] + 1))
+        # The answer was of one day: go on with the next one, unless that has not begun. Once ids are followed, the last
+        # page holds everything up to now.
         later = query.since + _DAY * MILLISECOND
         if not query.order_id and not query.page and later < at.wall + self._offset:
-            return found, query._replace(since=later)
-        return found, None
+            return reports, query._replace(since=later)
+        return reports, None
 
     def ask_clock(self) -> Request:
         """See :class:`Broker`."""
@@ -267,7 +258,11 @@ class Binance(Broker):
 
 
 class BinanceBrokerSession(OrderSession):
-    """A connection to the WebSocket interface that tells this account's events."""
+    """A connection to the WebSocket interface that reports this account's events.
+
+    Args:
+        broker: the account whose events are subscribed.
+    """
 
     def __init__(self, broker: Binance) -> None:
         super().__init__()
@@ -288,14 +283,14 @@ class BinanceBrokerSession(OrderSession):
                 self.ready = True
             elif "status" in message:
                 code, text = message["error"]["code"], str(message["error"]["msg"])[:300]
-                bad = code in BAD_KEYS or code == -1022
-                self.refusal = BrokerRefusal(text, fatal=bad, clock=code == -1021)
+                bad = code in BAD_KEYS or code == BAD_SIGNATURE
+                self.refusal = BrokerRefusal(text, fatal=bad, clock=code == BAD_TIME)
         return []
 
     def _event(self, event: dict[str, Any]) -> list[Report]:
         kind = event["e"]
         if kind in {"outboundAccountPosition", "balanceUpdate", "externalLockUpdate"}:
-            # The account is asked instead: a message that comes late must not count as its word.
+            # Only a reason to ask: the message may be late, and older than what is known.
             self.moved = True
         elif kind in {"eventStreamTerminated", "serverShutdown"}:
             self.ready, self.over = False, True

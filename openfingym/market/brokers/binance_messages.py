@@ -1,4 +1,4 @@
-"""Binance's messages as reports: orders, events of the stream, fills, refusals and symbols."""
+"""Binance's messages turned into reports: orders, events of the stream, fills, refusals and symbols."""
 
 from __future__ import annotations
 
@@ -40,21 +40,38 @@ _FILTERS = (
     ("NOTIONAL", Reason.BAD_QUANTITY),
     ("MAX_NUM", Reason.TOO_MANY_ORDERS),
 )
-_REASONS = {-1111: Reason.ODD_LOT, -1121: Reason.UNKNOWN_SYMBOL, -1015: Reason.TOO_MANY_ORDERS, -2011: Reason.NOT_OPEN}
+# The venue's codes of errors.
 BAD_KEYS = frozenset({-2014, -2015})
-"""Codes that say the keys are of no use."""
+"""Codes that say that the keys are of no use."""
+BAD_TIME = -1021
+"""Code of a request whose time is too far from the venue's."""
+BAD_SIGNATURE = -1022
+"""Code of a request whose signature is wrong."""
+_TOO_MANY_ORDERS, _NEW_ORDER_REJECTED, _NO_SUCH_ORDER = -1015, -2010, -2013
+_REASONS = {
+    -1111: Reason.ODD_LOT,
+    -1121: Reason.UNKNOWN_SYMBOL,
+    _TOO_MANY_ORDERS: Reason.TOO_MANY_ORDERS,
+    -2011: Reason.NOT_OPEN,
+}
 _UNCERTAIN = frozenset({-1000, -1001, -1006, -1007, -1008})
-"""Codes after which an order may have been taken."""
+"""Codes after which an order may have been taken: the venue itself does not know, had no answer in time, or is busy."""
 
 
 def order_reports(order: dict[str, Any], *, replaced: bool = False) -> list[Report]:
-    """The reports in an order as answers state it, its fills first."""
+    """The reports in an order as answers state it, its fills first.
+
+    Args:
+        order: the order, as JSON has it.
+        replaced: whether it was cancelled in order to be replaced.
+    """
     with protocol("binance"):
         order_id, symbol = f"{order['symbol']}/{order['orderId']}", order["symbol"]
         side = Side[order["side"]] if "side" in order else Side.BUY
+        # In the answer to a cancellation, ``clientOrderId`` is the id of the request that cancelled it.
         client_id = order.get("origClientOrderId") or order["clientOrderId"]
         time = order.get("transactTime", 0) * MILLISECOND
-        told: list[Report] = [
+        reports: list[Report] = [
             BrokerExecution(
                 order_id,
                 str(fill["tradeId"]),
@@ -71,12 +88,12 @@ def order_reports(order: dict[str, Any], *, replaced: bool = False) -> list[Repo
             for fill in order.get("fills", ())
         ]
         if "status" in order:
-            told.append(_report(order, order_id, client_id, side, replaced=replaced))
-        return told
+            reports.append(_report(order, order_id, client_id, side, replaced=replaced))
+        return reports
 
 
 def event_reports(event: dict[str, Any]) -> list[Report]:
-    """What an ``executionReport`` says, its fill first."""
+    """The reports in an ``executionReport``, a fill before its order."""
     order_id, side = f"{event['s']}/{event['i']}", Side[event["S"]]
     # When an order is cancelled, ``c`` is the id of the request that did it.
     client_id = event["C"] or event["c"]
@@ -84,9 +101,9 @@ def event_reports(event: dict[str, Any]) -> list[Report]:
     state = _STATES.get(event["X"], OrderState.OPEN)
     if event["x"] == "REPLACED":
         state = OrderState.REPLACED
-    told: list[Report] = []
+    reports: list[Report] = []
     if event["x"] == "TRADE":
-        told.append(
+        reports.append(
             BrokerExecution(
                 order_id,
                 str(event["t"]),
@@ -116,11 +133,11 @@ def event_reports(event: dict[str, Any]) -> list[Report]:
         Decimal(event["P"]) or None,
         Reason.VENUE_REFUSED if state is OrderState.REJECTED else Reason.NONE,
     )
-    return [*told, order]
+    return [*reports, order]
 
 
 def trade_execution(trade: dict[str, Any]) -> BrokerExecution:
-    """A fill as answers to questions for fills have it."""
+    """The report of a fill as answers to questions for fills state it."""
     return BrokerExecution(
         f"{trade['symbol']}/{trade['orderId']}",
         str(trade["id"]),
@@ -136,21 +153,21 @@ def trade_execution(trade: dict[str, Any]) -> BrokerExecution:
 
 
 def refusal(answer: BrokerAnswer) -> BrokerRefusal | None:
-    """What an answer that is not good means; None for a good one."""
+    """The meaning of an answer that refuses a request; None for one that does not."""
     if answer.good:
         return None
     code, text = _code(answer)
     if answer.status == 401 or code in BAD_KEYS:
         return BrokerRefusal(text, fatal=True)
-    if answer.status in {418, 429} and code != -1015:
+    if answer.status in {418, 429} and code != _TOO_MANY_ORDERS:
         return BrokerRefusal(text, Reason.VENUE_AWAY, wait_s=retry_after_s(answer.headers) or 60.0)
     if answer.status == 0 or answer.status >= 500 or code in _UNCERTAIN:
         return BrokerRefusal(text or "no answer", Reason.VENUE_AWAY, certain=False)
-    if code == -1021:
+    if code == BAD_TIME:
         return BrokerRefusal(text, Reason.VENUE_AWAY, clock=True)
-    if code == -2013:
+    if code == _NO_SUCH_ORDER:
         return BrokerRefusal(text, Reason.UNKNOWN_ORDER, missing=True)
-    if code == -2010 and "Duplicate" in text:
+    if code == _NEW_ORDER_REJECTED and "Duplicate" in text:  # it may be our own request that came twice
         return BrokerRefusal(text, Reason.DUPLICATE_ID, certain=False)
     if "insufficient balance" in text:
         return BrokerRefusal(text, Reason.INSUFFICIENT_CASH)
@@ -165,7 +182,7 @@ def instrument(symbol: dict[str, Any]) -> Instrument:
         FeedError: the answer is not of the venue's protocol.
     """
     with protocol("binance"):
-        filters = {one["filterType"]: one for one in symbol["filters"]}
+        filters = {rule["filterType"]: rule for rule in symbol["filters"]}
         lot, value = filters.get("LOT_SIZE", {}), filters.get("NOTIONAL", filters.get("MIN_NOTIONAL", {}))
         return Instrument(
             symbol["symbol"],

@@ -1,4 +1,4 @@
-"""What a broker's module provides: its messages as reports and orders as requests, without input or output."""
+"""The interface of a broker's module: its messages as reports and orders as requests, without input or output."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from openfingym.market.brokers.reports import AccountReport, Instrument, OrderRe
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.commands import Instant, RestAnswer
 from openfingym.market.feed import Address, Frame, Request
+from openfingym.market.keys import Keys
 from openfingym.trading.orders import Reason, Side
 
 
@@ -19,14 +20,15 @@ class BrokerAnswer(NamedTuple):
     """An answer to a request."""
 
     status: int
-    """Of HTTP; 0 where none came, whatever the cause."""
+    """Status of HTTP; 0 where no answer came, whatever the cause."""
     body: bytes = b""
+    """What was answered."""
     headers: Mapping[str, str] = {}
-    """By names in lower case."""
+    """Header fields, by names in lower case."""
 
     @classmethod
     def of(cls, answer: RestAnswer) -> Self:
-        """An answer as :class:`~openfingym.market.rest.RestClient` gives it, and tapes hold it."""
+        """The answer in the form that :class:`~openfingym.market.rest.RestClient` gives, and that tapes hold."""
         wait_s = answer.retry_after_s
         return cls(answer.status, answer.body, {} if wait_s is None else {"retry-after": f"{wait_s:.3f}"})
 
@@ -37,13 +39,14 @@ class BrokerAnswer(NamedTuple):
 
 
 class BrokerRefusal(NamedTuple):
-    """What an answer that is not good means."""
+    """The meaning of an answer that refuses a request."""
 
     text: str
-    """The venue's words."""
+    """Why, in the venue's words."""
     reason: Reason = Reason.VENUE_REFUSED
+    """Why, as an agent is told."""
     certain: bool = True
-    """Whether the request has surely had no effect; otherwise it may have had."""
+    """Whether the request has certainly had no effect; otherwise it may have had one."""
     fatal: bool = False
     """Whether the account's keys are of no use any more."""
     missing: bool = False
@@ -60,33 +63,36 @@ class Standing(NamedTuple):
     trades: bool
     """Whether its orders are taken."""
     text: str
-    """How the venue puts it."""
+    """Why they are not, in words; empty where they are."""
 
 
 class FillQuery(NamedTuple):
     """A question for fills: of one order, or all since a time."""
 
     symbol: str = ""
+    """The symbol whose fills are asked for; empty for all, where the venue allows it."""
     order_id: str = ""
+    """The broker's id of the order; empty for all orders."""
     since: int = 0
-    """Nanoseconds since the epoch."""
+    """Time of the first fill to answer, in nanoseconds since the epoch."""
     page: str = ""
+    """Where to go on, as the venue states it; empty for the first page."""
 
 
 class OrderSession(ABC):
-    """The protocol of one connection that tells what happens to orders."""
+    """The protocol of one connection that reports what happens to orders."""
 
     def __init__(self) -> None:
         self.replies: list[Frame] = []
-        """What is to be sent now; the caller sends and clears it after every call."""
+        """Frames to be sent now; the caller sends them and clears the list after every call."""
         self.ready = False
-        """Whether everything that happens from now on is told."""
+        """Whether everything that happens from now on is reported."""
         self.refusal: BrokerRefusal | None = None
-        """Why the venue does not let us in."""
+        """Why the venue refuses the connection; None while it does not."""
         self.moved = False
         """Whether the account has changed by something else than an order; the caller clears it."""
         self.over = False
-        """Whether the venue tells no more on this connection."""
+        """Whether the venue reports no more on this connection."""
 
     @abstractmethod
     def opened(self, at: Instant) -> None:
@@ -94,7 +100,7 @@ class OrderSession(ABC):
 
     @abstractmethod
     def received(self, frame: Frame) -> Sequence[Report]:
-        """What a frame says, in its order.
+        """The reports in a frame, in its order.
 
         Raises:
             FeedError: the frame is not of the venue's protocol.
@@ -105,38 +111,40 @@ class Broker(ABC):
     """One account at one venue."""
 
     venue: str
-    """Its name, such as ``alpaca``."""
+    """Name of the venue, such as ``alpaca``."""
     cash: str
     """The asset in which the account is kept."""
     weight_per_minute: int
-    """What the venue lets us ask for."""
+    """What the requests of a minute may cost, by the venue's rules."""
     fee_assets: Sequence[str] = ()
     """Assets in which any order may pay its fee."""
     account_questions = 1
-    """How many questions give the whole account."""
+    """How many questions it takes to get the whole account."""
     shorts = False
     """Whether units may be sold that are not held."""
 
-    def __init__(self, instruments: Iterable[Instrument]) -> None:
+    def __init__(self, instruments: Iterable[Instrument], keys: Keys, *, rest: str, stream: str) -> None:
         self.instruments = {item.symbol: item for item in instruments}
+        """The symbols to trade, by their names."""
+        self._keys, self._rest, self._stream = keys, rest, stream
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """What no tape, message or error may show: the account's keys."""
-        return ()
+        return self._keys.key, self._keys.secret
 
-    @abstractmethod
     def stream(self) -> Address:
-        """Where the stream of order events is."""
+        """The address of the stream of order events."""
+        return Address(self._stream)
 
     @abstractmethod
     def rest(self) -> Address:
-        """Where the REST interface is: the beginning of its URLs."""
+        """The address of the REST interface: the beginning of its URLs, and the header fields of every request."""
 
     @property
     @abstractmethod
     def real(self) -> bool:
-        """Whether orders may cost real money: anywhere but at the venue's own paper accounts, and on this machine."""
+        """Whether orders may cost real money: anywhere but at the venue's paper accounts and at a local venue."""
 
     @abstractmethod
     def session(self) -> OrderSession:
@@ -156,10 +164,12 @@ class Broker(ABC):
 
     @abstractmethod
     def read_order(self, body: bytes) -> list[Report]:
-        """What the answer to one of these requests, or to :meth:`ask_order`, says; a cancellation's may be empty."""
+        """The reports in the answer to one of these requests, or to :meth:`ask_order`; that to a cancellation may be
+        empty.
+        """
 
     def read_refused_replacement(self, body: bytes) -> list[Report]:  # noqa: ARG002
-        """What a refused replacement has done nevertheless, such as ending the old order."""
+        """The reports of what a refused replacement has done nevertheless, such as ending the old order."""
         return []
 
     @abstractmethod
@@ -176,11 +186,22 @@ class Broker(ABC):
 
     @abstractmethod
     def ask_account(self, number: int, at: Instant) -> Request:
-        """One of the questions that give the account."""
+        """One of the questions that give the account.
+
+        Args:
+            number: which of the :attr:`account_questions`, from 0.
+            at: when it is asked.
+        """
 
     @abstractmethod
     def read_account(self, number: int, body: bytes, started: int) -> AccountReport:
-        """The holdings in its answer; ``started`` is when the question was sent."""
+        """The holdings in the answer to such a question.
+
+        Args:
+            number: which of the questions it was.
+            body: the body of the answer.
+            started: when the question was sent, in nanoseconds of the monotonic clock.
+        """
 
     @abstractmethod
     def ask_standing(self, at: Instant) -> Request:
@@ -188,7 +209,7 @@ class Broker(ABC):
 
     @abstractmethod
     def read_standing(self, body: bytes) -> Standing:
-        """What the account may do, from its answer."""
+        """What the account may do, from the answer to such a question."""
 
     @abstractmethod
     def fills_since(self, since: int) -> list[FillQuery]:
@@ -208,22 +229,33 @@ class Broker(ABC):
 
     @abstractmethod
     def read_clock(self, body: bytes) -> int:
-        """The venue's time in its answer, in nanoseconds since the epoch."""
+        """The venue's time in the answer, in nanoseconds since the epoch."""
 
     def ask_time(self) -> Request | None:
         """A question for the venue's time; None where requests carry none."""
         return None
 
     def read_time(self, body: bytes, sent: Instant, at: Instant) -> None:  # noqa: B027
-        """Take the venue's time over, from the answer to a question sent at ``sent``."""
+        """Take over the venue's time.
+
+        Args:
+            body: the answer to :meth:`ask_time`.
+            sent: when the question was sent.
+            at: when the answer came.
+        """
 
     @abstractmethod
     def refusal(self, answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:
-        """What an answer that is not good means; None for a good one."""
+        """The meaning of an answer that refuses a request; None for one that does not."""
 
 
 def costs_money(address: str, unreal: Iterable[str]) -> bool:
-    """Whether orders at an address may cost real money: unless it is one of those known not to, or of this machine."""
+    """Whether orders may cost real money.
+
+    Args:
+        address: beginning of the URLs to which they go.
+        unreal: addresses where orders are known to cost nothing; those of this machine are so too.
+    """
     return address.rstrip("/") not in unreal and urlsplit(address).hostname not in {"127.0.0.1", "::1", "localhost"}
 
 
@@ -238,7 +270,9 @@ def rounded_price(price: Decimal, side: Side, item: Instrument) -> Decimal:
 
 
 def _stepped(value: Decimal, step: Decimal, rounding: str) -> Decimal:
-    """The multiple of a step at a value or next to it; a millionth of a step is put down to binary fractions."""
+    """The multiple of a step at a value or next to it. A millionth of a step counts as none: it comes of floats that
+    were multiples before they were rounded.
+    """
     if not step:
         return value
     steps = value / step
@@ -248,6 +282,6 @@ def _stepped(value: Decimal, step: Decimal, rounding: str) -> Decimal:
 
 
 def plain(value: Decimal) -> str:
-    """A decimal as venues take it: without an exponent or zeros at its end."""
+    """A decimal as venues take it: without an exponent, and without zeros at its end."""
     text = format(value, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,4 +1,4 @@
-"""Requests on their way: in order of urgency, within what the venue allows, each with the purpose it was sent for."""
+"""Sending requests to a broker: in order of urgency, within the venue's rate limit, each with its purpose."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from openfingym.market.commands import Ask, Instant
 from openfingym.market.feed import Request
+from openfingym.market.ticks import SECOND
 
-SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
 
 
 class Urgency(IntEnum):
-    """What goes first, and what share of the allowance it leaves to the more urgent."""
+    """The urgency of a request: the lower the number, the earlier it is sent."""
 
     CANCEL = 0
     ORDER = 1
@@ -23,20 +23,32 @@ class Urgency(IntEnum):
 
 
 _LEFT = {Urgency.CANCEL: 0.0, Urgency.ORDER: 0.1, Urgency.QUERY: 0.3}
+"""Share of the allowance that a request leaves to more urgent ones: questions must not keep orders from being
+cancelled."""
 
 
 class RequestBudget:
-    """A bucket of tokens, filled at the venue's rate, of which a part is kept for what is more urgent."""
+    """A token bucket, filled at the venue's rate, of which a part is reserved for more urgent requests.
+
+    Args:
+        per_minute: what the requests of a minute may cost.
+    """
 
     def __init__(self, per_minute: int) -> None:
         self._capacity = float(per_minute)
         self._tokens = float(per_minute)
-        self._at: int | None = None
+        self._at: int | None = None  # when the tokens were last counted
         self.held_until = 0
-        """When anything may be asked again, by the monotonic clock."""
+        """When anything may be asked again, in nanoseconds of the monotonic clock."""
 
     def take(self, weight: int, urgency: Urgency, now: int) -> bool:
-        """Take the tokens for a request, if there are as many."""
+        """Take the tokens for a request, if there are enough; return whether there were.
+
+        Args:
+            weight: what the request costs.
+            urgency: how urgent it is.
+            now: the monotonic clock in nanoseconds.
+        """
         if now < self.held_until:
             return False
         if self._at is not None:
@@ -53,22 +65,29 @@ class RequestBudget:
 
 
 class Purpose(NamedTuple):
-    """What a request was sent for."""
+    """What a request is for. No two requests of the same purpose are on their way at a time."""
 
     kind: str
     """``place``, ``replace``, ``cancel``, ``order``, ``open``, ``account``, ``fills`` or ``time``."""
     client_id: str = ""
+    """Our id of the order that it concerns; empty for none."""
     symbol: str = ""
+    """The symbol that it concerns; empty for all."""
     order_id: str = ""
+    """The broker's id of the order that it concerns; otherwise a mark by which purposes differ."""
     detail: object = None
+    """What else tells purposes of a kind apart, such as a :class:`~openfingym.market.brokers.broker.FillQuery`."""
 
 
 class SentRequest(NamedTuple):
     """A request that was sent."""
 
     purpose: Purpose
+    """What it was sent for."""
     urgency: Urgency
+    """How urgent it was."""
     sent: Instant
+    """When it was sent."""
 
 
 @dataclass
@@ -77,36 +96,49 @@ class _Waiting:
     make: Callable[[Instant], Request]
     urgency: Urgency
     since: int | None = None
-    """When it could first have been sent, by the monotonic clock."""
+    """When it could first not be sent for want of tokens, by the monotonic clock; None where it could."""
 
 
 class Dispatcher:
-    """What is to be sent, and what was sent and has no answer yet."""
+    """The requests that are to be sent, and those that were sent and have no answer yet.
+
+    Args:
+        budget: what requests may cost.
+        timeout_s: seconds after which a request counts as unanswered, and after which an order that could not be sent
+            is given up.
+    """
 
     def __init__(self, budget: RequestBudget, *, timeout_s: float = 15.0) -> None:
         self.budget = budget
         self._timeout = round(timeout_s * SECOND)
         self._waiting: list[_Waiting] = []
-        self._asked: dict[int, SentRequest] = {}
-        self._late: dict[int, SentRequest] = {}
+        self._asked: dict[int, SentRequest] = {}  # without an answer, by the number of the question
+        self._late: dict[int, SentRequest] = {}  # those that count as unanswered; an answer may still come
         self._questions = 0
 
     def add(self, purpose: Purpose, make: Callable[[Instant], Request], urgency: Urgency) -> None:
-        """Put a request in line. It is made when it is sent, since it may have to carry the time."""
+        """Put a request in line.
+
+        Args:
+            purpose: what it is for.
+            make: makes the request when it is sent, since it may have to state the time.
+            urgency: how urgent it is.
+        """
         self._waiting.append(_Waiting(purpose, make, urgency))
 
     def has(self, purpose: Purpose) -> bool:
-        """Whether such a request waits, or waits for its answer."""
+        """Whether a request for this purpose waits to be sent, or waits for its answer."""
         waiting = (item.purpose for item in self._waiting)
-        return purpose in waiting or any(one.purpose == purpose for one in self._asked.values())
+        return purpose in waiting or any(sent.purpose == purpose for sent in self._asked.values())
 
     def release(self, at: Instant) -> list[Ask]:
-        """What may be sent now, the most urgent first."""
+        """The requests that may be sent now, the most urgent first."""
         released: list[Ask] = []
         left: list[_Waiting] = []
         blocked = False
         for item in sorted(self._waiting, key=lambda item: item.urgency):
             request = None if blocked else item.make(at)
+            # One that does not fit holds up all behind it: cheaper ones would take its tokens time and again.
             if request is None or not self.budget.take(request.weight, item.urgency, at.monotonic):
                 blocked = True
                 item.since = at.monotonic if item.since is None else item.since
@@ -119,25 +151,26 @@ class Dispatcher:
         return released
 
     def answered(self, question: int) -> SentRequest | None:
-        """What was asked under a number; None for one that was answered before."""
+        """The request that has an answer now; None if it had one before."""
         return self._asked.pop(question, None) or self._late.pop(question, None)
 
     def overdue(self, at: Instant) -> list[SentRequest]:
-        """What has had no answer for too long; each is given once, and its answer may still come."""
-        over = {number: one for number, one in self._asked.items() if at.monotonic - one.sent.monotonic > self._timeout}
+        """Requests that have had no answer for too long. Each is given once, and its answer may still come."""
+        now = at.monotonic
+        over = {number: sent for number, sent in self._asked.items() if now - sent.sent.monotonic > self._timeout}
         for number in over:
             self._late[number] = self._asked.pop(number)
-        for number in [n for n, one in self._late.items() if at.monotonic - one.sent.monotonic > 10 * MINUTE]:
+        for number in [number for number, sent in self._late.items() if now - sent.sent.monotonic > 10 * MINUTE]:
             del self._late[number]
         return list(over.values())
 
     def drop(self) -> list[Purpose]:
-        """Forget what waits, and say what it was for."""
+        """Forget the requests that wait to be sent, and return what they were for."""
         gone, self._waiting = [item.purpose for item in self._waiting], []
         return gone
 
     def stale(self, at: Instant) -> list[Purpose]:
-        """Forget the orders that could not be sent for too long, and say which."""
+        """Forget the orders that could not be sent for too long, and return what they were for."""
         since = at.monotonic - self._timeout
         gone = [
             item

@@ -1,11 +1,12 @@
-"""What has changed in a mirror, as the events that an agent sees."""
+"""The events that an agent sees, made of what has changed in a mirror."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
-from openfingym.market.brokers.mirror import Change, Drift, Mirror
+from openfingym.market.brokers.changes import Change, Drift
+from openfingym.market.brokers.mirror import Mirror
 from openfingym.market.brokers.reports import OrderState
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.commands import Tell
@@ -19,8 +20,8 @@ class Events:
         """No events yet.
 
         Args:
-            mirror: the account.
-            index: number of each symbol in the episode.
+            mirror: the mirror of the account.
+            index: number of each symbol in the episode, by its name.
         """
         self._mirror, self._index = mirror, index
         self._events: list[Event] = []
@@ -43,30 +44,34 @@ class Events:
         reason: Reason = Reason.NONE,
         client_id: str | None = None,
     ) -> None:
-        """Add an event."""
+        """Add an event; its arguments are the fields of :class:`~openfingym.trading.orders.Event`."""
         self._events.append(Event(kind, row, number, symbol, side, quantity, price, fee, 0.0, reason, client_id))
 
     def rejected(self, row: int, order: Order, reason: Reason, number: int = 0) -> int:
-        """Add the refusal of an order; returns 0, which is the number of none."""
+        """Add the refusal of an order; return 0, which is no order's number."""
         symbol = order.symbol if abs(order.symbol) < MOST else -1
         kind = EventKind.REJECTED
         self.add(kind, row, number, symbol, order.side, order.quantity, reason=reason, client_id=order.client_id)
         return 0
 
     def take_over(self, row: int) -> list[Tell]:
-        """Turn what has changed in the mirror into events; what concerns no order is told."""
+        """Turn what has changed in the mirror into events, and return messages on what concerns no order.
+
+        Args:
+            row: number of the bar at which it is noted.
+        """
         changes = self._mirror.changes
-        told = []
+        messages = []
         for change in changes:
             if isinstance(change, Drift):
                 what = "taken over" if change.adopted else "kept, unless the account says so again"
                 text = f"{change.asset}: the account states {change.stated}, here are {change.local}; {what}"
-                told.append(Tell("drift", "", text))
+                messages.append(Tell("drift", "", text))
             else:
                 self._fill(change, row)
                 self._state(change, row)
         changes.clear()
-        return told
+        return messages
 
     def _tell(self, kind: EventKind, order: TrackedOrder, row: int, reason: Reason = Reason.NONE) -> None:
         asked = order.asked
@@ -81,9 +86,11 @@ class Events:
         if not change.filled and not change.cost:
             return
         item = self._mirror.instruments[order.asked.symbol]
+        # A fill that was taken back or corrected has no price of its own: the order's average stands for it.
         kind, price = EventKind.ADJUSTED, order.cost / order.filled if order.filled else None
         if change.filled > 0:
             kind, price = EventKind.FILLED, change.cost / change.filled
+        # In cash: a fee that was taken in units is valued at the price of the fill.
         fee = change.fees.get(item.quote, 0) + change.fees.get(item.base, 0) * (price or 0)
         self.add(
             kind, row, order.number, self._index.get(item.symbol, -1), order.asked.side, float(change.filled),
@@ -91,7 +98,9 @@ class Events:
         )  # fmt: skip
 
     def _state(self, change: Change, row: int) -> None:
-        """What the change of an order's state means for the chain of replacements that it belongs to."""
+        """Turn the change of an order's state into events of the chain of replacements that it belongs to, which is one
+        order to the agent.
+        """
         order, before, after = change.order, change.before, change.order.state
         if before is after:
             return

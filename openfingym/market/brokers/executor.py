@@ -1,4 +1,4 @@
-"""An executor over a broker: what an agent trades through, with the mirror's answers at once."""
+"""An executor over a broker: an agent trades through it, and it answers at once from the mirror of the account."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 import secrets
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from openfingym.errors import FeedError
 from openfingym.market.brokers.admission import Price, equity, prepared, refusal, short_value
 from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, OrderSession
-from openfingym.market.brokers.dispatch import SECOND, Dispatcher, Purpose, RequestBudget, SentRequest, Urgency
+from openfingym.market.brokers.dispatch import Dispatcher, Purpose, RequestBudget, SentRequest, Urgency
 from openfingym.market.brokers.events import Events
 from openfingym.market.brokers.journal import Journal
 from openfingym.market.brokers.mirror import Mirror
@@ -19,7 +20,8 @@ from openfingym.market.brokers.reports import BrokerExecution, OrderRefused, Ord
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.clock import Clock
 from openfingym.market.commands import Ask, Instant, Tell
-from openfingym.market.feed import Frame, Request
+from openfingym.market.feed import Frame
+from openfingym.market.ticks import SECOND
 from openfingym.trading.executor import Account, OpenOrder
 from openfingym.trading.orders import Event, EventKind, Order, Reason, order_number, replaced, well_formed
 
@@ -30,7 +32,7 @@ class BrokerExecutor:
     """One account at a broker; an :class:`~openfingym.trading.executor.Executor`.
 
     A runner tells it what happened (:meth:`opened`, :meth:`received`, :meth:`closed`, :meth:`answered`,
-    :meth:`passed`), from whatever thread; what it asks goes out through ``send``.
+    :meth:`passed`), from whatever thread; its requests go out through ``send``.
     """
 
     def __init__(
@@ -48,13 +50,13 @@ class BrokerExecutor:
         """An executor that knows what its journal holds.
 
         Args:
-            broker: the account.
+            broker: the broker's adapter, with the account's keys.
             symbols: the episode's symbols, in its order.
             send: sends a request; its answer goes to :meth:`answered`. It must not wait.
-            clock: the time.
-            price: the last price of a symbol, NaN while there is none.
-            journal: what an earlier process was told, and keeps what this one is.
-            prefix: beginning of our client order ids, of at most 20 characters; drawn by chance if None.
+            clock: the clock by which requests are timed.
+            price: gives the last price of a symbol, NaN while there is none.
+            journal: holds the reports that earlier processes merged, and takes those of this one; None for neither.
+            prefix: beginning of our client order ids, of at most 20 characters; drawn at random if None.
             timeout_s: seconds after which a request counts as unanswered.
         """
         self.broker, self.symbols, self.row = broker, tuple(symbols), 0
@@ -62,8 +64,9 @@ class BrokerExecutor:
             broker.instruments.values(), cash=broker.cash, fee_assets=broker.fee_assets, keeper=journal
         )
         self.session: OrderSession | None = None
+        """The protocol of the open connection; None without one."""
         self.tells: list[Tell] = []
-        """What a person should know; the caller reads and clears it."""
+        """Messages for people; the caller takes them and clears the list."""
         self.leaving = False
         """Whether no more orders are taken."""
         self._price, self._send, self._clock = price, send, clock
@@ -74,9 +77,10 @@ class BrokerExecutor:
         self._events = Events(self.mirror, self._index)
         self._prefix, self._orders = prefix or f"ofg-{secrets.token_hex(6)}", 0
         self._cancelling: dict[str, int] = {}
-        """Orders to cancel, by our id, and the earliest time to ask for it."""
+        """Orders to cancel, by our ids, with the earliest time to ask for it, in nanoseconds of the monotonic clock."""
         if journal is not None:
             self.mirror.recover(journal.reports, self._now())
+        # The agent's own ids, with the numbers and terms of their orders: an id that comes again is the same order.
         self._labels = {
             order.asked.label: (order.number, self._wanted(order))
             for order in self.mirror
@@ -85,7 +89,7 @@ class BrokerExecutor:
 
     @property
     def ready(self) -> bool:
-        """Whether orders may be sent: the stream tells everything, and the mirror has caught up."""
+        """Whether orders may be sent: the stream reports everything, and the mirror has caught up."""
         return self.reconciler.ready and self.mirror.complete and not self.leaving
 
     # What an agent does.
@@ -94,7 +98,7 @@ class BrokerExecutor:
         """See :class:`~openfingym.trading.executor.Executor`."""
         with self._lock:
             numbers = [self._submit(order) for order in orders]
-            self._go(self._now())
+            self._proceed(self._now())
             return numbers
 
     def cancel(self, order_id: int) -> None:
@@ -105,7 +109,7 @@ class BrokerExecutor:
             order = self._find(order_id)
             if order is not None:
                 self._cancelling[order.asked.client_id] = 0
-                self._go(self._now())
+                self._proceed(self._now())
 
     def replace(
         self,
@@ -115,8 +119,8 @@ class BrokerExecutor:
         limit_price: float | None = None,
         stop_price: float | None = None,
     ) -> None:
-        """See :class:`~openfingym.trading.executor.Executor`. What fills while the request is on its way fills beside
-        the new quantity.
+        """See :class:`~openfingym.trading.executor.Executor`. What the old order fills while the request is on its way
+        comes on top of the new quantity.
         """
         with self._lock:
             order = self._find(order_id)
@@ -128,23 +132,23 @@ class BrokerExecutor:
                 limit_price=replaced(before.limit_price, limit_price),
                 stop_price=replaced(before.stop_price, stop_price),
             )
-            # One that has no answer yet, or is being replaced, has nothing that could be replaced.
-            reason = self._gate() if order.state is OrderState.OPEN else Reason.NOT_OPEN
-            new = reason or self._judged(wanted, order)
+            # The broker knows no order yet, or no longer, that could be replaced.
+            reason = self._unready() if order.state is OrderState.OPEN else Reason.NOT_OPEN
+            new = reason or self._admitted(wanted, order)
             if isinstance(new, Reason):
                 self._events.rejected(self.row, wanted, new, order.number)
                 return
             new = new._replace(replaces=order.asked.client_id)
-            self.mirror.told(new, self._now())
-            made: Submitted = new
+            self.mirror.merge(new, self._now())
             purpose = Purpose("replace", new.client_id, new.symbol)
-            self._dispatcher.add(purpose, lambda at: self.broker.replace(order, made, at), Urgency.ORDER)
-            self._go(self._now())
+            self._dispatcher.add(purpose, partial(self.broker.replace, order, new), Urgency.ORDER)
+            self._proceed(self._now())
 
     def account(self) -> Account:
         """See :class:`~openfingym.trading.executor.Executor`."""
         mirror = self.mirror
-        # All by the same prices, which a feed may change at any moment, and exactly: no long value is below zero.
+        # All by the same prices, which a feed may change at any moment, and in decimals: differences are exact, so that
+        # no long value is below zero.
         prices = {symbol: self._price(symbol) for symbol in mirror.instruments}
         short, total = short_value(mirror, prices.__getitem__), equity(mirror, prices.__getitem__)
         cash = mirror.cash
@@ -156,7 +160,7 @@ class BrokerExecutor:
         return tuple(float(self.mirror.position(symbol)) for symbol in self.symbols)
 
     def open_orders(self) -> tuple[OpenOrder, ...]:
-        """See :class:`~openfingym.trading.executor.Executor`: by time of submission, those without an answer too."""
+        """See :class:`~openfingym.trading.executor.Executor`: by time of submission, orders without an answer too."""
         with self._lock:
             return tuple(
                 OpenOrder(
@@ -172,7 +176,7 @@ class BrokerExecutor:
                     client_id=order.asked.label,
                 )
                 for order in self.mirror.live.values()
-                if self.mirror.current[order.number] is order
+                if self.mirror.current[order.number] is order  # and not one that is being replaced
             )
 
     def events(self) -> list[Event]:
@@ -180,20 +184,20 @@ class BrokerExecutor:
         with self._lock:
             return self._events.taken()
 
-    # What a runner tells.
+    # What a runner reports.
 
     def opened(self, at: Instant) -> list[Frame]:
-        """The stream's connection is open; returns what to send on it."""
+        """The stream's connection is open; returns the frames to send on it."""
         with self._lock:
             self.session = self.broker.session()
             self.session.opened(at)
             return self._replies()
 
     def received(self, frame: Frame, at: Instant) -> list[Frame]:
-        """A frame of the stream has come; returns what to send.
+        """A frame of the stream has come; returns the frames to send.
 
         Raises:
-            FeedError: it is not of the venue's protocol; the connection is of no more use.
+            FeedError: the frame is not of the venue's protocol, so that the connection is of no more use.
         """
         with self._lock:
             session = self.session
@@ -201,11 +205,11 @@ class BrokerExecutor:
                 return []
             before = session.ready
             for report in session.received(frame):
-                news = self.mirror.told(report, at)
+                news = self.mirror.merge(report, at)
                 if not (news and isinstance(report, BrokerExecution)) or report.position is None:
                     continue
                 if report.position != self.mirror.position(report.symbol):
-                    self.reconciler.moved()  # something is missing here, or a fee was taken from it
+                    self.reconciler.moved()  # a fill is missing here, or a fee was taken in units
             if session.refusal is not None:
                 self.tells += self.reconciler.refused(session.refusal, at)
                 session.refusal, session.over = None, True
@@ -216,7 +220,7 @@ class BrokerExecutor:
             if session.moved:
                 session.moved = False
                 self.reconciler.moved()
-            self._go(at)
+            self._proceed(at)
             return self._replies()
 
     def closed(self, at: Instant) -> None:
@@ -224,24 +228,24 @@ class BrokerExecutor:
         with self._lock:
             self.session = None
             self.reconciler.lost()
-            self._go(at)
+            self._proceed(at)
 
     def answered(self, question: int, answer: BrokerAnswer, at: Instant) -> None:
-        """A request has its answer, or has failed: then one with status 0."""
+        """A request has its answer; one that has failed has an answer of status 0."""
         with self._lock:
             asked = self._dispatcher.answered(question)
             if asked is not None:
                 self._answer(asked, answer, at)
-                self._go(at)
+                self._proceed(at)
 
     def passed(self, at: Instant) -> None:
         """Time has passed; to be called about once a second."""
         with self._lock:
             for asked in self._dispatcher.overdue(at):
                 self._answer(asked, BrokerAnswer(0), at)
-            # The market an order was meant for is another one by then.
+            # An order that could not be sent for so long was meant for another market.
             self._give_up(self._dispatcher.stale(at), at)
-            self._go(at)
+            self._proceed(at)
 
     # How it is done.
 
@@ -254,11 +258,11 @@ class BrokerExecutor:
         replies, self.session.replies = self.session.replies, []
         return replies
 
-    def _gate(self) -> Reason:
+    def _unready(self) -> Reason:
         return Reason.NONE if self.ready else Reason.VENUE_AWAY
 
     def _find(self, order_id: int) -> TrackedOrder | None:
-        """An open order, or None, which is told as a refusal."""
+        """The open order of a number; None, and an event of the refusal, where there is none."""
         number = order_number(order_id)
         order = self.mirror.current.get(number)
         if order is not None and order.live:
@@ -282,28 +286,30 @@ class BrokerExecutor:
         )
 
     def _submit(self, order: Order) -> int:
+        """Send an order, or refuse it; return its number, 0 for a refused one."""
         plain = well_formed(order)
         if plain is None:
             self._events.add(EventKind.REJECTED, self.row, 0, -1, 0, _NAN, reason=Reason.MALFORMED)
             return 0
         if plain.client_id is not None and plain.client_id in self._labels:
             number, known = self._labels[plain.client_id]
-            if plain.same_as(known):
+            if plain.same_as(known):  # the agent repeats itself, as after an answer that it missed
                 return number
             return self._events.rejected(self.row, plain, Reason.DUPLICATE_ID)
-        judged = self._gate() or self._judged(plain, None)
-        if isinstance(judged, Reason):
-            return self._events.rejected(self.row, plain, judged)
-        self.mirror.told(judged, self._now())
-        made: Submitted = judged
+        made = self._unready() or self._admitted(plain, None)
+        if isinstance(made, Reason):
+            return self._events.rejected(self.row, plain, made)
+        # Into the journal, and on the disk, before the request goes out: a kill in between must not lose an order that
+        # the broker may have.
+        self.mirror.merge(made, self._now())
         purpose = Purpose("place", made.client_id, made.symbol)
-        self._dispatcher.add(purpose, lambda at: self.broker.place(made, at), Urgency.ORDER)
+        self._dispatcher.add(purpose, partial(self.broker.place, made), Urgency.ORDER)
         number = self.mirror.orders[made.client_id].number
         if plain.client_id is not None:
             self._labels[plain.client_id] = number, plain
         return number
 
-    def _judged(self, order: Order, old: TrackedOrder | None) -> Submitted | Reason:
+    def _admitted(self, order: Order, old: TrackedOrder | None) -> Submitted | Reason:
         """An order as it goes to the broker, or why it does not."""
         item = None
         if 0 <= order.symbol < len(self.symbols):
@@ -318,6 +324,7 @@ class BrokerExecutor:
         return refusal(self.mirror, self.broker, made, self._price, old) or made
 
     def _answer(self, asked: SentRequest, answer: BrokerAnswer, at: Instant) -> None:
+        """Take the answer to a request, or that there is none."""
         if asked.purpose.kind in QUERIES:
             self.tells += self.reconciler.answered(asked, answer, at)
             return
@@ -328,13 +335,13 @@ class BrokerExecutor:
             return
         try:
             for report in self.broker.read_order(answer.body):
-                self.mirror.told(report, at)
+                self.mirror.merge(report, at)
         except FeedError as error:
             self.tells.append(Tell("refused", asked.purpose.symbol, str(error)))
-            self.mirror.told(Unanswered(asked.purpose.client_id), at)
+            self.mirror.merge(Unanswered(asked.purpose.client_id), at)
 
     def _refused(self, purpose: Purpose, refusal: BrokerRefusal, answer: BrokerAnswer, at: Instant) -> None:
-        """The request for an order, a replacement or a cancellation was not carried out, or perhaps was."""
+        """A request to place, replace or cancel an order was refused, or has no clear answer."""
         order = self.mirror.orders[purpose.client_id]
         if purpose.kind == "cancel":
             if not order.live:
@@ -346,16 +353,16 @@ class BrokerExecutor:
                 )
             else:
                 self._cancelling[purpose.client_id] = at.monotonic + SECOND
-            # What has become of the order tells why.
+            # The order may have ended meanwhile, which is why it cannot be cancelled: ask what has become of it.
             self.reconciler.look_for(order)
             return
         if purpose.kind == "replace":
             for report in self.broker.read_refused_replacement(answer.body):
-                self.mirror.told(report, at)
+                self.mirror.merge(report, at)
         client = purpose.client_id
-        self.mirror.told(OrderRefused(client, refusal.reason) if refusal.certain else Unanswered(client), at)
+        self.mirror.merge(OrderRefused(client, refusal.reason) if refusal.certain else Unanswered(client), at)
 
-    def _go(self, at: Instant) -> None:
+    def _proceed(self, at: Instant) -> None:
         """Turn what has changed into events, and send what may be sent."""
         self.tells += self._events.take_over(self.row)
         if self.reconciler.stopped:
@@ -371,32 +378,23 @@ class BrokerExecutor:
         """Refuse orders that were never sent."""
         for purpose in purposes:
             if purpose.kind in {"place", "replace"}:
-                self.mirror.told(OrderRefused(purpose.client_id, Reason.VENUE_AWAY), at)
+                self.mirror.merge(OrderRefused(purpose.client_id, Reason.VENUE_AWAY), at)
 
     def _cancel_known(self, at: Instant) -> None:
-        """Send the cancellations of orders that have the broker's id by now."""
+        """Request the cancellations that are due, of orders whose id at the broker is known."""
         for client, due in sorted(self._cancelling.items()):
             order = self.mirror.orders[client]
             before = self.mirror.orders.get(order.asked.replaces)
             if not order.live:
                 del self._cancelling[client]
                 if before is not None and before.live:
-                    self._cancelling[before.asked.client_id] = 0  # it was not replaced after all
+                    # The replacement has failed: what the agent wanted cancelled is the order before it.
+                    self._cancelling[before.asked.client_id] = 0
             elif order.order_id and due <= at.monotonic:
                 del self._cancelling[client]
                 purpose = Purpose("cancel", client, order.asked.symbol)
                 if not self._dispatcher.has(purpose):
-                    self._dispatcher.add(purpose, _Cancel(self.broker, order), Urgency.CANCEL)
-
-
-class _Cancel:
-    """Makes the request to cancel an order."""
-
-    def __init__(self, broker: Broker, order: TrackedOrder) -> None:
-        self._broker, self._order = broker, order
-
-    def __call__(self, at: Instant) -> Request:
-        return self._broker.cancel(self._order, at)
+                    self._dispatcher.add(purpose, partial(self.broker.cancel, order), Urgency.CANCEL)
 
 
 def _float(value: object) -> float:

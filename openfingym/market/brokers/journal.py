@@ -1,8 +1,8 @@
-"""What a mirror was told, kept in a folder, so that a new process knows what the killed one did.
+"""The journal of an account: every report that its mirror merged, so that a new process knows what a killed one did.
 
-A line of JSON a report, in the order in which they came. A report is kept whole or not at all: what a kill left of a
-line is cut off. An order of ours is on the disk before its request is sent, so that no order can be forgotten; all else
-can be asked for again.
+The file holds a line of JSON for each report, in the order in which they came. A report is there whole or not at all:
+what a kill has left of a line is cut off. An order of ours is on the disk before its request is sent, so that no order
+can be forgotten; everything else can be asked for again.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from openfingym.market.brokers import reports
 from openfingym.market.brokers.reports import Report, Submitted
 
 NAME = "orders.jsonl"
-_CLASSES = {one.__name__: one for one in typing.get_args(Report)}
-_HINTS = {name: typing.get_type_hints(one, vars(reports)) for name, one in _CLASSES.items()}
+_CLASSES = {kind.__name__: kind for kind in typing.get_args(Report)}
+_HINTS = {name: typing.get_type_hints(kind, vars(reports)) for name, kind in _CLASSES.items()}
 
 
 class Journal:
     """The journal of one account in a folder; one process at a time may have it open."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the journal, or begin one; :attr:`reports` is what it holds.
+        """Open the journal in a folder, or begin one; :attr:`reports` is what it holds.
 
         Raises:
             StoreError: the folder cannot be written, another process has the journal open, or it is damaged.
@@ -55,7 +55,7 @@ class Journal:
                 self.reports: list[Report] = [
                     self._read(number, line) for number, line in enumerate(text[:whole].splitlines(), start=1)
                 ]
-                os.ftruncate(self._lock.descriptor, whole)
+                os.ftruncate(self._lock.descriptor, whole)  # a part of a line would spoil the next one
                 os.lseek(self._lock.descriptor, whole, os.SEEK_SET)
         except BaseException:
             self._lock.release()
@@ -66,7 +66,7 @@ class Journal:
         """Append a report; an order of ours is on the disk when this returns.
 
         Raises:
-            StoreError: it cannot be written; the journal is as it was before.
+            StoreError: the report cannot be written; the journal is as it was before.
         """
         value = [type(report).__name__, *(_plain(item) for item in report)]
         line = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
@@ -76,7 +76,7 @@ class Journal:
                 written = 0
                 while written < len(line):
                     written += os.write(descriptor, line[written:])
-                if isinstance(report, Submitted):
+                if isinstance(report, Submitted):  # all others can be asked for again after a power cut
                     os.fsync(descriptor)
             except OSError:
                 os.ftruncate(descriptor, self._length)
@@ -85,7 +85,7 @@ class Journal:
         self._length += len(line)
 
     def close(self) -> None:
-        """Let another process have the journal."""
+        """Close the journal, so that another process may open it."""
         self._lock.release()
 
     def __enter__(self) -> Self:
@@ -108,7 +108,7 @@ class Journal:
 
 
 def _plain(value: object) -> Any:
-    """A field of a report as JSON has it."""
+    """A field of a report as JSON has it: decimals as text, so that they stay exact."""
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, Mapping):
@@ -117,11 +117,11 @@ def _plain(value: object) -> Any:
 
 
 def _typed(hint: Any, value: Any) -> Any:
-    """The field that :func:`_plain` wrote."""
+    """The field that :func:`_plain` wrote, of the type that its annotation states."""
     if isinstance(hint, types.UnionType):
         if value is None:
             return None
-        [hint] = [one for one in typing.get_args(hint) if one is not type(None)]
+        [hint] = [part for part in typing.get_args(hint) if part is not type(None)]
     if hint is Decimal or (isinstance(hint, type) and issubclass(hint, IntEnum)):
         return hint(value)
     if not isinstance(value, hint):

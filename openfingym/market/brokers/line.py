@@ -1,5 +1,5 @@
-"""The line to a broker: its stream's connection, opened again ever more patiently, and an executor told of all that
-comes.
+"""The line to a broker: the connection of its stream, reopened after growing waits, and the executor that gets all that
+comes on it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from openfingym.market.commands import Close, Command, Connect, Instant, RestAns
 from openfingym.market.feed import Frame
 from openfingym.market.keys import NAMES
 from openfingym.market.links import OPEN_S, SUBSCRIBE_S, BackOff
-
-SECOND = 1_000_000_000
+from openfingym.market.ticks import SECOND
 
 
 class BrokerLine:
     """A machine that does no input or output: a :class:`~openfingym.market.commands.RunMachine`.
 
-    What the executor asks goes out through the ``send`` that it was made with, not as commands of this: an agent makes
-    it ask at any time.
+    The executor's requests go out through the ``send`` that it was made with, and not as commands of this machine: an
+    agent may cause them at any time.
 
     Args:
-        executor: the account; it is told of the connection that is open.
+        executor: the executor of the account.
         rng: draws the jitter of waits.
     """
 
@@ -38,19 +37,21 @@ class BrokerLine:
         self._stopped = False
         self._caught_up = False
         self._since = self._opened = self._ready = -1
-        """When the connection was asked for, opened and told everything."""
+        """When the connection was asked for, was open, and reported everything, in nanoseconds of the monotonic clock;
+        -1 where it does not yet.
+        """
         self._due: int | None = None
-        """When the next one is to be opened."""
+        """When the next one is to be opened; None where none is."""
 
     @property
     def failed(self) -> str:
-        """Why it has stopped for good; empty while it has not."""
-        said, venue = self.executor.reconciler.stopped, self.executor.broker.venue
-        if said is None:
+        """Why the machine has stopped for good; empty while it has not."""
+        reason, venue = self.executor.reconciler.stopped, self.executor.broker.venue
+        if reason is None:
             return ""
         names = " and ".join(NAMES.get(venue, ("its keys",)))
         return (
-            f"{venue} does not accept the account's keys ({said.rstrip('.')}): set {names} to those of this account; "
+            f"{venue} does not accept the account's keys ({reason.rstrip('.')}): set {names} to those of this account; "
             "a demo or paper account has keys of its own, and a key may be bound to addresses or permissions"
         )
 
@@ -63,7 +64,7 @@ class BrokerLine:
         return self._connect(at)
 
     def stop(self, at: Instant) -> list[Command]:
-        """It ends: nothing is opened any more."""
+        """The session ends: nothing is opened any more."""
         self._stopped = True
         return self._lost(at)
 
@@ -126,7 +127,7 @@ class BrokerLine:
         return [Send(self._number, frame) for frame in frames]
 
     def _after(self, commands: list[Command], at: Instant) -> list[Command]:
-        """See what the executor has learned, and say what people should know."""
+        """Commands that follow from what the executor has learned meanwhile, after those given."""
         executor = self.executor
         session = executor.session
         if session is not None and session.ready and self._ready < 0:
@@ -147,13 +148,13 @@ class BrokerLine:
         return list(tells)
 
     def _drop(self, kind: str, reason: str, at: Instant, wait_s: float | None = None) -> list[Command]:
-        """Do without the connection, and open another one after a while."""
+        """Give up the connection, and open another one after a while."""
         if not self._stopped:
             self._due = self._back_off.due(at.monotonic, self._ready, wait_s)
         return self._after([*self._lost(at), Tell(kind, "", reason)], at)
 
     def _lost(self, at: Instant) -> list[Command]:
-        """There is no connection any more."""
+        """Take note that there is no connection any more, and close it if there was one."""
         commands: list[Command] = [Close(self._number)] if self._open else []
         self._open, self._due = False, None if self._stopped else self._due
         self.executor.closed(at)

@@ -1,4 +1,4 @@
-"""An account at a broker that runs: a thread that carries out what its executor asks, and tells it what comes."""
+"""An account at a broker that runs: a thread that sends its executor's requests, and tells it what comes back."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ from openfingym.market.brokers.admission import Price
 from openfingym.market.brokers.broker import Broker, BrokerAnswer
 from openfingym.market.brokers.executor import BrokerExecutor
 from openfingym.market.brokers.journal import Journal
-from openfingym.market.brokers.line import SECOND, BrokerLine
+from openfingym.market.brokers.line import BrokerLine
 from openfingym.market.brokers.reports import OrderState
 from openfingym.market.clock import Clock, SystemClock
-from openfingym.market.commands import Ask, Command, Tell
+from openfingym.market.commands import Ask, Command, Tell, VenueAddresses
 from openfingym.market.live import STOP_S, MachineRunner
 from openfingym.market.redaction import SHORTEST, Mask
 from openfingym.market.rest import RestClient
 from openfingym.market.tape import NoRecorder, Recorder, RecordKind
+from openfingym.market.ticks import SECOND
 from openfingym.market.transport import AiohttpTransport, Transport
 from openfingym.trading.executor import Account, OpenOrder
 from openfingym.trading.orders import Event, Order
 
 LEAVE_S = 20.0
-"""Longer than an order without an answer is looked for."""
+"""Seconds in which open orders are cancelled on leaving: longer than an order without an answer is looked for."""
 _LOOK_S = 0.02
+"""Seconds between two looks at whether they are."""
 
 
 class LiveBroker(MachineRunner[BrokerLine]):
     """An account that runs from entering the context to leaving it; an :class:`~openfingym.trading.executor.Executor`.
 
     Its methods may be called from any thread and never wait for the venue; requests are sent by a thread of its own. An
-    order whose answer is lost is looked for by our id, and never sent again. With a journal, a new process knows what
-    the killed one did.
+    order whose answer is lost is looked for by our id, and never sent again. With a journal, a new process knows what a
+    killed one did.
     """
 
     def __init__(
@@ -62,20 +64,21 @@ class LiveBroker(MachineRunner[BrokerLine]):
         """An account that does not run yet, and knows what its journal holds.
 
         Args:
-            broker: the account.
+            broker: the broker's adapter, with the account's keys.
             symbols: the episode's symbols, in its order.
-            price: the last price of a symbol, NaN while there is none; called from the threads that use this.
-            journal: what an earlier process was told, and keeps what this one is.
+            price: gives the last price of a symbol, NaN while there is none; called from the threads that use this.
+            journal: holds the reports that earlier processes merged, and takes those of this one; None for neither.
             cancel_on_exit: whether leaving cancels the open orders that were placed here or by an earlier process of
                 this journal; those that somebody else placed stay.
-            leave_s: seconds for that.
+            leave_s: seconds to wait on leaving until they are cancelled.
             timeout_s: seconds after which a request counts as unanswered.
-            prefix: beginning of our client order ids, of at most 20 characters; drawn by chance if None.
+            prefix: beginning of our client order ids, of at most 20 characters; drawn at random if None.
             rng: draws the jitter of waits, so that many clients do not come back at once.
-            transport: makes the way to connect, in the thread.
-            recorder: told of every input, before it has any effect: a tape of its own, since its connections and
-                questions are numbered from 1, as those of a feed are. The account's keys are kept off it.
-            clock: time.
+            transport: makes the transport of the stream's connections; called in the thread.
+            recorder: records every input before it has any effect; None for nothing. It needs a tape of its own, since
+                connections and questions are numbered from 1, as those of a feed are. The account's keys are kept off
+                it.
+            clock: the clock by which inputs are timed; default: this machine's.
             tell: called in the thread with what people should know; must return soon.
         """
         clock, recorder = clock or SystemClock(), recorder or NoRecorder()
@@ -86,7 +89,7 @@ class LiveBroker(MachineRunner[BrokerLine]):
         self._waiting: deque[Ask] = deque()
         self._news = threading.Condition()
         self._gone: set[str] = set()
-        """Orders cancelled without the mirror's knowledge, by our ids."""
+        """Our ids of orders that were cancelled after the thread had failed, of which the mirror does not know."""
         self._cancel_on_exit, self._leave_s = cancel_on_exit, leave_s
         self._stop_s = leave_s + STOP_S
         executor = BrokerExecutor(
@@ -99,10 +102,18 @@ class LiveBroker(MachineRunner[BrokerLine]):
             prefix=prefix,
             timeout_s=timeout_s,
         )
-        name = f"account at {broker.venue}"
         line = BrokerLine(executor, rng or np.random.default_rng())
-        super().__init__(line, broker, name, transport=transport, recorder=recorder, clock=clock, tell=tell)
+        super().__init__(line, transport=transport, recorder=recorder, clock=clock, tell=tell)
         self._executor = executor
+
+    @property
+    def name(self) -> str:
+        """See :class:`~openfingym.market.live.MachineRunner`."""
+        return f"account at {self._venue.venue}"
+
+    @property
+    def _venue(self) -> VenueAddresses:
+        return self.machine.executor.broker
 
     def check(self) -> None:
         """See :class:`~openfingym.market.live.MachineRunner`."""
@@ -120,7 +131,7 @@ class LiveBroker(MachineRunner[BrokerLine]):
             timeout_s: seconds to wait at most.
 
         Raises:
-            VenueError: it does not come to that in this time, or never will, with the reason.
+            VenueError: the account is not known in this time, or never will be, with the reason.
         """
         with self._news:
             done = self._news.wait_for(lambda: self._executor.ready or not self._working, timeout_s)
@@ -134,11 +145,11 @@ class LiveBroker(MachineRunner[BrokerLine]):
             raise VenueError(f"The {self.name} does not run; enter its context first.")
 
     def stop(self) -> None:
-        """Cancel what is open, unless told otherwise, close the connection and wait for the thread; a second call does
+        """Cancel open orders, unless they are to stay, close the connection and wait for the thread; a second call does
         nothing.
 
         Raises:
-            VenueError: it does not end, or orders may still be open that were to be cancelled.
+            VenueError: the thread does not end, or orders may still be open that were to be cancelled.
         """
         begun = self._thread.is_alive() or self._error is not None
         super().stop()
@@ -206,25 +217,26 @@ class LiveBroker(MachineRunner[BrokerLine]):
 
     @property
     def strangers(self) -> int:
-        """How many orders of the account were placed by somebody else, as far as the venue has told of them."""
+        """How many orders of the account were placed by somebody else, as far as the venue has reported them."""
         with self._turn:
             return sum(not order.ours for order in self._executor.mirror)
 
     # How it is done.
 
     _last = ""
-    """What was told last."""
+    """The last message for people."""
 
     @property
     def _working(self) -> bool:
         return self._thread.is_alive() and self._error is None and not self.machine.failed
 
     def _decided(self, what: str, **terms: object) -> None:
-        """Record a decision; an agent may ask for anything, so that what JSON has no form for is written as text."""
+        """Record a decision. An agent may ask for anything: what JSON has no form for is written as text."""
         payload = json.dumps({"do": what, **{name: _plain(value) for name, value in terms.items()}})
         self._input(RecordKind.ORDER, 0, payload)
 
     def _send(self, ask: Ask) -> None:
+        # From whatever thread the agent runs in; the request itself belongs to the loop's thread.
         self._waiting.append(ask)
         self._call(self._carry)
 
@@ -243,7 +255,7 @@ class LiveBroker(MachineRunner[BrokerLine]):
             self._news.notify_all()
 
     def _masked(self, text: str) -> str:
-        """A text without the account's keys, which a venue's words may repeat."""
+        """A text without the account's keys, which the venue's answers may repeat."""
         return self._mask(text.encode(errors="replace")).decode()
 
     def _died(self) -> None:
@@ -255,7 +267,7 @@ class LiveBroker(MachineRunner[BrokerLine]):
             asyncio.run(self._cancel_at_once())
 
     async def _cancel_at_once(self) -> None:
-        """Cancel what is open although nothing can be recorded or told any more: nobody would watch over it."""
+        """Cancel open orders although nothing can be recorded or merged any more: nobody would watch over them."""
         client, broker = RestClient(self._executor.broker.rest()), self._executor.broker
         orders = [order for order in self.machine.open_orders() if order.order_id]
         try:
@@ -265,10 +277,12 @@ class LiveBroker(MachineRunner[BrokerLine]):
         done = [order for order, answer in zip(orders, answers, strict=True) if BrokerAnswer.of(answer).good]
         self._gone |= {order.asked.client_id for order in done}
         if orders and self._tell is not None:
-            self._told(Tell("cancelled", "", f"{len(done)} of {len(orders)} open orders were cancelled after an error"))
+            self._call_tell(
+                Tell("cancelled", "", f"{len(done)} of {len(orders)} open orders were cancelled after an error")
+            )
 
     async def _leave(self) -> None:
-        """See :class:`~openfingym.market.live.MachineRunner`: cancel what is open."""
+        """See :class:`~openfingym.market.live.MachineRunner`: cancel the open orders, or say that they stay."""
         orders = self.machine.open_orders()
         if not orders or self.machine.failed:
             return
@@ -289,7 +303,7 @@ class LiveBroker(MachineRunner[BrokerLine]):
 
 
 def _plain(value: object) -> object:
-    """What an agent asked for as JSON has it."""
+    """A term of an agent's decision as JSON has it."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, float):

@@ -1,17 +1,18 @@
-"""The local mirror of a broker's account: answers at once, from what is known, however messages come.
+"""The local mirror of a broker's account: it answers at once from what is known, in whatever order messages come.
 
-What orders have done is a sum over :class:`~openfingym.market.brokers.tracked.TrackedOrder`, and a holding is a base
-plus that sum. What an account states can move the base alone, and only where nothing else can explain the difference:
-so it never undoes a confirmed fill.
+The effect of orders is a sum over :class:`~openfingym.market.brokers.tracked.TrackedOrder`, and a holding is a base
+plus that sum. A statement of the account can only move the base, and only where nothing else can explain the
+difference: so it never undoes a confirmed fill.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import NamedTuple, Protocol
 
+from openfingym.market.brokers.changes import Change, Drift
 from openfingym.market.brokers.reports import (
     ZERO,
     Absent,
@@ -29,35 +30,11 @@ from openfingym.market.brokers.reports import (
 )
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.commands import Instant
-
-SECOND = 1_000_000_000
-
-
-class Change(NamedTuple):
-    """What a report changed of an order."""
-
-    order: TrackedOrder
-    before: OrderState
-    filled: Decimal
-    """By how much its filled quantity grew; below zero after a bust."""
-    cost: Decimal
-    """By how much the value of its fills grew."""
-    fees: Mapping[str, Decimal]
-    """By how much its fees grew, by asset."""
-
-
-class Drift(NamedTuple):
-    """An account states another holding than the mirror has."""
-
-    asset: str
-    local: Decimal
-    stated: Decimal
-    adopted: bool
-    """Whether the mirror has taken it over."""
+from openfingym.market.ticks import SECOND
 
 
 class _Before(NamedTuple):
-    """What of an order a merge may change."""
+    """An order as it was before a merge."""
 
     version: int
     state: OrderState
@@ -67,7 +44,7 @@ class _Before(NamedTuple):
 
 
 class Exposure(NamedTuple):
-    """What a position may become."""
+    """The least and the most that a position may become."""
 
     least: Decimal
     """Units if all open sells fill, orders without an answer included."""
@@ -76,7 +53,7 @@ class Exposure(NamedTuple):
 
 
 class Keeper(Protocol):
-    """What keeps reports over a restart, such as :class:`~openfingym.market.brokers.journal.Journal`."""
+    """Keeps reports over a restart, as :class:`~openfingym.market.brokers.journal.Journal` does."""
 
     def keep(self, report: Report) -> None:
         """Keep a report.
@@ -87,7 +64,7 @@ class Keeper(Protocol):
 
 
 class Mirror:
-    """An account as far as is known. It never asks for anything; the reconciler does."""
+    """An account as far as it is known. It never asks for anything; the reconciler does."""
 
     def __init__(
         self,
@@ -102,12 +79,12 @@ class Mirror:
         """A mirror of an account of which nothing is known yet.
 
         Args:
-            instruments: what it trades; orders of other symbols are ignored.
-            cash: the asset in which it is kept, such as ``USD``.
+            instruments: the symbols that are traded; orders of other symbols are ignored.
+            cash: the asset in which the account is kept, such as ``USD``.
             fee_assets: assets in which any order may pay its fee, such as the venue's own coin.
-            grace_s: seconds by which the account may lag fills.
-            collar: share of the price by which a market order may trade worse, for the worst case.
-            keeper: what keeps every report that changes something.
+            grace_s: seconds by which what the account states may lag its fills.
+            collar: share of the price by which a market order may trade worse than the last price, at the worst.
+            keeper: keeps every report that changes something, such as a journal; None for nothing.
         """
         self.instruments = {item.symbol: item for item in instruments}
         self.cash_asset = cash
@@ -123,21 +100,22 @@ class Mirror:
         self.current: dict[int, TrackedOrder] = {}
         """By number, the last order of a chain of replacements."""
         self.parked: dict[str, list[BrokerExecution | Bust]] = {}
-        """What was told of orders that are not known yet, by the broker's id."""
+        """Fills, and reversals of fills, of orders that are not known yet, by the broker's id of the order."""
         self.known: set[str] = set()
         """Assets of which the account has stated a holding."""
         self.changes: list[Change | Drift] = []
-        """What happened; the caller reads and clears it."""
+        """What has changed; the caller reads it and clears the list."""
         self.last_execution = 0
         """Time of the last execution by the venue's clock, in nanoseconds since the epoch; 0 without one."""
-        self._holdings: dict[str, Decimal] = defaultdict(Decimal)
-        self._units: dict[str, Decimal] = defaultdict(Decimal)
-        self._flow: dict[str, Decimal] = defaultdict(Decimal)
-        self._buying: dict[str, Decimal] = defaultdict(Decimal)
-        self._selling: dict[str, Decimal] = defaultdict(Decimal)
-        self._held: dict[str, Decimal] = defaultdict(Decimal)
-        self._unsettled: Counter[str] = Counter()
-        self._touched: dict[str, int] = {}
+        self._holdings: dict[str, Decimal] = defaultdict(Decimal)  # units by asset: base and sum in one number
+        self._units: dict[str, Decimal] = defaultdict(Decimal)  # units that the orders known here brought, by symbol
+        self._flow: dict[str, Decimal] = defaultdict(Decimal)  # cash that they brought, by symbol
+        self._buying: dict[str, Decimal] = defaultdict(Decimal)  # units that open buys may still bring, by symbol
+        self._selling: dict[str, Decimal] = defaultdict(Decimal)  # units that open sells may still take, by symbol
+        self._held: dict[str, Decimal] = defaultdict(Decimal)  # what open buys may cost at the worst, by asset
+        self._unsettled: Counter[str] = Counter()  # orders that may still change a holding, by asset
+        self._touched: dict[str, int] = {}  # when a fill last changed a holding, by asset; monotonic nanoseconds
+        # Differences that one statement of the account has shown, by asset, and when it was asked for.
         self._suspects: dict[str, tuple[Decimal, int]] = {}
         self._grace, self.collar = round(grace_s * SECOND), collar
         self._keeper = keeper
@@ -158,7 +136,7 @@ class Mirror:
 
     @property
     def held(self) -> Decimal:
-        """Cash that open buys may cost at the worst, those without an answer included."""
+        """Cash that open buys may cost at the worst, orders without an answer included."""
         return self._held.get(self.cash_asset, ZERO)
 
     def exposure(self, symbol: str) -> Exposure:
@@ -167,7 +145,7 @@ class Mirror:
         return Exposure(now - self._selling.get(symbol, ZERO), now + self._buying.get(symbol, ZERO))
 
     def profit(self, symbol: str, price: Decimal) -> Decimal:
-        """What the orders known here have gained in a symbol at this price, fees in its own assets included."""
+        """The profit of the orders known here in a symbol, at a price, less the fees in its own assets."""
         return self._flow.get(symbol, ZERO) + self._units.get(symbol, ZERO) * price
 
     @property
@@ -177,26 +155,32 @@ class Mirror:
 
     @property
     def assets(self) -> tuple[str, ...]:
-        """Cash and what the symbols are held in."""
+        """The asset of the cash, and those in which the symbols are held."""
         return (self.cash_asset, *(item.base for item in self.instruments.values()))
 
     def recover(self, reports: Iterable[Report], at: Instant) -> None:
-        """Take over what an earlier process was told. Orders it never had an answer to are unknown from now on."""
-        keeper, self._keeper = self._keeper, None
+        """Merge the reports of an earlier process. Orders to which it never had an answer are unknown from now on: the
+        broker may have them or not.
+
+        Args:
+            reports: what it merged, in this order.
+            at: the time at which this process begins.
+        """
+        keeper, self._keeper = self._keeper, None  # the reports are kept already
         for report in reports:
-            self.told(report, at)
+            self.merge(report, at)
         for order in list(self.live.values()):
             if order.state is OrderState.SUBMITTED:
-                self.told(Unanswered(order.asked.client_id), at)
+                self.merge(Unanswered(order.asked.client_id), at)
         self._keeper = keeper
         self.changes.clear()
 
-    def told(self, report: Report, at: Instant) -> bool:
+    def merge(self, report: Report, at: Instant) -> bool:
         """Merge a report.
 
         Args:
-            report: what was said or done.
-            at: when it came.
+            report: what the broker reported, or what we did ourselves.
+            at: when the report came.
 
         Returns:
             Whether it changed anything.
@@ -215,7 +199,7 @@ class Mirror:
             self._keep(report)
             self._add(report, ours=True)
             return True
-        changed = self._adopt(report) if isinstance(report, Adopted) else self._merge(report, at)
+        changed = self._adopt(report) if isinstance(report, Adopted) else self._merge_order(report, at)
         if changed:
             self._keep(report)
         return changed
@@ -233,7 +217,7 @@ class Mirror:
         self._weigh(tracked, 1)
         return tracked
 
-    def _merge(self, report: Report, at: Instant) -> bool:
+    def _merge_order(self, report: Report, at: Instant) -> bool:
         """Merge a report of one order."""
         if isinstance(report, OrderReport | BrokerExecution) and report.symbol not in self.instruments:
             self.parked.pop(report.order_id, None)
@@ -242,6 +226,7 @@ class Mirror:
         if order is None:
             return self._park(report)
         before = _Before(order.version, order.state, order.filled, order.cost, dict(order.fees))
+        # Out of the totals as it was, and into them again as it is then.
         self._weigh(order, -1)
         match report:
             case OrderReport():
@@ -259,7 +244,7 @@ class Mirror:
                 order.raise_to(OrderState.ABSENT)
         if order.order_id and order.order_id not in self.by_id:
             self.by_id[order.order_id] = order
-        for parked in self.parked.pop(order.order_id, ()):
+        for parked in self.parked.pop(order.order_id, ()):  # now that the order is known
             if isinstance(parked, BrokerExecution):
                 order.execution(parked)
             else:
@@ -268,14 +253,16 @@ class Mirror:
         return self._settle(order, before, at)
 
     def _park(self, report: Report) -> bool:
-        """Lay aside what is told of an order not known yet: the broker's answer about that order says whose it is."""
+        """Lay aside a report of an order that is not known yet: the broker's answer about that order will say whose it
+        is.
+        """
         if not isinstance(report, BrokerExecution | Bust) or report in self.parked.get(report.order_id, ()):
             return False
         self.parked.setdefault(report.order_id, []).append(report)
         return True
 
     def _order(self, report: Report) -> TrackedOrder | None:
-        """The order that a report is about; made here for one that somebody else placed."""
+        """The order that a report is about; one that somebody else placed is added here. None where it is not known."""
         if isinstance(report, OrderRefused | Unanswered | Absent):
             return self.orders.get(report.client_id)
         if not isinstance(report, OrderReport | BrokerExecution | Bust):
@@ -305,7 +292,7 @@ class Mirror:
         return order
 
     def _settle(self, order: TrackedOrder, before: _Before, at: Instant) -> bool:
-        """Carry over to the holdings what a merge changed of an order."""
+        """Carry over to the holdings what a merge has changed of an order; return whether anything has."""
         if order.version == before.version:
             return False
         filled, cost = order.filled - before.filled, order.cost - before.cost
@@ -322,6 +309,7 @@ class Mirror:
                 self._holdings[asset] += change
                 self._touched[asset] = at.monotonic
                 self._suspects.pop(asset, None)
+        # A replacement that never came to be leaves the order before it in its place.
         replaced = self.orders.get(order.asked.replaces)
         if replaced is not None and order.state in {OrderState.REJECTED, OrderState.ABSENT}:
             self.current[order.number] = replaced
@@ -329,7 +317,7 @@ class Mirror:
         return True
 
     def _weigh(self, order: TrackedOrder, sign: int) -> None:
-        """Add what an order may still do to the totals, or take it out."""
+        """Add what an order may still do to the totals (``sign`` 1), or take it out (-1)."""
         client, symbol = order.asked.client_id, order.asked.symbol
         item, remaining = self.instruments[symbol], order.remaining
         if order.asked.side > 0:
@@ -345,9 +333,15 @@ class Mirror:
             _place(self.gaps, client, order, order.gap)
 
     def _stated(self, asset: str, total: Decimal, started: int, at: Instant) -> bool:
-        """Merge what the account states of an asset: adopted at once if it is the first word of it, and otherwise if
-        the question was asked well after the last fill, no order could explain the difference, and an earlier question
-        found the same.
+        """Merge what the account states of an asset. It is adopted at once if it is the first statement, and otherwise
+        only if the question was asked well after the last fill, no order could explain the difference, and an earlier
+        question found the same one.
+
+        Args:
+            asset: the asset whose holding is stated.
+            total: units of it by the account.
+            started: when the question was sent, in nanoseconds of the monotonic clock.
+            at: when the answer came.
         """
         local = self._holdings.get(asset, ZERO)
         # An answer tells of a time between question and answer. One that was asked before the last fill had settled, or
@@ -359,7 +353,7 @@ class Mirror:
             if total == local:
                 self._suspects.pop(asset, None)
                 return False
-            if self._unsettled[asset]:
+            if self._unsettled[asset]:  # an open order may have filled without our knowing yet
                 return False
             # A difference counts once two questions, one after the other, found the same one.
             suspect = self._suspects.get(asset)
@@ -370,7 +364,7 @@ class Mirror:
                 self.changes.append(Drift(asset, local, total, adopted=False))
                 return False
             self.changes.append(Drift(asset, local, total, adopted=True))
-        return self.told(Adopted(asset, total), at)
+        return self.merge(Adopted(asset, total), at)
 
     def _adopt(self, adopted: Adopted) -> bool:
         self._suspects.pop(adopted.asset, None)

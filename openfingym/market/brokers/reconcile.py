@@ -1,33 +1,36 @@
-"""What to ask a broker, and when, so that the mirror is true again after anything: a lost message, connection or
-process.
+"""Reconciliation: what to ask a broker, and when, so that the mirror is true again after the loss of a message, a
+connection or a process.
 
 After every connection the stream comes first, and then, one after the other: open orders, each order open here, fills
-since a minute before the last one known, and the account. Only then may orders be sent. From then on orders and account
-are asked for by the clock, an order without an answer at once, and a missing fill as soon as it shows.
+since a minute before the last one known, and the account. Only then may orders be sent. From then on, orders and the
+account are asked for at intervals, an order without an answer at once, and a missing fill as soon as it shows.
 """
 
 from __future__ import annotations
 
 from openfingym.errors import FeedError
 from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, FillQuery
-from openfingym.market.brokers.dispatch import SECOND, Dispatcher, Purpose, SentRequest, Urgency
+from openfingym.market.brokers.dispatch import Dispatcher, Purpose, SentRequest, Urgency
 from openfingym.market.brokers.mirror import Mirror
 from openfingym.market.brokers.reports import Absent, BrokerExecution, OrderState
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.commands import Instant, Tell
 from openfingym.market.feed import Request
+from openfingym.market.ticks import SECOND
 
 MINUTE = 60 * SECOND
 QUERIES = frozenset({"order", "open", "account", "fills", "time"})
-"""Purposes that only ask."""
+"""Kinds of purposes that only ask, and change nothing at the broker."""
 _STAGES = ("open", "order", "fills", "account")
+"""What is asked after a connection, in this order; the account comes last, when all that explains it is known."""
 _LONGEST = 60 * SECOND
+"""Nanoseconds between two questions of the same purpose, where answers do not help, at most."""
 _FOREIGN = 7 * 24 * 60 * MINUTE
 """How far back the fills of an order that somebody else placed are looked for."""
 
 
 class Reconciler:
-    """Asks through a dispatcher, and tells the mirror what is answered."""
+    """Puts questions through a dispatcher, and merges the answers into the mirror."""
 
     def __init__(
         self,
@@ -42,9 +45,9 @@ class Reconciler:
         """A reconciler that has asked nothing yet.
 
         Args:
-            mirror: what is told the answers.
-            broker: what makes the questions and reads the answers.
-            dispatcher: what sends them.
+            mirror: the mirror of the account, which the answers go to.
+            broker: the broker's adapter, which words the questions and reads the answers.
+            dispatcher: sends the questions, within the venue's limits.
             orders_s: seconds between questions for the open orders, while there are any.
             account_s: seconds between questions for the account.
             absent_s: seconds for which an order without an answer is looked for before it counts as not taken.
@@ -56,23 +59,24 @@ class Reconciler:
         """Why nothing is asked any more: the account's keys are of no use."""
         self._orders, self._account = round(orders_s * SECOND), round(account_s * SECOND)
         self._absent = round(absent_s * SECOND)
-        self._stage = len(_STAGES)
-        self._waiting: set[Purpose] = set()
-        self._retries: dict[Purpose, int] = {}
-        self._tries: dict[Purpose, int] = {}
-        self._due: dict[str, int] = {"open": 0, "account": 0}
-        self._pace: dict[tuple[str, str], tuple[int, int]] = {}
-        self._missing: dict[str, tuple[int, int]] = {}
-        self._began: int | None = None
-        self._tag = ""
+        # All times are nanoseconds of the monotonic clock, but for `_began`.
+        self._stage = len(_STAGES)  # the stage of catching up; beyond the last one when that is done, or not begun
+        self._waiting: set[Purpose] = set()  # questions that the stage waits for
+        self._retries: dict[Purpose, int] = {}  # when a failed question is to be asked again
+        self._tries: dict[Purpose, int] = {}  # how often a question has failed in a row
+        self._due: dict[str, int] = {"open": 0, "account": 0}  # when these are to be asked at the latest
+        self._pace: dict[tuple[str, str], tuple[int, int]] = {}  # when to look closer again, and how long after that
+        self._missing: dict[str, tuple[int, int]] = {}  # how often an order was not known, and since when
+        self._began: int | None = None  # when the first connection was ready, in nanoseconds since the epoch
+        self._tag = ""  # a mark of the connection, in the purposes of its questions
 
     def connected(self, at: Instant) -> None:
-        """The stream tells everything from now on: catch up with what came before."""
+        """The stream reports everything from now on: catch up with what came before."""
         if self.stopped:
             return
         if self._began is None:
             self._began = at.wall
-        # A question that was sent before does not count.
+        # A question that was sent before does not count: with another mark, it is another purpose.
         self._tag = f"after {at.monotonic}"
         self._stage, self.ready = -1, False
         self._waiting.clear()
@@ -80,7 +84,7 @@ class Reconciler:
         self._next_stage()
 
     def lost(self) -> None:
-        """The stream has ended: what the mirror says may be old."""
+        """The stream has ended: what the mirror holds may be old."""
         self.ready = False
         self._stage = len(_STAGES)
         self._waiting.clear()
@@ -89,7 +93,7 @@ class Reconciler:
         """Time has passed: ask what is due."""
         if self.stopped:
             return
-        for purpose in [one for one, due in self._retries.items() if due <= at.monotonic]:
+        for purpose in [purpose for purpose, due in self._retries.items() if due <= at.monotonic]:
             del self._retries[purpose]
             self._ask(purpose)
         if self.mirror.live and at.monotonic >= self._due["open"] and self._stage >= len(_STAGES):
@@ -105,15 +109,15 @@ class Reconciler:
         self._due["account"] = 0
 
     def answered(self, asked: SentRequest, answer: BrokerAnswer, at: Instant) -> list[Tell]:
-        """The answer to one of our questions; one with status 0 where none came."""
+        """Take the answer to one of our questions; one of status 0 where none came. Returns messages for people."""
         purpose = asked.purpose
         refusal = self.broker.refusal(answer, at)
         if refusal is not None and not refusal.missing:
-            told = self.refused(refusal, at)
+            messages = self.refused(refusal, at)
             self._again(purpose, at)
-            return told
+            return messages
         try:
-            told = self._missed(purpose, asked, at) if refusal is not None else self._read(asked, answer.body, at)
+            messages = self._missed(purpose, asked, at) if refusal is not None else self._read(asked, answer.body, at)
         except FeedError as error:
             self._again(purpose, at)
             return [Tell("refused", purpose.symbol, str(error))]
@@ -121,16 +125,18 @@ class Reconciler:
         if purpose in self._waiting:
             self._waiting.discard(purpose)
             self._advance()
-        return told
+        return messages
 
     def _again(self, purpose: Purpose, at: Instant) -> None:
-        """Ask once more after a while, each time after twice as long."""
+        """Ask again after a while, which is twice as long each time."""
         if not self.stopped:
             tries = self._tries[purpose] = self._tries.get(purpose, 0) + 1
             self._retries[purpose] = at.monotonic + min(SECOND << min(tries - 1, 6), _LONGEST)
 
     def refused(self, refusal: BrokerRefusal, at: Instant) -> list[Tell]:
-        """Heed what a refusal says of all requests: to wait, to set the clock, or to stop for good."""
+        """Do what a refusal demands of all requests: to wait, to set the clock, or to stop for good. Returns messages
+        for people.
+        """
         if refusal.wait_s is not None:
             self._dispatcher.budget.hold(at.monotonic + round(refusal.wait_s * SECOND))
         if refusal.clock and self.broker.ask_time() is not None:
@@ -182,7 +188,7 @@ class Reconciler:
             self._next_stage()
 
     def _next_stage(self) -> None:
-        """Ask what the next stage of catching up needs; one that needs nothing is over at once."""
+        """Ask what the next stage of catching up needs; a stage that needs nothing is over at once."""
         self._stage += 1
         if self._stage == len(_STAGES):
             self.ready = True
@@ -191,12 +197,13 @@ class Reconciler:
         if stage == "open":
             self._wait_for(Purpose("open", order_id=self._tag))
         elif stage == "order":
+            # One that was submitted and has no answer yet is looked for once its request counts as unanswered.
             for order in self.mirror.live.values():
                 if order.state is not OrderState.SUBMITTED:
                     self._wait_for(Purpose("order", order.asked.client_id, order.asked.symbol, order.order_id))
         elif stage == "fills":
-            # A minute earlier than the last fill known, since the venue's clock and ours differ; fills are told apart
-            # by id, so that one read twice counts once.
+            # From a minute before the last fill known, since the venue's clock and ours differ. Fills have ids, so that
+            # one that is read twice counts once.
             since = (self.mirror.last_execution or self._began or 0) - MINUTE
             for query in self.broker.fills_since(max(since, 0)):
                 self._wait_for(Purpose("fills", detail=query))
@@ -206,33 +213,33 @@ class Reconciler:
         self._advance()
 
     def _read(self, asked: SentRequest, body: bytes, at: Instant) -> list[Tell]:
-        """Tell the mirror what an answer says."""
+        """Merge an answer into the mirror."""
         purpose, broker, mirror = asked.purpose, self.broker, self.mirror
         match purpose.kind:
             case "open":
-                found = broker.read_open(body)
-                for report in found:
-                    mirror.told(report, at)
-                # An order that we believe open and the venue does not list has ended in a way that was not heard;
+                open_orders = broker.read_open(body)
+                for report in open_orders:
+                    mirror.merge(report, at)
+                # An order that we believe open and the venue does not list has ended in a way that was not reported;
                 # only its own answer says which.
-                listed = {report.order_id for report in found}
+                listed = {report.order_id for report in open_orders}
                 for order in mirror.live.values():
                     if order.order_id and order.order_id not in listed:
                         self.look_for(order)
             case "order":
                 self._missing.pop(purpose.client_id, None)
-                for said in broker.read_order(body):
-                    mirror.told(said, at)
+                for answered in broker.read_order(body):
+                    mirror.merge(answered, at)
             case "account":
                 number = int(str(purpose.detail))
-                mirror.told(broker.read_account(number, body, asked.sent.monotonic), at)
+                mirror.merge(broker.read_account(number, body, asked.sent.monotonic), at)
             case "fills" if isinstance(purpose.detail, FillQuery):
                 fills, more = broker.read_fills(purpose.detail, body, at)
                 # Fills first: what else is on the page may take one of them back.
-                news = sum(isinstance(one, BrokerExecution) and mirror.told(one, at) for one in fills)
-                for one in fills:
-                    if not isinstance(one, BrokerExecution):
-                        mirror.told(one, at)
+                news = sum(isinstance(fill, BrokerExecution) and mirror.merge(fill, at) for fill in fills)
+                for fill in fills:
+                    if not isinstance(fill, BrokerExecution):
+                        mirror.merge(fill, at)
                 if more is not None:
                     follow = Purpose("fills", detail=more)
                     if purpose in self._waiting:
@@ -246,7 +253,7 @@ class Reconciler:
         return []
 
     def _missed(self, purpose: Purpose, asked: SentRequest, at: Instant) -> list[Tell]:
-        """The venue does not know what was asked for."""
+        """Take note that the venue does not know an order that was asked for. Returns messages for people."""
         order = self.mirror.orders.get(purpose.client_id)
         if order is None or order.order_id:
             return [Tell("refused", purpose.symbol, f"the venue does not know order {purpose.order_id}")]
@@ -255,7 +262,7 @@ class Reconciler:
         self._missing[purpose.client_id] = times + 1, first
         if times and asked.sent.monotonic - first >= self._absent:
             del self._missing[purpose.client_id]
-            self.mirror.told(Absent(purpose.client_id), at)
+            self.mirror.merge(Absent(purpose.client_id), at)
         return []
 
     def _look_closer(self, at: Instant) -> None:
@@ -275,13 +282,13 @@ class Reconciler:
             # Fills of an order that is not known, as of one sent before a restart: they count once the order is.
             wanted.add(("parked", order_id))
             if self._paced("parked", order_id, at):
-                symbol = next((one.symbol for one in parked if isinstance(one, BrokerExecution)), "")
+                symbol = next((report.symbol for report in parked if isinstance(report, BrokerExecution)), "")
                 self._ask(Purpose("order", symbol=symbol, order_id=order_id))
         for key in self._pace.keys() - wanted:
             del self._pace[key]
 
     def _paced(self, kind: str, name: str, at: Instant) -> bool:
-        """Whether it is time to ask for something, at once and then each time after twice as long."""
+        """Whether it is time to ask for something: at once, and then after waits that are twice as long each time."""
         due, wait = self._pace.get((kind, name), (0, SECOND))
         if at.monotonic < due:
             return False

@@ -1,7 +1,7 @@
-"""What a broker says of an account and what we did ourselves, in one form for all brokers: the inputs of a mirror.
+"""Reports on an account, by its broker or by ourselves, in one form for all brokers: the inputs of a mirror.
 
 Money and quantities are decimals, exactly as the broker states them. Every report may come twice, late or in another
-order: none of them says what has changed, only what is true, so that merging them needs no order.
+order: none of them states a change, but only what is true, so that they can be merged in any order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class OrderState(IntEnum):
     ABSENT = 2
     """The broker has been asked for it more than once and does not know it."""
     PENDING = 3
-    """The broker has it, and no market yet."""
+    """The broker has it, and has not sent it to a market yet."""
     OPEN = 4
     FILLED = 5
     CANCELLED = 6
@@ -46,21 +46,24 @@ class Instrument(NamedTuple):
 
     symbol: str
     base: str
-    """What is bought: a coin, or the share itself."""
+    """The asset that is bought: a coin, or the share itself."""
     quote: str
-    """What is paid."""
+    """The asset that is paid."""
     price_increment: Decimal = ZERO
+    """Step of prices, which are multiples of it."""
     quantity_increment: Decimal = ZERO
+    """Step of quantities, which are multiples of it."""
     least_quantity: Decimal = ZERO
+    """Smallest quantity of an order."""
     least_value: Decimal = ZERO
-    """Smallest price times quantity."""
+    """Smallest price times quantity of an order."""
 
 
 class Submitted(NamedTuple):
-    """An order of ours, told before its request is sent."""
+    """An order of ours, reported before its request is sent."""
 
     client_id: str
-    """Unique among all orders of the account for ever."""
+    """Our id of the order, unique among all that the account ever had."""
     symbol: str
     side: Side
     quantity: Decimal
@@ -71,11 +74,11 @@ class Submitted(NamedTuple):
     reference: Decimal
     """The last price seen, which bounds the value of a market order."""
     time: int
-    """Nanoseconds since the epoch."""
+    """When it was made, in nanoseconds since the epoch."""
     label: str | None = None
-    """The agent's own id of it."""
+    """The agent's own id of the order; None without one."""
     replaces: str = ""
-    """Client order id of the order in whose place it shall come."""
+    """Our id of the order that it is to replace; empty for none."""
 
 
 class OrderReport(NamedTuple):
@@ -89,7 +92,7 @@ class OrderReport(NamedTuple):
     filled: Decimal
     """How much of it has been filled in all."""
     cost: Decimal | None
-    """The value of what is filled; None where it is not stated."""
+    """The value of what has been filled; None where it is not stated."""
     state: OrderState
     type: OrderType = OrderType.MARKET
     time_in_force: TimeInForce = TimeInForce.GTC
@@ -100,7 +103,7 @@ class OrderReport(NamedTuple):
 
 
 class ReportSource(IntEnum):
-    """Where an execution was reported; the later one is believed where they differ."""
+    """Where an execution was reported; where sources differ, the one with the higher number is believed."""
 
     STREAM = 0
     ACTIVITY = 1
@@ -118,19 +121,24 @@ class BrokerExecution(NamedTuple):
     quantity: Decimal
     price: Decimal
     time: int
-    """When, by the venue's clock, in nanoseconds since the epoch."""
+    """When it happened by the venue's clock, in nanoseconds since the epoch."""
     source: ReportSource
+    """Where it was reported."""
     fee: Decimal = ZERO
+    """Fee of the fill."""
     fee_asset: str = ""
+    """Asset in which the fee is paid."""
     slot: str = ""
-    """What names the same execution in every source, where sources give it different ids; empty where ids agree."""
+    """A name of the execution that is the same in every source, where sources give it different ids; empty where ids
+    agree.
+    """
     client_id: str = ""
     position: Decimal | None = None
-    """Units held after it, where they are stated: a reason to ask for the account, and no more, since executions come
-    in any order.
+    """Units held after it; None where that is not stated. It is only a reason to ask for the account, since executions
+    come in any order.
     """
     corrects: str = ""
-    """Id of an execution in whose place it comes."""
+    """Id of the execution that it corrects; empty for none."""
 
 
 class Bust(NamedTuple):
@@ -164,7 +172,7 @@ class AccountReport(NamedTuple):
     """Holdings as an account states them. They lag what the broker says of orders."""
 
     totals: Mapping[str, Decimal]
-    """Units of each asset it covers, what open orders hold included; 0 where nothing is held."""
+    """Units of each asset that the report covers, what open orders hold included; 0 where nothing is held."""
     started: int
     """When the question was sent, in nanoseconds of the monotonic clock."""
 
@@ -174,7 +182,8 @@ class Adopted(NamedTuple):
 
     asset: str
     total: Decimal
+    """Units of it."""
 
 
 Report = Submitted | OrderReport | BrokerExecution | Bust | OrderRefused | Unanswered | Absent | AccountReport | Adopted
-"""What a mirror may be told."""
+"""What a mirror merges."""

@@ -1,4 +1,4 @@
-"""Signed requests as Binance wants them: HMAC-SHA256 with the account's secret."""
+"""Signing requests as Binance demands it: by HMAC-SHA256 with the account's secret."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 
 def encoded(fields: Mapping[str, str]) -> str:
-    """Fields of a query in their order, percent-encoded as they are to be signed and sent."""
+    """Fields of a query in their order, percent-encoded. The text that is signed must be sent to the byte."""
     return "&".join(f"{name}={quote(value, safe='')}" for name, value in fields.items())
 
 

@@ -1,4 +1,6 @@
-"""Reading a venue's messages: what is not of its protocol becomes an error of ours, without the message's values."""
+"""Reading a broker's messages: one that breaks the protocol becomes an error of ours, without the message's values,
+which may be an account's.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,15 @@ from openfingym.market.feed import Frame
 
 
 def parsed(venue: str, frame: Frame, kind: type) -> Any:
-    """A message of JSON, its numbers with decimals as decimals.
+    """The JSON value of a message, with its fractions as decimals.
+
+    Args:
+        venue: name of the venue, for the error.
+        frame: the message as it came.
+        kind: the type that the value must have, ``dict`` or ``list``.
 
     Raises:
-        FeedError: it is not JSON, or not of this kind.
+        FeedError: the message is not JSON, or its value has another type.
     """
     try:
         value = json.loads(frame, parse_float=Decimal)
@@ -29,7 +36,7 @@ def parsed(venue: str, frame: Frame, kind: type) -> Any:
 
 @contextlib.contextmanager
 def protocol(venue: str) -> Iterator[None]:
-    """Tell what a message lacks as a :class:`~openfingym.errors.FeedError`."""
+    """Turn the errors of reading a message that lacks something into a :class:`~openfingym.errors.FeedError`."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, InvalidOperation, IndexError) as error:

@@ -1,1 +1,1 @@
-"""Adapters of venues: each reads and writes the protocol of one, and does no input or output."""
+"""Adapters of venues: each reads and writes the protocol of one venue, and does no input or output."""

@@ -1,5 +1,5 @@
-"""Alpaca: stocks (one exchange's, all exchanges', delayed, or its test feed) and crypto over its stream, and its REST
-interface for what the stream does not give.
+"""The feed of Alpaca: stocks (of one exchange, of all, delayed, or of its test feed) and crypto over its stream, and
+what the stream does not give over its REST interface.
 """
 
 from __future__ import annotations
@@ -12,50 +12,59 @@ import msgspec
 
 from openfingym.errors import FeedError, UsageError
 from openfingym.market.feed import Address, Feed, Request
-from openfingym.market.feeds.alpaca_messages import AlpacaSession, bar_of, levels_of, quote_of, trade_of
-from openfingym.market.feeds.alpaca_messages import BarMessage as _Bar
-from openfingym.market.feeds.alpaca_messages import BookMessage as _Book
-from openfingym.market.feeds.alpaca_messages import Quoted as _Quoted
-from openfingym.market.feeds.alpaca_messages import Traded as _Traded
-from openfingym.market.feeds.reading import SECOND, decoded, query, rfc3339, rfc3339_text
+from openfingym.market.feeds.alpaca_messages import (
+    AlpacaSession,
+    BarMessage,
+    BookMessage,
+    QuoteMessage,
+    TradeMessage,
+    bar_of,
+    levels_of,
+    quote_of,
+    trade_of,
+)
+from openfingym.market.feeds.reading import decoded, query, rfc3339, rfc3339_text
 from openfingym.market.keys import Keys
-from openfingym.market.ticks import Depth, Quote, ServerBar, Tick, Trade
+from openfingym.market.ticks import SECOND, Depth, Quote, ServerBar, Tick, Trade
 
 STREAM = "wss://stream.data.alpaca.markets"
 REST = "https://data.alpaca.markets"
 StockFeed = Literal["iex", "sip", "delayed_sip", "test"]
 CryptoFeed = Literal["us", "us-1", "eu-1"]
 STOCK_CHANNELS = ("trades", "quotes", "bars", "updatedBars", "statuses")
+"""Channels that are subscribed of each stock, unless others are asked for."""
 CRYPTO_CHANNELS = ("trades", "quotes", "bars", "updatedBars", "orderbooks")
+"""Channels that are subscribed of each crypto symbol, unless others are asked for."""
 _DELAY_S = 15 * 60.0
+# Units of the venue's bars: nanoseconds, name, and how many of them a bar may be long.
 _UNITS = ((86400 * SECOND, "Day", 1), (3600 * SECOND, "Hour", 23), (60 * SECOND, "Min", 59))
 _KEY, _SECRET = "APCA-API-KEY-ID", "APCA-API-SECRET-KEY"
 
 
 class _Trades(msgspec.Struct, gc=False):
-    trades: dict[str, list[_Traded] | None] | None = None
+    trades: dict[str, list[TradeMessage] | None] | None = None
 
 
 class _Snapshot(msgspec.Struct, gc=False):
-    latestTrade: _Traded | None = None  # noqa: N815
-    latestQuote: _Quoted | None = None  # noqa: N815
+    latestTrade: TradeMessage | None = None  # noqa: N815
+    latestQuote: QuoteMessage | None = None  # noqa: N815
 
 
-class _Wrapped(msgspec.Struct, gc=False):
+class _Snapshots(msgspec.Struct, gc=False):
     snapshots: dict[str, _Snapshot | None]
 
 
 class _Bars(msgspec.Struct, gc=False):
-    bars: dict[str, list[_Bar] | None] | None = None
+    bars: dict[str, list[BarMessage] | None] | None = None
 
 
 class _Books(msgspec.Struct, gc=False):
-    orderbooks: dict[str, _Book]
+    orderbooks: dict[str, BookMessage]
 
 
 _TRADES = msgspec.json.Decoder(_Trades)
-_SNAPSHOTS = msgspec.json.Decoder(dict[str, _Snapshot | None])
-_WRAPPED = msgspec.json.Decoder(_Wrapped)
+_STOCK_SNAPSHOTS = msgspec.json.Decoder(dict[str, _Snapshot | None])
+_CRYPTO_SNAPSHOTS = msgspec.json.Decoder(_Snapshots)
 _BARS = msgspec.json.Decoder(_Bars)
 _BOOKS = msgspec.json.Decoder(_Books)
 
@@ -64,18 +73,18 @@ class AlpacaFeed(Feed):
     """Market data of Alpaca.
 
     Args:
-        symbols: such as ``AAPL``, or ``BTC/USD`` of crypto.
+        symbols: the symbols to follow, such as ``AAPL``, or ``BTC/USD`` for crypto.
         keys: the keys of an account; those of a paper account will do.
-        feed: which data: of stocks ``iex``, ``sip``, ``delayed_sip`` or ``test``; of crypto ``us``, ``us-1`` or
-            ``eu-1``.
-        channels: what is subscribed of each symbol; None for :data:`STOCK_CHANNELS` or :data:`CRYPTO_CHANNELS`.
-        stream_url: where the streams are.
-        rest_url: where the REST interface is.
-        lot: shares in a unit of a stock's quoted size: 1 since November 2025, 100 in recordings from before.
+        feed: which data to follow: for stocks ``iex``, ``sip``, ``delayed_sip`` or ``test``; for crypto ``us``,
+            ``us-1`` or ``eu-1``.
+        channels: the channels to subscribe of each symbol; None for :data:`STOCK_CHANNELS` or :data:`CRYPTO_CHANNELS`.
+        stream_url: beginning of the addresses of the streams.
+        rest_url: beginning of the addresses of the REST interface.
+        lot: how many shares a unit of a stock's quoted size is: 1 since November 2025, 100 in recordings from before.
         simulated: whether these are addresses of a local venue.
 
     Raises:
-        UsageError: no symbols, or no such feed.
+        UsageError: there are no symbols, or there is no such feed.
     """
 
     venue = "alpaca"
@@ -140,13 +149,13 @@ class AlpacaFeed(Feed):
         return AlpacaSession(self.symbols, self.channels, json.dumps(login), lot=self.lot)
 
     def ask_trades(self, symbol: str, after: Trade | None, since: int) -> Request:
-        """See :class:`Feed`. Ids do not count up here, so what comes begins with trades of the same time."""
+        """See :class:`Feed`. Ids do not count up here, so that the answer begins with trades of the same time again."""
         return self._ask("trades", symbols=symbol, start=rfc3339_text(after.time if after else since), sort="asc")
 
     def read_trades(self, symbol: str, body: bytes) -> list[Trade]:
-        """See :class:`Feed`; without those that were cancelled or corrected since."""
-        found = (decoded(_TRADES, self.venue, body).trades or {}).get(symbol) or ()
-        return [trade_of(item, symbol) for item in found if item.u not in ("canceled", "incorrect")]
+        """See :class:`Feed`; without trades that were cancelled or corrected since."""
+        items = (decoded(_TRADES, self.venue, body).trades or {}).get(symbol) or ()
+        return [trade_of(item, symbol) for item in items if item.u not in ("canceled", "incorrect")]
 
     def ask_latest(self, symbols: Sequence[str]) -> list[Request]:
         """See :class:`Feed`: one request for any number of symbols."""
@@ -155,10 +164,13 @@ class AlpacaFeed(Feed):
 
     def read_latest(self, body: bytes) -> list[Trade | Quote]:
         """See :class:`Feed`."""
-        found: Mapping[str, _Snapshot | None]
-        found = decoded(_WRAPPED, self.venue, body).snapshots if self.crypto else decoded(_SNAPSHOTS, self.venue, body)
+        snapshots: Mapping[str, _Snapshot | None]
+        if self.crypto:
+            snapshots = decoded(_CRYPTO_SNAPSHOTS, self.venue, body).snapshots
+        else:
+            snapshots = decoded(_STOCK_SNAPSHOTS, self.venue, body)
         messages: list[Trade | Quote] = []
-        for symbol, snapshot in found.items():
+        for symbol, snapshot in snapshots.items():
             if snapshot and snapshot.latestTrade:
                 messages.append(trade_of(snapshot.latestTrade, symbol))
             if snapshot and snapshot.latestQuote:
@@ -166,14 +178,14 @@ class AlpacaFeed(Feed):
         return messages
 
     def ask_book(self, symbol: str) -> None:
-        """See :class:`Feed`: books have no numbers here, so one that was asked for fits no change that follows."""
+        """See :class:`Feed`: books have no numbers here, so that no change would connect to one that was asked for."""
 
     def ask_book_now(self, symbol: str) -> Request:
-        """A request for the book of a crypto symbol, to compare with."""
+        """A request for the book of a crypto symbol, to compare the streamed one with."""
         return Request("GET", query(f"{self._root}/latest/orderbooks", symbols=symbol))
 
     def read_book(self, symbol: str, body: bytes) -> Depth:
-        """See :class:`Feed`; without the empty levels that the venue's answers hold."""
+        """See :class:`Feed`. The venue's answers hold levels of size 0 as well, which are left out."""
         book = decoded(_BOOKS, self.venue, body).orderbooks.get(symbol)
         if book is None:
             raise FeedError(f"Alpaca answered with a book, and not with that of {symbol}.")
@@ -181,7 +193,7 @@ class AlpacaFeed(Feed):
         return Depth(symbol, bids, asks, 0, 0, rfc3339(book.t), whole=True)
 
     def bar_length(self, interval: int) -> int | None:
-        """See :class:`Feed`. Days are New York's here, so that of longer bars too the parts are hours."""
+        """See :class:`Feed`. The venue's days are New York's, so that days of UTC are made of hours as well."""
         return next((unit for unit, _, _ in _UNITS[1:] if interval % unit == 0), None)
 
     def ask_bars(self, symbol: str, interval: int, begin: int, end: int) -> Request:
@@ -195,7 +207,7 @@ class AlpacaFeed(Feed):
                     symbols=symbol,
                     timeframe=frame,
                     start=rfc3339_text(begin),
-                    end=rfc3339_text(end - 1),
+                    end=rfc3339_text(end - 1),  # the venue counts both ends in
                     adjustment=adjustment,
                 )
         raise UsageError(
@@ -203,13 +215,15 @@ class AlpacaFeed(Feed):
         )
 
     def read_bars(self, symbol: str, interval: int, body: bytes) -> list[ServerBar]:
-        """See :class:`Feed`. The answer tells no time, so the last bar counts as unfinished."""
+        """See :class:`Feed`. The answer does not say what time it is, so the last bar counts as unfinished."""
         bars = (decoded(_BARS, self.venue, body).bars or {}).get(symbol) or ()
         return [bar_of(bar, symbol, interval, final=number < len(bars)) for number, bar in enumerate(bars, 1)]
 
     @property
     def _rest_feed(self) -> str:
-        """The feed's name there: the test feed has no history, and the delayed one's is the whole tape's."""
+        """The name of the feed at the REST interface: the test feed has no history, and the delayed one shares that of
+        the undelayed.
+        """
         return {"test": "iex", "delayed_sip": "sip"}.get(self.feed, self.feed)
 
     def _ask(self, what: str, **fields: Any) -> Request:

@@ -1,5 +1,5 @@
-"""Binance spot: trades, best quotes, order books and bars over its combined stream, and its REST interface for what the
-stream does not give.
+"""The feed of Binance spot: trades, best quotes, order books and bars over its combined stream, and what that does not
+give over its REST interface.
 """
 
 from __future__ import annotations
@@ -14,21 +14,16 @@ import msgspec
 from openfingym.errors import UsageError
 from openfingym.market.feed import Address, Feed, Request
 from openfingym.market.feeds.binance_messages import INTERVALS, BinanceSession, Levels, levels_of
-from openfingym.market.feeds.reading import MILLISECOND, SECOND, decoded, nanoseconds, query
-from openfingym.market.ticks import (
-    LATEST,
-    Depth,
-    Quote,
-    ServerBar,
-    Tick,
-    Trade,
-)
+from openfingym.market.feeds.reading import MILLISECOND, decoded, nanoseconds, query
+from openfingym.market.ticks import LATEST, SECOND, Depth, Quote, ServerBar, Tick, Trade
 
 STREAM = "wss://stream.binance.com:9443"
 REST = "https://api.binance.com"
 CHANNELS = ("trade", "bookTicker", "depth@100ms")
+"""Channels that are subscribed of each symbol, unless others are asked for."""
 MOST_STREAMS = 1024
-_BOOK_WEIGHTS = ((100, 5), (500, 25), (1000, 50), (5000, 250))
+"""Streams that the venue allows on one connection."""
+_BOOK_WEIGHTS = ((100, 5), (500, 25), (1000, 50), (5000, 250))  # up to so many levels, a book costs so much
 
 
 class _RestTrade(msgspec.Struct, gc=False):
@@ -79,32 +74,36 @@ _INFO = msgspec.json.Decoder(_Info)
 
 
 class SymbolRules(NamedTuple):
-    """What an order for a symbol must satisfy; 0 where the venue asks nothing. Exact, since remainders are taken."""
+    """What an order for a symbol must satisfy; 0 where the venue asks nothing. Decimal numbers are exact, as the
+    remainders of prices and sizes must be.
+    """
 
     trading: bool
+    """Whether the symbol trades."""
     tick: Decimal
-    """Prices are multiples of it."""
+    """The step of prices, which are multiples of it."""
     lot: Decimal
-    """Sizes are multiples of it."""
+    """The step of sizes, which are multiples of it."""
     least_size: Decimal
+    """The least size of an order, in the base currency."""
     least_notional: Decimal
-    """Least price times size, in the quote currency."""
+    """The least price times size, in the quote currency."""
 
 
 class BinanceFeed(Feed):
     """Market data of Binance spot.
 
     Args:
-        symbols: such as ``BTCUSDT``.
-        channels: what is subscribed of each symbol: :data:`CHANNELS`, and ``kline_1m`` or another length for the
-            venue's own bars.
-        stream_url: where the streams are.
-        rest_url: where the REST interface is.
+        symbols: the symbols to follow, such as ``BTCUSDT``.
+        channels: the channels to subscribe of each symbol: those of :data:`CHANNELS`, and ``kline_1m`` or another
+            length for the venue's own bars.
+        stream_url: beginning of the address of the stream.
+        rest_url: beginning of the addresses of the REST interface.
         levels: how many levels a whole book has on each side; more of them cost more of the rate limit.
         simulated: whether these are addresses of a local venue.
 
     Raises:
-        UsageError: no symbols, or more streams than a connection may have.
+        UsageError: there are no symbols, or more streams than a connection may have.
     """
 
     venue = "binance"
@@ -123,8 +122,8 @@ class BinanceFeed(Feed):
     ) -> None:
         super().__init__([symbol.upper() for symbol in symbols])
         if not 0 < len(self.symbols) * len(channels) <= MOST_STREAMS:
-            found = f"{len(self.symbols)} symbols of {len(channels)} channels each"
-            raise UsageError(f"{found} are not 1 to {MOST_STREAMS} streams; use several feeds, or fewer channels.")
+            given = f"{len(self.symbols)} symbols of {len(channels)} channels each"
+            raise UsageError(f"{given} are not 1 to {MOST_STREAMS} streams; use several feeds, or fewer channels.")
         self.channels = tuple(channels)
         names = {channel.split("@")[0].split("_")[0] for channel in channels}
         kinds: dict[str, type[Tick]] = {"trade": Trade, "bookTicker": Quote, "depth": Depth}
@@ -173,13 +172,13 @@ class BinanceFeed(Feed):
     def read_trades(self, symbol: str, body: bytes) -> list[Trade]:
         """See :class:`Feed`."""
         return [
-            Trade(symbol, found.id, found.price, found.qty, nanoseconds(found.time), -1 if found.isBuyerMaker else 1)
-            for found in decoded(_TRADES, self.venue, body)
+            Trade(symbol, item.id, item.price, item.qty, nanoseconds(item.time), -1 if item.isBuyerMaker else 1)
+            for item in decoded(_TRADES, self.venue, body)
         ]
 
     def ask_latest(self, symbols: Sequence[str]) -> list[Request]:
         """See :class:`Feed`: two requests for any number of symbols."""
-        wanted = json.dumps(list(symbols), separators=(",", ":"), ensure_ascii=False)
+        wanted = _symbol_list(symbols)
         return [
             Request("GET", query(f"/api/v3/ticker/{what}", symbols=wanted), weight=4)
             for what in ("price", "bookTicker")
@@ -188,10 +187,10 @@ class BinanceFeed(Feed):
     def read_latest(self, body: bytes) -> list[Trade | Quote]:
         """See :class:`Feed`. A last price is a trade of the group :data:`LATEST`, without id, size and time."""
         return [
-            Quote(found.symbol, found.bidPrice, found.bidQty, found.askPrice, found.askQty, 0)
-            if found.price is None
-            else Trade(found.symbol, 0, found.price, 0.0, 0, 0, LATEST, prices=False)
-            for found in decoded(_PRICES, self.venue, body)
+            Quote(item.symbol, item.bidPrice, item.bidQty, item.askPrice, item.askQty, 0)
+            if item.price is None
+            else Trade(item.symbol, 0, item.price, 0.0, 0, 0, LATEST, prices=False)
+            for item in decoded(_PRICES, self.venue, body)
         ]
 
     def ask_book(self, symbol: str) -> Request:
@@ -201,9 +200,9 @@ class BinanceFeed(Feed):
 
     def read_book(self, symbol: str, body: bytes) -> Depth:
         """See :class:`Feed`."""
-        found = decoded(_BOOK, self.venue, body)
-        last = found.lastUpdateId
-        return Depth(symbol, levels_of(found.bids), levels_of(found.asks), last, last, 0, whole=True)
+        book = decoded(_BOOK, self.venue, body)
+        last = book.lastUpdateId
+        return Depth(symbol, levels_of(book.bids), levels_of(book.asks), last, last, 0, whole=True)
 
     def bar_length(self, interval: int) -> int | None:
         """See :class:`Feed`."""
@@ -217,14 +216,14 @@ class BinanceFeed(Feed):
             "/api/v3/klines",
             symbol=symbol,
             interval=INTERVALS[interval],
-            startTime=-(-begin // MILLISECOND),
-            endTime=(end - 1) // MILLISECOND,
+            startTime=-(-begin // MILLISECOND),  # rounded up: no bar from before `begin`
+            endTime=(end - 1) // MILLISECOND,  # the venue counts both ends in
             limit=1000,
         )
         return Request("GET", path, weight=2)
 
     def read_bars(self, symbol: str, interval: int, body: bytes) -> list[ServerBar]:
-        """See :class:`Feed`. The answer tells no time, so the last bar counts as unfinished."""
+        """See :class:`Feed`. The answer does not say what time it is, so the last bar counts as unfinished."""
         rows = decoded(_ROWS, self.venue, body)
         return [
             ServerBar(
@@ -244,23 +243,27 @@ class BinanceFeed(Feed):
 
     def ask_rules(self) -> Request:
         """A request for what orders must satisfy."""
-        wanted = json.dumps(list(self.symbols), separators=(",", ":"), ensure_ascii=False)
-        return Request("GET", query("/api/v3/exchangeInfo", symbols=wanted), weight=20)
+        return Request("GET", query("/api/v3/exchangeInfo", symbols=_symbol_list(self.symbols)), weight=20)
 
     def read_rules(self, body: bytes) -> dict[str, SymbolRules]:
-        """What orders for each symbol must satisfy."""
+        """The rules in the answer, by symbol."""
         rules = {}
-        for found in decoded(_INFO, self.venue, body).symbols:
-            filters = {str(item.get("filterType")): item for item in found.filters}
+        for info in decoded(_INFO, self.venue, body).symbols:
+            filters = {str(item.get("filterType")): item for item in info.filters}
 
             def number(names: str, key: str, filters: dict[str, dict[str, Any]] = filters) -> Decimal:
                 return next((Decimal(filters[name][key]) for name in names.split() if name in filters), Decimal(0))
 
-            rules[found.symbol] = SymbolRules(
-                found.status == "TRADING",
+            rules[info.symbol] = SymbolRules(
+                info.status == "TRADING",
                 number("PRICE_FILTER", "tickSize"),
                 number("LOT_SIZE", "stepSize"),
                 number("LOT_SIZE", "minQty"),
                 number("NOTIONAL MIN_NOTIONAL", "minNotional"),
             )
         return rules
+
+
+def _symbol_list(symbols: Sequence[str]) -> str:
+    """Symbols as a parameter: a JSON list in which the venue refuses blanks, and takes other scripts as they are."""
+    return json.dumps(list(symbols), separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,7 @@
-"""Messages of Binance's combined stream, and the protocol of one connection."""
+"""Messages of Binance's combined stream, and the protocol of one connection.
+
+The one-letter names of fields are the venue's.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,26 @@ import msgspec
 
 from openfingym.errors import FeedError
 from openfingym.market.feed import FeedSession, Frame
-from openfingym.market.feeds.reading import MICROSECONDS_FROM, MILLISECOND, SECOND, nanoseconds, unreadable
-from openfingym.market.ticks import ClosingSoon, Depth, Level, Message, Quote, Refused, ServerBar, Subscribed, Trade
+from openfingym.market.feeds.reading import MICROSECONDS_FROM, MILLISECOND, nanoseconds, unreadable
+from openfingym.market.ticks import (
+    SECOND,
+    ClosingSoon,
+    Depth,
+    Level,
+    Message,
+    Quote,
+    Refused,
+    ServerBar,
+    Subscribed,
+    Trade,
+)
 
 _AT_ONCE = 100
-"""Streams in a control message."""
+"""How many streams one control message subscribes at most."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _NAMES = "1s 1m 3m 5m 15m 30m 1h 2h 4h 6h 8h 12h 1d 3d 1w"
 INTERVALS = {int(name[:-1]) * _UNITS[name[-1]] * SECOND: name for name in _NAMES.split()}
-"""Lengths of bars in nanoseconds, and what the venue calls them."""
+"""The venue's names of bars, by their lengths in nanoseconds."""
 _LENGTHS = {name: length for length, name in INTERVALS.items()}
 _INFINITY = float("inf")
 
@@ -36,8 +50,8 @@ class _Kline(msgspec.Struct, gc=False):
     x: bool
 
 
-class _Data(msgspec.Struct, gc=False):  # without cycles, so that no collector need look at each message
-    """Any payload: names are the venue's, and ``bookTicker`` is the one that does not say what it is."""
+class _Data(msgspec.Struct, gc=False):  # never part of a cycle, so that Python's collector need not look at it
+    """The payload of any stream, told apart by ``e``, which ``bookTicker`` alone leaves out."""
 
     e: str = "bookTicker"
     E: int = 0
@@ -77,7 +91,11 @@ _FRAME = msgspec.json.Decoder(_Frame, strict=False)
 
 class BinanceSession(FeedSession):
     """One connection to the combined stream. An acknowledgement proves little here: a stream that does not exist is
-    acknowledged and stays silent.
+    acknowledged, and stays silent.
+
+    Args:
+        symbols: the symbols to subscribe.
+        channels: the channels to subscribe of each symbol.
     """
 
     def __init__(self, symbols: Sequence[str], channels: Sequence[str]) -> None:
@@ -85,7 +103,7 @@ class BinanceSession(FeedSession):
         self._symbols = frozenset(symbols)
         self._channels = tuple(channels)
         self._ids = 0
-        self._waiting: set[int] = set()
+        self._waiting: set[int] = set()  # ids of control messages that were not acknowledged yet
         self._read: dict[str, Callable[[_Data], Message | None]] = {
             "bookTicker": _quote,
             "depthUpdate": _depth,
@@ -104,13 +122,13 @@ class BinanceSession(FeedSession):
     def received(self, frame: Frame) -> Sequence[Message]:
         """See :class:`FeedSession`."""
         try:
-            found = _FRAME.decode(frame)
+            envelope = _FRAME.decode(frame)
         except (msgspec.MsgspecError, UnicodeError) as error:
             raise unreadable("Binance", frame, error) from None
-        data = found.data
+        data = envelope.data
         if data is None:
-            return self._control(found, frame)
-        if data.e == "trade" and data.s in self._symbols:  # most frames: no further call for them
+            return self._control(envelope, frame)
+        if data.e == "trade" and data.s in self._symbols:  # most frames are trades: handled here, without a call
             price, size, time = data.p, data.q, data.T
             if not (0.0 < price < _INFINITY and 0.0 < size < _INFINITY):
                 raise FeedError(f"Binance sent a trade of {size} at {price}, which cannot be: {frame[:160]!r}.")
@@ -127,16 +145,16 @@ class BinanceSession(FeedSession):
             raise FeedError(f"Binance sent a price or size that is no number in its range: {frame[:160]!r}.")
         return (message,)
 
-    def _control(self, found: _Frame, frame: Frame) -> Sequence[Message]:
-        if found.e == "serverShutdown":
-            return (ClosingSoon(nanoseconds(found.E)),)
-        error = found.error or (None if found.code is None else _Error(found.code, found.msg))
-        if error is not None:  # all of them say that what we sent is wrong, and it would be as wrong again
+    def _control(self, envelope: _Frame, frame: Frame) -> Sequence[Message]:
+        if envelope.e == "serverShutdown":
+            return (ClosingSoon(nanoseconds(envelope.E)),)
+        error = envelope.error or (None if envelope.code is None else _Error(envelope.code, envelope.msg))
+        if error is not None:  # every error says that what we sent is wrong, and it would be wrong again
             return (Refused(error.code, error.msg, fatal=True),)
-        if found.id is None:
+        if envelope.id is None:
             raise FeedError(f"Binance sent neither data nor an answer: {frame[:120]!r}.")
-        if isinstance(found.id, int):
-            self._waiting.discard(found.id)
+        if isinstance(envelope.id, int):
+            self._waiting.discard(envelope.id)
         if self._waiting or self.ready:
             return ()
         self.ready = True
@@ -177,7 +195,7 @@ def levels_of(levels: Levels) -> tuple[Level, ...]:
     """One side of a book, or changes of it.
 
     Raises:
-        FeedError: a price or size is no number in its range.
+        FeedError: a price is not above 0, a size is below 0, or one of them is not finite.
     """
     for price, size in levels:
         if not (0.0 < price < _INFINITY and 0.0 <= size < _INFINITY):

@@ -1,4 +1,4 @@
-"""What adapters share in reading what a venue sent: times, numbers, and errors that say what was wrong."""
+"""Reading what a venue sent, for all adapters: times, JSON, and errors that say what was wrong."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import msgspec
 
 from openfingym.errors import FeedError
 from openfingym.market.feed import Frame
+from openfingym.market.ticks import SECOND
 
 MILLISECOND = 1_000_000
-SECOND = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NINE = 9
+_DIGITS = 9  # of nanoseconds
 MICROSECONDS_FROM = 10**14
 """The epoch in milliseconds is below this until the year 5138, in microseconds above it since 1973."""
+# Seconds since the epoch by their text: many messages share a second, and parsing is slow.
 _seconds: dict[str, int] = {}
 
 
 def nanoseconds(count: int) -> int:
-    """Nanoseconds of a time in milliseconds or microseconds since the epoch, told apart by its magnitude."""
+    """Nanoseconds of a time in milliseconds or microseconds since the epoch; its magnitude says which."""
     return count * MILLISECOND if count < MICROSECONDS_FROM else count * 1000
 
 
 def rfc3339(text: str) -> int:
-    """Nanoseconds since the epoch of a time such as ``2021-02-22T15:51:45.335689322Z``, exactly: 0 to 9 decimals, and
-    ``Z`` or an offset.
+    """Nanoseconds since the epoch of a time such as ``2021-02-22T15:51:45.335689322Z``, with 0 to 9 decimals, and ``Z``
+    or an offset. The result is exact: :class:`~datetime.datetime` would drop what is below a microsecond.
 
     Raises:
         ValueError: the text is no such time.
@@ -49,13 +50,13 @@ def rfc3339(text: str) -> int:
     if not rest:
         return seconds * SECOND
     digits = rest[1:]
-    if rest[0] != "." or not 0 < len(digits) <= _NINE or not (digits.isascii() and digits.isdigit()):
+    if rest[0] != "." or not 0 < len(digits) <= _DIGITS or not (digits.isascii() and digits.isdigit()):
         raise ValueError(f"{text!r} is no time such as 2021-02-22T15:51:45.335689322Z.")
-    return seconds * SECOND + int(digits.ljust(_NINE, "0"))
+    return seconds * SECOND + int(digits.ljust(_DIGITS, "0"))
 
 
 def rfc3339_text(time: int) -> str:
-    """The time, in nanoseconds since the epoch, as text with nine decimals."""
+    """A time in nanoseconds since the epoch as text with nine decimals."""
     seconds, fraction = divmod(time, SECOND)
     return f"{_EPOCH + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}.{fraction:09d}Z"
 
@@ -68,12 +69,16 @@ def _offset(text: str) -> int:
 
 
 def query(path: str, **fields: object) -> str:
-    """A path with those of the fields that are not None."""
+    """A path with a query of the fields that are not None."""
     return f"{path}?{urlencode({key: value for key, value in fields.items() if value is not None})}"
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], venue: str, content: Frame) -> Any:
-    """What a decoder reads, or an error that shows the beginning of what it could not."""
+    """What a decoder reads.
+
+    Raises:
+        FeedError: it cannot be read; the message shows its beginning.
+    """
     try:
         return decoder.decode(content)
     except (msgspec.MsgspecError, UnicodeError) as error:
@@ -81,5 +86,5 @@ def decoded(decoder: msgspec.json.Decoder[Any], venue: str, content: Frame) -> A
 
 
 def unreadable(venue: str, content: Frame, error: Exception) -> FeedError:
-    """The error of what a venue sent and nobody can read."""
+    """The error for content of a venue that cannot be read."""
     return FeedError(f"{venue} sent what is not of its protocol ({error}): {content[:120]!r}.")

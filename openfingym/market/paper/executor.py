@@ -1,8 +1,8 @@
 """The paper engine: one account whose orders fill against a live market, without being sent anywhere.
 
-It does no input or output and reads no clock or chance: what it holds follows from the rules, what the market's state
-told it, and the decisions with their instants, so that a replay of a tape gives the same fills bit for bit.
-:mod:`~openfingym.market.paper.fills` says what fills.
+It does no input or output, reads no clock and draws nothing at random: what it holds follows from the rules, from what
+the market's state told it, and from the decisions with their instants, so that a replay of a tape gives the same fills
+bit for bit. :mod:`~openfingym.market.paper.fills` states which orders fill.
 """
 
 from __future__ import annotations
@@ -28,36 +28,38 @@ class IntervalRecord(NamedTuple):
     """An interval between two marks, as a row of :data:`openfingym.metrics.performance.RECORD`."""
 
     equity: float
-    """In cash at its end; 0 once the account is bankrupt."""
+    """Value of the account at the end of the interval, in units of currency; 0 once the account is bankrupt."""
     traded: float
-    """Value of what was traded in it."""
+    """Value of what was traded in the interval."""
     cost: float
-    """Fees, slippage and borrowing in it."""
+    """Fees, slippage and borrowing in the interval."""
     long: float
-    """Market value of long positions at its end."""
+    """Market value of long positions at the end of the interval."""
     short: float
-    """Market value of short positions at its end, positive."""
+    """Market value of short positions at the end of the interval, a positive number."""
     closed: int
-    """Fills in it that reduced a position."""
+    """How many fills of the interval reduced a position."""
     won: int
-    """Those of them that made money."""
+    """How many of these fills made money."""
 
 
 class PaperExecutor(PaperFills):
-    """One account that trades on paper; an :class:`~openfingym.trading.executor.Executor`. For the thread that changes
-    the market's state.
+    """One account that trades on paper; an :class:`~openfingym.trading.executor.Executor`. Only the thread that changes
+    the market's state may use it.
 
-    Reading it costs no more than there are symbols and open orders. Its marks are of the last decision, fill or
-    :meth:`mark_to_market`: the mid where the market is fit to trade on, otherwise the last trade.
+    Reading it takes time in proportion to symbols and open orders, however long it has traded. Its marks are of the
+    last decision, fill or :meth:`mark_to_market`: the mid where the market is fit to trade on, otherwise the last
+    trade.
     """
 
     def decide(self, decision: Decision, at: Instant) -> list[int]:
         """Carry a decision out: cancels and replacements, then target weights, then orders; returns the orders' ids.
 
         Weights become market orders without an id, sales first, of what the account can carry at the levels' prices;
-        what the market does not take of them is told as events of order 0.
+        what the market does not take of them is reported as events of order 0.
         """
-        self._tell_time(at)
+        self._advance(at)
+
         weights = None if decision.weights is None else self._admitted(decision.weights)
         carry_out(Decision(cancels=decision.cancels, replaces=decision.replaces), self)
         if weights is not None:
@@ -71,12 +73,12 @@ class PaperExecutor(PaperFills):
 
     def mark_to_market(self, at: Instant) -> IntervalRecord:
         """End an interval: value the account now, at an equity of zero or below for the last time."""
-        self._tell_time(at)
+        self._advance(at)
         if not self.bankrupt:
             self._value()
-        held = self.account()
+        account = self.account()
         record = IntervalRecord(
-            self.equity, self.traded, self.cost, held.long, held.short, closed=self.closed, won=self.won
+            self.equity, self.traded, self.cost, account.long, account.short, closed=self.closed, won=self.won
         )
         self.row += 1
         self.traded = self.cost = 0.0
@@ -84,8 +86,8 @@ class PaperExecutor(PaperFills):
         return record
 
     def digest(self) -> str:
-        """SHA-256 of all that decides what it will do: equal after the same inputs. Events that wait to be read are not
-        part of it.
+        """SHA-256 of everything on which later fills depend: equal after the same inputs. Events that wait to be read
+        are not part of it.
         """
         return sha256_of_json(
             [
@@ -122,16 +124,17 @@ class PaperExecutor(PaperFills):
             self.record(EventKind.REJECTED, 0, symbol, side, wanted, reason)
             return
         levels = self._liquidity[symbol].free(shown, order.d)
-        held, price = walk(levels, wanted)
-        held = wanted if held >= wanted else whole_lots(held, self.market.lot)
+        available, price = walk(levels, wanted)
+        available = wanted if available >= wanted else whole_lots(available, self.market.lot)
         within = buyable if side is Side.BUY else sellable
-        order.remaining = within(self, symbol, held, price)
+        order.remaining = within(self, symbol, available, price)
         self._fill(order, order.remaining, shown, levels)
-        if held < wanted:
-            order.remaining = settled(wanted, -held, self.market.lot)
+        # Reported is only what the market lacks, and not what the account could not carry.
+        if available < wanted:
+            order.remaining = settled(wanted, -available, self.market.lot)
             self.tell(EventKind.CANCELLED, order, Reason.UNFILLED)
 
 
 def _plain(value: object) -> object:
-    """A value that JSON has: of a float that is no finite number, its name."""
+    """A value that JSON has: NaN and infinity by their names."""
     return repr(value) if isinstance(value, float) and not math.isfinite(value) else value

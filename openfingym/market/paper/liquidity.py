@@ -1,4 +1,4 @@
-"""What may be traded of one symbol now: the levels that the venue shows, less what is known to be gone."""
+"""The liquidity that paper orders meet in one symbol: the levels that the venue shows, less what is gone by now."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
-from openfingym.market.bars import SECOND
 from openfingym.market.buffer import Budgets
 from openfingym.market.state import NEVER, Snapshot
-from openfingym.market.ticks import Level, Quote, Trade
+from openfingym.market.ticks import SECOND, Level, Quote, Trade
 from openfingym.trading.orders import Reason
 
 
@@ -20,11 +19,11 @@ class ShownMarket(NamedTuple):
     bids: tuple[Level, ...]
     """(price, size), the highest price first; empty where none is known."""
     asks: tuple[Level, ...]
-    """The same, the lowest price first."""
+    """The same of the asks, the lowest price first."""
     time: int
-    """Up to when the venue had counted trades in, by its clock; 0 where it does not say."""
+    """Time until which trades are taken off the levels, by the venue's clock; 0 where it does not say."""
     at: int
-    """When it was received, by the monotonic clock."""
+    """When the levels were received, in nanoseconds of the monotonic clock."""
 
     def side(self, d: float) -> tuple[Level, ...]:
         """The levels that an order trades with: asks for a buy (d = 1), bids for a sell (d = -1)."""
@@ -37,29 +36,34 @@ class ShownMarket(NamedTuple):
 
 
 class Liquidity:
-    """What own orders may take of one symbol, and where they stand in its queues.
+    """What own orders may take of one symbol.
 
-    - Of the book and the quote, one that is too old, misses updates, was received before a connection was lost, or is
-      crossed, is not used. A quote newer than the book replaces the book's best levels.
-    - A trade that the levels do not show yet has taken what it had to: asks below its price and bids above it are gone,
-      and its size is missing at its price.
-    - What own orders took stays missing as long as the venue shows it: of a level of 5 of which 3 were taken 2 are left
-      until the venue's own size falls below 3, which frees the difference, or the level ends. What it adds is new.
+    - A book or quote is not used if it is too old, misses updates, was received before a connection was lost, or is
+      crossed. A quote that is newer than the book replaces the book's best levels.
+    - A trade that the levels do not show yet has taken its part: asks below its price and bids above it are gone, and
+      its size is missing at its price.
+    - What own orders took stays missing as long as the venue shows it: of a level of 5 of which 3 were taken, 2 are
+      left until the venue's own size falls below 3, which frees the difference, or the level ends. What the venue adds
+      is new.
+
+    Args:
+        budgets: seconds after which books and quotes are too old to trade on.
+        quoted: whether a quote has come since the connection was last lost.
     """
 
     def __init__(self, budgets: Budgets, *, quoted: bool) -> None:
         self.quoted = quoted
         """Whether a quote has come since the connection was last lost."""
         self.marked_at = NEVER
-        """When the account's mark was last set, by the monotonic clock."""
+        """When the account's mark was last set, in nanoseconds of the monotonic clock."""
         self._book_budget = round(budgets.book_s * SECOND)
         self._quote_budget = round(budgets.quote_s * SECOND)
         self._longest = max(self._book_budget, self._quote_budget)
         self._taken: tuple[dict[float, float], dict[float, float]] = ({}, {})  # of bids and of asks, by price
-        self._trades: deque[tuple[Trade, int]] = deque()  # those that levels may not show yet, and when they came
+        self._trades: deque[tuple[Trade, int]] = deque()  # trades that levels may not show yet, and when they came
 
     def shown(self, snapshot: Snapshot, now: int) -> ShownMarket | Reason:
-        """What the venue shows, or why that is nothing to trade on."""
+        """What the venue shows, or why nothing can be traded on it."""
         self._forget(now)
         if snapshot.halted:
             return Reason.HALTED
@@ -76,6 +80,7 @@ class Liquidity:
             market = ShownMarket(book.bids, book.asks, book.time, snapshot.book_at)
             if quote is not None and _newer(quote, snapshot):
                 bids, asks = _best(quote)
+                # The quote's prices are the best ones: book levels at or beyond them are from before it.
                 market = ShownMarket(
                     bids + tuple(level for level in book.bids if level[0] < quote.bid),
                     asks + tuple(level for level in book.asks if level[0] > quote.ask) if quote.ask > 0.0 else (),
@@ -87,24 +92,32 @@ class Liquidity:
         return market if market.bids or market.asks else Reason.NO_PRICE
 
     def free(self, market: ShownMarket, d: float, bound: float = inf) -> list[Level]:
-        """What is left for an order of side ``d``, the best level first, where ``d`` times the price is no more than
-        ``bound``.
+        """The levels that are left for an order.
+
+        Args:
+            market: what the venue shows.
+            d: side of the order: 1 for a buy, -1 for a sell.
+            bound: ``d`` times the order's limit; infinite for an order that takes at any price.
+
+        Returns:
+            (price, size left) of the levels, the best first.
         """
         taken, hit, edge = self._taken[d > 0.0], dict[float, float](), -inf
         for trade, at in self._trades:
+            # Shown already: by the venue's times where both have one, otherwise by when they came.
             if trade.time <= market.time if trade.time and market.time else at < market.at:
                 continue
             edge = max(edge, d * trade.price)
-            if trade.taker != -d:
+            if trade.taker != -d:  # a taker of the other side took of the other side's levels
                 hit[trade.price] = hit.get(trade.price, 0.0) + trade.size
-        found = []
+        free_levels = []
         for price, size in market.side(d):
             if d * price > bound:
                 break
             left = size - taken.get(price, 0.0) - hit.get(price, 0.0)
             if d * price >= edge and left > 0.0 and price > 0.0:
-                found.append((price, left))
-        return found
+                free_levels.append((price, left))
+        return free_levels
 
     def take(self, d: float, levels: Sequence[Level], quantity: float) -> None:
         """Own orders have taken a quantity of these levels, the best first."""
@@ -140,13 +153,13 @@ class Liquidity:
         return bool(self._taken[0] or self._taken[1])
 
     def _forget(self, now: int) -> None:
-        """Forget old trades: levels that do not show them by now are too old themselves, or were filled up since."""
+        """Forget old trades: levels that do not show them by now are too old to be used, or were filled up since."""
         trades = self._trades
         while trades and now - trades[0][1] > self._longest:
             trades.popleft()
 
     def canonical(self) -> list[object]:
-        """All of it, as a JSON value."""
+        """All that is known, as a JSON value."""
         return [
             self.quoted,
             self.marked_at,
@@ -156,8 +169,15 @@ class Liquidity:
 
 
 def queue_ahead(market: ShownMarket, d: float, limit: float) -> float:
-    """What is shown at the price of a resting order of side ``d``: all of it trades first. Infinite at a price beyond
-    the levels shown, where nothing is known.
+    """The size that trades before an order which comes to rest: all that is shown at its price.
+
+    Args:
+        market: what the venue shows.
+        d: side of the order: 1 for a buy, -1 for a sell.
+        limit: price at which it rests.
+
+    Returns:
+        The size; infinite at a price beyond the levels shown, where nothing is known.
     """
     own = market.side(-d)
     for price, size in own:
@@ -174,7 +194,7 @@ def walk(levels: Sequence[Level], quantity: float) -> tuple[float, float]:
     for price, size in levels:
         part = min(size, quantity - taken)
         if part == quantity:
-            return quantity, price  # of one level, without rounding
+            return quantity, price  # all from one level: its price exactly, and not after a rounding
         taken, cost = taken + part, cost + part * price
         if part < size:
             return quantity, cost / taken

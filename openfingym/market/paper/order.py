@@ -1,4 +1,4 @@
-"""An order on paper, as it stands at a live market."""
+"""An order on paper, with its place in the queue of a live market."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from openfingym.trading.portfolio import STOPPED, WorkingOrder
 
 
 class PaperOrder(WorkingOrder):
-    """An order at a live market."""
+    """An order on paper at a live market.
+
+    Args:
+        id: number of the order in its account.
+        order: the order as it was submitted.
+    """
 
     __slots__ = ("ahead", "since")
 
     def __init__(self, id: int, order: Order) -> None:  # noqa: A002  # the field's own name
         super().__init__(id, order)
         self.ahead = math.inf
-        """Quantity at its limit that trades before it; infinite where it is not known."""
+        """Quantity at its limit that trades before it; infinite where that is not known."""
         self.since = 0
-        """Trades after this time of the venue may fill it."""
+        """Time after which trades may fill it, in nanoseconds since the epoch by the venue's clock."""
 
     @property
     def resting(self) -> bool:

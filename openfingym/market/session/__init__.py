@@ -1,1 +1,1 @@
-"""Sessions: an account that trades on a live market for a while, or on the tape of one, under the same terms."""
+"""Sessions: an account that trades for a while on a live market, or on the tape of one, under the same terms."""

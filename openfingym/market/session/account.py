@@ -1,9 +1,10 @@
-"""An account in a session: what it holds at every mark, and what its agent is shown of it."""
+"""An account in a session: its value at every mark, and what its agent is shown of it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from openfingym.market.commands import Instant
 from openfingym.market.feed import Frame
 from openfingym.market.paper.executor import PaperExecutor
 from openfingym.market.state import MarketState
+from openfingym.task.episodes import Step
 from openfingym.trading.actions import Decision, admissible
 from openfingym.trading.shown import Shown, shown_account
 
@@ -22,44 +24,40 @@ if TYPE_CHECKING:
     from openfingym.trading.orders import Event
 
 RUIN = 1e-6
-"""Share of the initial cash that equity counts as at least in a reward, so that ruin has a finite one."""
+"""Share of the initial cash that equity counts as at least in a reward, so that the reward of ruin is finite."""
 COLUMNS = 7
+"""Columns of the record: those of :data:`openfingym.metrics.performance.RECORD`."""
 
 
-class Mark(NamedTuple):
-    """The account at a mark, as its agent sees it."""
+@dataclass(frozen=True)
+class Mark(Step):
+    """The account at a mark, as its agent sees it.
 
-    number: int
-    """0 at the beginning."""
-    observation: Mapping[str, object]
-    reward: float
-    """Log return of equity since the mark of the last decision."""
-    terminated: bool
-    """Whether the account is ruined."""
-    truncated: bool
-    """Whether this is the last mark."""
-    info: Mapping[str, object]
+    Its reward is the log return of equity since the mark of the last decision; it is terminated if the account is
+    ruined, and truncated if it is the last mark.
+    """
 
-    @property
-    def done(self) -> bool:
-        """Whether no further decision is taken."""
-        return self.terminated or self.truncated
+    number: int = 0
+    """Number of the mark; 0 at the beginning."""
 
 
 Agent = Callable[[Mark], object]
 """Decides at a mark by an action of :mod:`openfingym.trading.actions`; None decides nothing."""
 
 
-class Held(NamedTuple):
-    """An account at a mark."""
+class AccountAtMark(NamedTuple):
+    """An account as it is valued at a mark."""
 
     row: Sequence[float]
-    """Of the record."""
+    """The row of the record for this mark."""
     account: Account
+    """Equity, cash and the like."""
     events: Sequence[Event]
-    """Since the mark before."""
+    """What has happened to its orders since the mark before."""
     ruined: bool
+    """Whether nothing is left of it."""
     shown: Shown
+    """Gives its positions and open orders, as its agent is shown them."""
 
 
 class SessionAccount:
@@ -67,24 +65,24 @@ class SessionAccount:
 
     Args:
         terms: the terms of the session.
-        budgets: when books, quotes and prices are too old to trade on.
+        budgets: seconds after which books, quotes and prices are too old to trade on.
     """
 
     def __init__(self, terms: SessionTerms, *, budgets: Budgets | None = None) -> None:
         self.terms = terms
         self.executor: PaperExecutor | None = None
-        """None before the first mark."""
+        """What executes its orders on paper; None before the first mark, and where orders go to a broker."""
         self.record = np.zeros((terms.steps + 1, COLUMNS))
         """The account at every mark, float64[steps + 1, 7]; see :mod:`openfingym.metrics.performance`."""
         self.shown: Mark | None = None
         """The newest mark; None before the first one."""
         self.left = False
-        """Whether the agent has left, and holds nothing any more."""
+        """Whether the agent has left, so that no decision is taken any more."""
         self._budgets = budgets
         self._opened = False
-        self._waiting: list[Event] = []
-        self._events: list[tuple[int, Event]] = []
-        self._since = 0
+        self._waiting: list[Event] = []  # events that no mark has reported yet; of an account at a broker alone
+        self._events: list[tuple[int, Event]] = []  # events since the last decision, with the marks that reported them
+        self._since = 0  # the mark of the last decision
 
     @property
     def over(self) -> bool:
@@ -97,11 +95,11 @@ class SessionAccount:
         return True
 
     def reported(self, payload: Frame) -> None:
-        """A broker has told what it holds: of a session whose orders go there, and of no account on paper."""
+        """A broker has reported what the account holds; an account on paper has no use for it."""
 
     @property
     def fault(self) -> str | None:
-        """Why its record cannot be what its agent's decisions made of it; None where it can."""
+        """Why the record cannot have come of the agent's decisions alone; None where it can."""
         return None
 
     def admits(self, weights: Sequence[float]) -> bool:
@@ -113,7 +111,7 @@ class SessionAccount:
         return self.executor and self.executor.digest()
 
     def open(self, state: MarketState, at: Instant, venue_time: Callable[[Instant], int]) -> None:
-        """Put cash into it; see :class:`~openfingym.market.paper.fills.PaperFills`."""
+        """Put cash into the account; see :class:`~openfingym.market.paper.fills.PaperFills` for the arguments."""
         terms = self.terms
         self.executor = PaperExecutor(
             terms.rules,
@@ -128,15 +126,22 @@ class SessionAccount:
         self._opened = True
 
     def decide(self, seen: int, decision: Decision, at: Instant) -> None:
-        """Carry a decision out that was made at a mark; nothing where none is taken any more."""
+        """Carry a decision out; nothing happens where none is taken any more.
+
+        Args:
+            seen: number of the mark at which it was made. Others may have come since.
+            decision: what the agent wants.
+            at: when the decision came.
+        """
         if self.over or self.left or not self._opened:
             return
+        # Events that came after that mark have not been seen by the agent, and are kept for the next one.
         self._events = [(number, event) for number, event in self._events if number > seen]
         self._since = seen
         self._carry_out(decision, at)
 
     def leave(self, at: Instant) -> None:
-        """Cancel the orders and sell what is held, as far as the book takes it; no decision is taken any more."""
+        """Cancel the orders and close the positions, as far as the book takes them; no decision is taken any more."""
         if not (self.over or self.left or not self._opened):
             cancels = () if self.executor is None else tuple(order.id for order in self.executor.open_orders())
             self._carry_out(Decision(weights=(0.0,) * len(self.terms.symbols), cancels=cancels), at)
@@ -146,29 +151,28 @@ class SessionAccount:
         assert self.executor is not None, "an account is opened before it trades"
         self.executor.decide(decision, at)
 
-    def _held(self, at: Instant) -> Held:
+    def _valued(self, at: Instant) -> AccountAtMark:
         executor = self.executor
         assert executor is not None, "an account is opened before its first mark"
         row = executor.mark_to_market(at)
-        return Held(row, executor.account(), executor.events(), executor.bankrupt, executor)
+        return AccountAtMark(row, executor.account(), executor.events(), executor.bankrupt, executor)
 
     def mark(self, number: int, market: Mapping[str, object], info: Mapping[str, object], at: Instant) -> Mark:
-        """Value it now.
+        """Value the account, and show it to its agent.
 
         Args:
-            number: the number of the mark.
+            number: number of the mark.
             market: what every agent is shown of the market.
             info: what this account's agent is told beside the market.
-            at: now.
+            at: when the mark is made.
         """
         terms = self.terms
-        row, account, events, ruined, shown = self._held(at)
+        row, account, events, ruined, shown = self._valued(at)
         self.record[number] = row
         self._events += [(number, event) for event in events]
         floor = RUIN * terms.cash
         before = max(float(self.record[self._since, 0]), floor)
         self.shown = Mark(
-            number,
             {
                 **market,
                 **shown_account(shown, account, [event for _, event in self._events], terms.symbols),
@@ -178,5 +182,6 @@ class SessionAccount:
             terminated=ruined,
             truncated=number == terms.steps and not ruined,
             info={**info, "missed": max(number - self._since - 1, 0)},
+            number=number,
         )
         return self.shown

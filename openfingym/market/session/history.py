@@ -1,4 +1,4 @@
-"""The bars of a symbol from before a session, out of as many answers of its venue as it takes."""
+"""The bars of a symbol from before a session, put together from as many answers of its venue as it takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from openfingym.market.ticks import ServerBar, Trade
 
 Row = list[float]
-"""Open, high, low, close and volume."""
+"""Open, high, low, close and volume of a bar."""
 
 
 class BarHistory:
@@ -23,11 +23,11 @@ class BarHistory:
     nothing new.
 
     Args:
-        feed: the venue's adapter.
-        symbol: its name of the symbol.
+        feed: the adapter of the venue that is asked.
+        symbol: the venue's name of the symbol.
         interval: length of a bar in nanoseconds.
-        bars: how many.
-        end: the instant, a multiple of ``interval``, in nanoseconds since the epoch.
+        bars: how many bars there are to be.
+        end: the instant before which they end, a multiple of ``interval``, in nanoseconds since the epoch.
     """
 
     def __init__(self, feed: Feed, symbol: str, interval: int, bars: int, end: int) -> None:
@@ -35,13 +35,13 @@ class BarHistory:
         """Whether nothing is left to ask."""
         self._feed, self._symbol, self._interval = feed, symbol, interval
         self._begin, self._end = end - bars * interval, end
-        self._unit = feed.bar_length(interval)
-        self._stated: dict[int, ServerBar] = {}  # the venue's own, by left edge
-        self._last: Trade | None = None
+        self._unit = feed.bar_length(interval)  # length of the venue's own bars; None where trades have to do
+        self._stated: dict[int, ServerBar] = {}  # the venue's own bars, by left edge
+        self._last: Trade | None = None  # the newest trade of the answers so far
         self._made = BarBuilder((interval,), keep=bars)
 
     def ask(self) -> Request:
-        """The next question."""
+        """The request for what comes after the answers so far."""
         if self._unit is None:
             return self._feed.ask_trades(self._symbol, self._last, self._begin)
         begin = max(self._stated) + self._unit if self._stated else self._begin
@@ -51,7 +51,7 @@ class BarHistory:
         """Take in the answer to the last question.
 
         Raises:
-            FeedError: it cannot be read, or was the last one and there are no bars.
+            FeedError: the answer cannot be read, or it was the last one and there are no bars.
         """
         if self._unit is None:
             self._take_trades(self._feed.read_trades(self._symbol, body))
@@ -61,24 +61,25 @@ class BarHistory:
             self.rows()
 
     def rows(self) -> list[Row]:
-        """The bars, oldest first. One without trades stands at the close before it; before the first, at its open.
+        """The bars, oldest first. One without trades stands at the close before it; those before the first trade stand
+        at its price.
 
         Raises:
-            FeedError: there is not one.
+            FeedError: there is no bar with a trade.
         """
-        found = [self._row(left) for left in range(self._begin, self._end, self._interval)]
-        close = next((row[0] for row in found if row is not None), None)
+        known = [self._row(left) for left in range(self._begin, self._end, self._interval)]
+        close = next((row[0] for row in known if row is not None), None)
         if close is None:
             raise FeedError(f"the venue has no bars of {self._symbol} from before the session")
         rows = []
-        for row in found:
+        for row in known:
             rows.append([close] * 4 + [0.0] if row is None else row)
             close = rows[-1][3]
         return rows
 
     def _take_bars(self, bars: list[ServerBar], unit: int) -> None:
         new = {bar.begin: bar for bar in bars if self._begin <= bar.begin < self._end} | self._stated
-        self.over = len(new) == len(self._stated) or self._end - unit in new
+        self.over = len(new) == len(self._stated) or self._end - unit in new  # nothing new, or the last bar is there
         self._stated = new
 
     def _take_trades(self, trades: list[Trade]) -> None:
@@ -92,7 +93,7 @@ class BarHistory:
             made = self._made.bars(self._interval, left, left + self._interval)[0]
             return None if math.isnan(made.close) else [made.open, made.high, made.low, made.close, made.volume]
         parts = [self._stated.get(edge) for edge in range(left, left + self._interval, self._unit)]
-        # A minute that is missing, or has no price, tells nothing of the bar.
+        # A part that is missing or has no price is left out: Alpaca states no bar for a minute without trades.
         sound = [part for part in parts if part is not None and 0.0 < part.low <= part.high < math.inf]
         if not sound:
             return None

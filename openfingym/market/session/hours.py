@@ -1,4 +1,4 @@
-"""When the market behind a session trades: its exchange's regular hours, with holidays and half days."""
+"""The regular trading hours of the exchange behind a session, with holidays and half days."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
-from openfingym.market.bars import SECOND
+from openfingym.market.ticks import SECOND
 
 if TYPE_CHECKING:
     from pandas import Timestamp
 
 AHEAD = timedelta(days=14)
-"""How far is looked for the next trading day: no regular closure is longer."""
+"""How far ahead the next trading day is looked for: no regular closure is longer."""
 
 
 def require_hours(calendar: str, at: int, needed_s: float) -> None:
@@ -20,20 +20,20 @@ def require_hours(calendar: str, at: int, needed_s: float) -> None:
 
     Args:
         calendar: code of the exchange, such as ``XNYS``.
-        at: now, in nanoseconds since the epoch.
+        at: the time now, in nanoseconds since the epoch.
         needed_s: seconds that are needed before the close.
 
     Raises:
-        UsageError: it does not; the message says when it does next.
+        UsageError: it does not trade for that long; the message says when it does next.
     """
     now = datetime.fromtimestamp(at // SECOND, UTC)
     needed, days = timedelta(seconds=needed_s), trading_days(calendar, now)
-    found = next(((opens, closes - needed) for opens, closes in days if max(opens, now) <= closes - needed), None)
-    if found is None:
+    span = next(((opens, closes - needed) for opens, closes in days if max(opens, now) <= closes - needed), None)
+    if span is None:
         raise UsageError(
             f"a session that needs {_time(needed)} fits in no trading day of {calendar}; expected a shorter duration"
         )
-    first, last = found
+    first, last = span  # when a session can begin at the earliest and at the latest
     if first <= now:
         return
     today = next((closes for opens, closes in days if opens <= now < closes), None)
@@ -46,7 +46,7 @@ def require_hours(calendar: str, at: int, needed_s: float) -> None:
 
 
 def trading_days(calendar: str, now: datetime) -> list[tuple[datetime, datetime]]:
-    """(open, close) of the trading days from the day of ``now`` on, for :data:`AHEAD`, in UTC.
+    """(open, close) of each trading day from the day of ``now`` on, for :data:`AHEAD`, in UTC.
 
     Raises:
         UsageError: there is no such calendar.
@@ -54,16 +54,16 @@ def trading_days(calendar: str, now: datetime) -> list[tuple[datetime, datetime]
     from exchange_calendars import get_calendar
     from exchange_calendars.errors import InvalidCalendarName
 
-    first = now.date() - timedelta(days=1)  # of an exchange far east, today may be over
+    first = now.date() - timedelta(days=1)  # an exchange's day may be another one than that of UTC
     try:
-        found = get_calendar(calendar, start=first.isoformat(), end=(first + AHEAD).isoformat())
+        sessions = get_calendar(calendar, start=first.isoformat(), end=(first + AHEAD).isoformat())
     except InvalidCalendarName as error:
         raise UsageError(f"there is no calendar of an exchange {calendar!r}; expected a code such as XNYS") from error
 
     def moment(stamp: Timestamp) -> datetime:
         return stamp.to_pydatetime().astimezone(UTC)
 
-    days = found.schedule[["open", "close"]].itertuples(index=False)
+    days = sessions.schedule[["open", "close"]].itertuples(index=False)
     return [(moment(opens), moment(closes)) for opens, closes in days]
 
 

@@ -1,4 +1,4 @@
-"""A session on a venue, in real time: decisions go in as inputs of the feed's machine, and all of it onto a tape."""
+"""A session on a venue in real time: decisions are inputs of the feed's machine, and all inputs go onto a tape."""
 
 from __future__ import annotations
 
@@ -33,27 +33,28 @@ if TYPE_CHECKING:
     from openfingym.market.session.terms import SessionTerms
 
 BEGIN_S = 90.0
-"""Seconds beyond two bars that a venue has for all that the first mark needs."""
+"""Seconds beyond two bars that a venue has for everything that the first mark needs."""
 LATE_S = 30.0
 """Seconds after its time at which a mark that has not come shows that the session is broken."""
 CAUGHT_UP_S = 10.0
-"""Longest wait, at the last mark, for a broker's account that lags."""
+"""Seconds to wait at the last mark, at most, for a broker's account that lags."""
 QUICK_S = 0.02
-"""Between two looks at the time where bars are short."""
+"""Seconds between two looks of the machine at the time where bars are short: a mark is late by up to this."""
 SHORT_S = 10
+"""Seconds of a bar below which it is short."""
 
 
 class LiveSession:
     """An account that trades on a venue for a while; a context manager.
 
     Args:
-        venue: gives the feed, and has the venue for as long as it is entered, such as a local one.
+        venue: a context manager that gives the feed; a local venue runs for as long as it is entered.
         terms: the terms of the session.
         tape: path of the tape, which must not exist.
         task: name and digest of the task, for the tape.
         rollout: id of the rollout whose session it is, for the tape.
         seed: the seed of the jitter of waits.
-        clock: the time.
+        clock: the clock by which the session runs; default: this machine's.
     """
 
     def __init__(
@@ -72,10 +73,11 @@ class LiveSession:
         self._clock = clock or SystemClock()
         self._marks = threading.Condition()
         self._shown: Mark | None = None
-        self._given: Mark | None = None
+        """The newest mark."""
+        self._seen: Mark | None = None
         """The newest mark that the agent was shown; others may have come since."""
         self._closing = threading.Lock()
-        """Held by whoever closes the session, and while an input is entered: none comes after the tape's end."""
+        """Held while the session is closed and while an input is entered, so that none comes after the tape's end."""
         self._closed = False
         self._broker: LiveBroker | None = None
         """The account to which orders go; None where they are filled on paper."""
@@ -99,17 +101,17 @@ class LiveSession:
 
     @property
     def closed(self) -> bool:
-        """Whether its feed and its tape have ended, by :meth:`close` or since the last mark was made."""
+        """Whether its feed and its tape have ended, by :meth:`close` or because the last mark was made."""
         return self._closed
 
     def begin(self) -> Mark:
         """Wait for the first mark.
 
         Raises:
-            VenueError: the venue does not give what it needs, or not in time.
+            VenueError: the venue does not give in time what the first mark needs.
         """
-        self._given = self._wait(-1, BEGIN_S + 2.0 * self.terms.interval_s)
-        return self._given
+        self._seen = self._wait(-1, BEGIN_S + 2.0 * self.terms.interval_s)
+        return self._seen
 
     def step(self, action: object) -> Mark:
         """Decide, and wait for the next mark; after the last one, nothing is decided any more.
@@ -119,16 +121,16 @@ class LiveSession:
             VenueError: the feed has ended for good, or the mark does not come.
         """
         decision = parse_decision(action, self.terms.symbols)
-        seen, before = self._given, self._shown
+        seen, before = self._seen, self._shown
         assert seen is not None, "a session begins before its first step"
         assert before is not None, "a session begins before its first step"
         if self._enter(RecordKind.DECIDED, decision_payload(seen.number, action)):
             self._trade(decision)
-        self._given = self._wait(before.number, self.terms.interval_s + LATE_S)
-        return self._given
+        self._seen = self._wait(before.number, self.terms.interval_s + LATE_S)
+        return self._seen
 
     def leave(self) -> None:
-        """Decide no more: orders are cancelled and positions sold, and the rest of the session is waited for.
+        """Decide no more: cancel orders, close positions, and wait for the rest of the session.
 
         Raises:
             VenueError: the feed has ended for good, or a mark does not come.
@@ -146,10 +148,11 @@ class LiveSession:
         return self.machine.record
 
     def close(self) -> None:
-        """End the feed, the tape and the venue; once the last mark was made, that has begun already.
+        """End the feed, the tape and the venue; once the last mark was made, that has begun already. Each call raises
+        the same error.
 
         Raises:
-            StoreError: the tape could not be written; the same at each call, as all others.
+            StoreError: the tape could not be written.
             VenueError: the feed does not end, or the local venue failed.
         """
         with self._closing:
@@ -165,6 +168,7 @@ class LiveSession:
             raise self._failure
 
     def _open(self) -> None:
+        # If a step fails, all that was opened before it is closed again, the last one first.
         feed = self._venue.__enter__()
         try:
             name, digest = self._task
@@ -199,10 +203,10 @@ class LiveSession:
             raise
 
     def _account_at(self, feed: Feed) -> LiveBroker:
-        """The account at the broker, which runs.
+        """The account at the broker, running.
 
         Raises:
-            VenueError: it cannot be reached, or holds something already.
+            VenueError: the account cannot be reached, or holds something already.
         """
         account = broker_of(feed)
         self._held_alone = alone(account)
@@ -210,6 +214,7 @@ class LiveSession:
         broker.__enter__()
         try:
             broker.ready(BEGIN_S)
+            # What it held would count as the session's gain or loss.
             if any(broker.positions()) or broker.open_orders():
                 held = dict(zip(self.terms.instruments, broker.positions(), strict=True))
                 raise VenueError(
@@ -232,6 +237,7 @@ class LiveSession:
                 self._held_alone.release()
 
     def _end(self) -> None:
+        # Each step is taken even if the one before it fails; the tape ends after all that writes to it.
         try:
             try:
                 self._leave_broker()
@@ -243,12 +249,12 @@ class LiveSession:
             finally:
                 self._venue.__exit__(None, None, None)
 
-    def _retire(self) -> None:
-        with contextlib.suppress(Exception):  # whoever closes the session is told
+    def _close_in_peace(self) -> None:
+        with contextlib.suppress(Exception):  # a later close() raises it again
             self.close()
 
     def _enter(self, kind: RecordKind, payload: str) -> bool:
-        """Tell the machine an input; False, and nothing happens, where the session is over."""
+        """Tell the machine an input, unless the session is over; return whether it was told."""
         with self._closing:
             going = self._shown is not None and not self._closed and not self._last(self._shown)
             if going:
@@ -270,8 +276,8 @@ class LiveSession:
             broker.submit(orders)
 
     def _price(self, symbol: str) -> float:
-        """The mid of the quote, as an account on paper is valued, so that one's own last trade moves it less; the last
-        price where there is no sound quote.
+        """The mid of the quote, by which an account on paper is valued too, and which own trades move less than they do
+        the last price; that price where there is no sound quote.
         """
         snapshot = self.machine.state.snapshots[symbol]
         quote = snapshot.quote
@@ -280,7 +286,7 @@ class LiveSession:
         return snapshot.price
 
     def _report(self) -> None:
-        """Tell the machine what the broker's mirror holds, at the beginning and before every mark."""
+        """Tell the machine what the broker's account holds, at the beginning and before every mark."""
         broker, machine = self._broker, self.machine
         if broker is None or machine.over:
             return
@@ -288,7 +294,7 @@ class LiveSession:
             broker.check()  # an account of which nothing is known any more is not marked
             if machine.shown is not None and machine.shown.number == self.terms.steps - 1:
                 broker.ready(CAUGHT_UP_S)  # nor is the last mark of one that has not caught up
-            with broker.still():
+            with broker.still():  # the parts of a report are of one instant
                 payload = report(broker, broker.strangers)
             self._live.enter(RecordKind.REPORTED, payload)
 
@@ -300,11 +306,23 @@ class LiveSession:
             self._shown = mark
             self._marks.notify_all()
         if self._last(mark):
-            # Whether anybody still asks or not: a feed that nobody needs would fill the disk.
-            threading.Thread(target=self._retire, name="end of a session", daemon=True).start()
+            # Whether anybody still asks or not: a feed that nobody needs would fill the disk. In a thread of its own,
+            # since closing waits for the feed's thread, which is this one.
+            threading.Thread(target=self._close_in_peace, name="end of a session", daemon=True).start()
 
     def _wait(self, after: int, seconds: float) -> Mark:
-        """The newest mark, once it is a later one than that, or one after which nothing is decided."""
+        """Wait for a mark.
+
+        Args:
+            after: number of a mark; a later one is waited for, or the last one.
+            seconds: real seconds to wait at most.
+
+        Returns:
+            The newest mark.
+
+        Raises:
+            VenueError: no mark comes, or the session was closed.
+        """
         deadline = time.monotonic() + seconds
         with self._marks:
             while self._shown is None or not (self._shown.number > after or self._last(self._shown)):

@@ -5,6 +5,9 @@
     venue's time   |--history, asked for--|A--first interval--|--- interval ---|--- interval ---|
                                            ^ subscribed before A         marks ^                ^
 
+The subscription must be there before A, the first left edge, so that no trade of the first bar is missing; the bars
+before A are asked for meanwhile, over REST.
+
 Like the feed's machine it does no input or output and reads no clock, and an agent's decision is an input like any
 other: so what was shown, filled and recorded is a function of the tape.
 """
@@ -28,7 +31,7 @@ from openfingym.market.session.account import Mark, SessionAccount
 from openfingym.market.session.broker_account import BrokerAccount
 from openfingym.market.session.history import BarHistory, Row
 from openfingym.market.state import MarketState
-from openfingym.market.ticks import Depth
+from openfingym.market.ticks import SECOND, Depth
 from openfingym.trading.actions import Decision, parse_decision
 
 if TYPE_CHECKING:
@@ -36,25 +39,24 @@ if TYPE_CHECKING:
 
     from openfingym.market.session.terms import SessionTerms
 
-SECOND = 1_000_000_000
 FIRST_QUESTION = 1 << 31
-"""Number of the first question of the session's own, beyond those of its feed's machine."""
+"""Number of the first question of the session's own, beyond those of its feed's machine; a tape takes 32 bits."""
 GRACE = SECOND // 10
-"""A bar is read so long after its end, so that its last trades have arrived."""
+"""Nanoseconds after its end at which a bar is read, so that its last trades have arrived."""
 AMENDED = 600 * SECOND
-"""Bars of the last so many nanoseconds are read once more at each mark."""
+"""Nanoseconds before a mark of which all bars are read again, as late trades may have amended them."""
 PATIENCE = 2 * SECOND
-"""Between two requests for a symbol's history."""
+"""Nanoseconds between two requests for a symbol's history, where the first has failed."""
 
 
 class TradingIngest(Ingest):
     """A feed's machine with an account.
 
     Args:
-        feed: the venue's adapter, for the instruments of the terms.
+        feed: the adapter of the venue, with the instruments of the terms as its symbols.
         terms: the terms of the session.
         rng: draws the jitter of waits.
-        marked: called with each mark, in whatever thread tells this machine; must return soon.
+        marked: called with each mark, in the thread that tells this machine its inputs; must return soon.
     """
 
     state: MarketState
@@ -71,36 +73,39 @@ class TradingIngest(Ingest):
         super().__init__(feed, state, rng)
         self.terms = terms
         self.account = BrokerAccount(terms) if terms.orders == "broker" else SessionAccount(terms)
-        """The account that decisions on the tape are of."""
+        """The account whose decisions are on the tape."""
         self.others: list[SessionAccount] = []
-        """Accounts that trade on the same market and are no part of the session: to be filled before the first mark."""
+        """Accounts that trade on the same market and are no part of the session; to be added before the first mark."""
         self.bars = np.full((terms.lookback + terms.steps, len(terms.symbols), 5), math.nan)
-        """Bars up to each mark, float64[lookback + steps, symbols, 5]: the first ``lookback`` of them from before. An
-        agent saw some as they were known at an earlier mark."""
+        """Bars up to the newest mark, float64[lookback + steps, symbols, 5], the first ``lookback`` of them from before
+        the session; open, high, low, close and volume. An agent saw some as they were known at an earlier mark."""
         self._marked = marked
-        self._from: int | None = None  # left edge of the first bar of our own, by the venue's clock
+        self._from: int | None = None  # A: left edge of the first bar of our own, by the venue's clock
         self._history: dict[str, BarHistory] = {}
-        self._asked: dict[int, str] = {}  # symbols by the question in flight
+        self._asked: dict[int, str] = {}  # symbols by the number of the question in flight
         self._questions_asked = 0
-        self._ask_due = 0
+        self._ask_due = 0  # when the next history may be asked for, by the monotonic clock
         self._due = 0
-        self._begun: int | None = None  # when the first mark was, by the venue's clock
-        self._rows: dict[str, deque[Row]] = {}
-        self._incomplete: set[tuple[str, int]] = set()  # symbols and left edges
+        self._begun: int | None = None  # when the first mark was due, by the venue's clock
+        self._rows: dict[str, deque[Row]] = {}  # the newest bars of each symbol, one more than an observation shows
+        self._incomplete: set[tuple[str, int]] = set()  # (symbol, left edge) of bars that lack trades
 
     @property
     def due(self) -> int:
-        """When the next mark is, by the monotonic clock; 0 before the first."""
+        """When the next mark is due, in nanoseconds of the monotonic clock; 0 before the first."""
         return self._due
 
     @property
     def incomplete(self) -> int:
-        """Bars of which trades are known to be missing."""
+        """How many bars are known to lack trades."""
         return len(self._incomplete)
 
     def complete(self, row: int, symbol: int) -> bool:
-        """Whether all trades of a bar in :attr:`bars` are known, for all that is known; of those from before the
-        session the venue itself answers.
+        """Whether no trade of a bar is known to be missing; bars from before the session are the venue's own.
+
+        Args:
+            row: number of the bar in :attr:`bars`.
+            symbol: number of the symbol in the terms.
         """
         begin = self.first_bar + row * self.terms.interval
         return (self.terms.instruments[symbol], begin) not in self._incomplete
@@ -117,7 +122,7 @@ class TradingIngest(Ingest):
 
     @property
     def left(self) -> bool:
-        """Whether the agent has left, and holds nothing any more."""
+        """Whether the agent has left, so that no decision is taken any more."""
         return self.account.left
 
     @property
@@ -125,10 +130,10 @@ class TradingIngest(Ingest):
         """Whether the last mark was made; the market of a ruined account goes on, for the baseline and for others."""
         return self.shown is not None and self.shown.number == self.terms.steps
 
-    # What is told
+    # Inputs
 
     def passed(self, at: Instant) -> list[Command]:
-        """Time has passed: ask for what is missing at the beginning, and mark the account where that is due."""
+        """Time has passed: ask for what is missing at the beginning, and mark the account when that is due."""
         commands = super().passed(at)
         if self.failed or self.over:
             return commands
@@ -151,7 +156,7 @@ class TradingIngest(Ingest):
                 raise FeedError(f"no history of {symbol}: {answer.status or 'no answer'} {said}")
             self._history[symbol].answered(answer.body)
         except FeedError as error:
-            del self._history[symbol]
+            del self._history[symbol]  # it is asked for anew after a while
             return [Tell("refused", symbol, str(error))]
         return [] if self._history[symbol].over else [self._ask(symbol)]
 
@@ -160,10 +165,10 @@ class TradingIngest(Ingest):
 
         Args:
             payload: ``{"seen": number of the mark, "action": ...}`` as JSON; see :mod:`openfingym.trading.actions`.
-            at: now.
+            at: when the decision came.
 
         Raises:
-            DataError: it is of another form.
+            DataError: the payload has another form.
         """
         self._at = at
         seen, decision = read_decision(payload, self.terms.symbols)
@@ -171,16 +176,16 @@ class TradingIngest(Ingest):
         return []
 
     def leave(self, at: Instant) -> list[Command]:
-        """The agent decides no more: its orders are cancelled and what it holds is sold, as far as the book takes it.
+        """The agent decides no more: its orders are cancelled and its positions closed, as far as the book takes them.
 
-        The session goes on, for it is what the baseline and others on the same tape are compared on.
+        The session goes on, since the baseline and others on the same tape are scored on the whole of it.
         """
         self._at = at
         self.account.leave(at)
         return []
 
     def reported(self, payload: Frame, at: Instant) -> list[Command]:
-        """The broker to whom orders go has told what the account holds.
+        """The broker to whom orders go has reported what the account holds.
 
         Raises:
             DataError: the payload is no report.
@@ -214,18 +219,21 @@ class TradingIngest(Ingest):
         now, interval = self.clock.time(at), self.terms.interval
         if self._from is None:
             self._from = now - now % interval + interval
+        # The first interval must have begun, lest the venue's bar before it be asked for before it is whole.
         if now < self._from + GRACE:
             return []
         if not all(symbol in self._history and self._history[symbol].over for symbol in self.terms.instruments):
             return self._ask_history(at)
         if not (self.account.ready and all(map(self._tradable, self.terms.instruments))):
             return []
+        # The first mark is of the last edge that has passed; the next ones follow by the monotonic clock, which nobody
+        # sets: `_due` is its reading at that edge, and _mark() adds an interval each time.
         begin = now - GRACE - (now - GRACE) % interval
         self._due = at.monotonic - (now - GRACE - begin)
         for symbol in self.terms.instruments:
             self._rows[symbol] = deque(self._history[symbol].rows(), maxlen=self.terms.lookback + 1)
         self._end = self._first = self._from
-        while self._end < begin:  # bars of our own, while histories were on their way
+        while self._end < begin:  # bars that ended while histories were on their way
             self._add_bars()
         self._begun = begin
         for column, symbol in enumerate(self.terms.instruments):
@@ -243,7 +251,7 @@ class TradingIngest(Ingest):
         )
 
     def _ask_history(self, at: Instant) -> list[Command]:
-        """Ask for what is missing of the bars before the session, in pieces that the venue answers at once."""
+        """Ask for the bars from before the session of symbols that are not asked for yet, or whose answers failed."""
         if at.monotonic < self._ask_due:
             return []
         self._ask_due = at.monotonic + PATIENCE
@@ -263,22 +271,25 @@ class TradingIngest(Ingest):
     # Marks
 
     def _add_bars(self) -> tuple[list[str], list[str]]:
-        """The bars that end now, and those before as they are known by now: that a bar's last trade was lost or late
-        shows in what follows it. Returns the symbols of which trades of the newest bar are missing, and those of which
-        an earlier bar is another than before.
+        """Add the bars that end now, and read earlier ones again: only what follows a bar shows that its last trade was
+        lost or late.
+
+        Returns:
+            The names of symbols whose newest bar lacks trades, and of those of which an earlier bar has changed.
         """
         interval = self.terms.interval
         self._end += interval
         missing, amended = [], []
         for name, symbol in zip(self.terms.symbols, self.terms.instruments, strict=True):
             rows = self._rows[symbol]
-            rows.append([])
+            rows.append([])  # to be filled in below
+            # How many bars to read: those that are made of trades, have one before them, and may still be amended.
             known = min(len(rows) - 1, (self._end - self._first) // interval, AMENDED // interval + 2)
             bars = self.state.bars(symbol).bars(interval, self._end - known * interval, self._end)
             for age, bar in zip(range(-known, 0), bars, strict=True):
                 close = rows[age - 1][3]
                 prices = [close] * 4 if math.isnan(bar.close) else [bar.open, bar.high, bar.low, bar.close]
-                row = [*prices, bar.volume]  # trades of odd lots have a volume, and set no price
+                row = [*prices, bar.volume]  # not 0 without a price: odd lots have a volume, and set no price
                 if age < -1 and row != rows[age] and name not in amended:
                     amended.append(name)
                 rows[age] = row
@@ -321,12 +332,17 @@ class TradingIngest(Ingest):
 
 
 def decision_payload(seen: int, action: object) -> str:
-    """A decision as its record on a tape holds it."""
+    """A decision as its record on a tape holds it.
+
+    Args:
+        seen: number of the mark at which it was made.
+        action: what the agent wants; see :mod:`openfingym.trading.actions`.
+    """
     return json.dumps({"seen": seen, "action": action}, separators=(",", ":"))
 
 
 def read_decision(payload: Frame, symbols: Sequence[str]) -> tuple[int, Decision]:
-    """The number of the mark that was seen, and the decision.
+    """The number of the mark at which a decision was made, and the decision.
 
     Raises:
         DataError: the payload is no decision.

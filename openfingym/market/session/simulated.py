@@ -1,7 +1,7 @@
 """Sessions on a local venue in simulated time: a day passes in seconds, and goes the same way each time.
 
-Nothing stands in for anything: the venue's servers, the feed, the runner and the tape are those of a session in real
-time. They are in one event loop, connected by pipes, and time passes whenever all of them wait.
+Nothing is replaced by a stand-in: the venue's servers, the feed, the runner and the tape are those of a session in real
+time. They run in one event loop, connected by pipes, and time passes whenever all of them wait.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from openfingym.market.transport import AiohttpTransport
 from openfingym.trading.actions import parse_decision
 
 PATH = "venue"
-"""Of the pipes to the venue, within the event loop."""
+"""Path of the pipes to the venue, within the event loop."""
 LATE_S = 600.0
 """Seconds of simulated time after its own at which a mark that has not come shows that the session is broken."""
 PING_S = 60.0
-"""Between pings of ours: in simulated time they cost more than what is between them."""
+"""Seconds between our pings: in simulated time, more of them would cost more than what happens between them."""
 FLUSH_S = 60.0
 """Seconds of simulated time between two blocks of the tape."""
 CHECKPOINT_S = 3600.0
@@ -52,17 +52,18 @@ def simulated_session(
 ) -> TradingIngest:
     """Trade on a local venue for a while, in simulated time.
 
-    Decisions take no time: whoever wants an agent to be slow lets it decide at a later mark.
+    Decisions take no time: an agent that is to be slow can decide at a later mark.
 
     Args:
-        venue: not started; nothing else may use it or its exchange.
+        venue: the local venue, not started; nothing else may use it or its exchange.
         terms: the terms of the session.
         tape: path of the tape, which must not exist.
-        agent: is shown each mark but the last.
-        clock: begins at the time of the venue's exchange if None. Another wall clock is a wrong one.
+        agent: the agent, which is shown each mark but the last.
+        clock: the clock of the session; default: one that begins at the time of the venue's exchange. One whose wall
+            clock shows another time is a wrong clock, as a machine may have it.
         task: name and digest of the task, for the tape.
         seed: the seed of the jitter of waits.
-        pass_s: seconds between two looks of the machine at the time, by which marks come late at most.
+        pass_s: seconds between two looks of the machine at the time; marks are late by up to this.
 
     Returns:
         The session's machine, after the last mark.
@@ -123,6 +124,7 @@ async def _session(
 async def _decide(
     live: Live, machine: TradingIngest, agent: Agent, marked: asyncio.Event, running: asyncio.Task[None]
 ) -> None:
+    """Show the agent each mark and enter its decisions, until the session is over."""
     terms = machine.terms
     while not machine.over:
         waiting = asyncio.create_task(marked.wait())
@@ -136,7 +138,7 @@ async def _decide(
             raise VenueError(f"no mark came within {patience:g} s of simulated time: see what is on the tape")
         marked.clear()
         mark = machine.shown
-        assert mark is not None, "whoever tells of a mark shows it"
+        assert mark is not None, "the event is set after a mark is made"
         action = None if mark.done else agent(mark)
         if action is not None:
             parse_decision(action, terms.symbols)

@@ -1,4 +1,4 @@
-"""A session on the tape of an earlier one: the same market, and perhaps other decisions at the same instants."""
+"""A session on the tape of an earlier one: the same market, with the same or other decisions at the same instants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OWN = frozenset({RecordKind.DECIDED, RecordKind.LEFT})
-"""What the tape's own agent did."""
+"""Kinds of records of what the tape's own agent did."""
 
 
 def machine_of(header: TapeHeader, *, on_paper: bool = False) -> TradingIngest:
@@ -31,10 +31,10 @@ def machine_of(header: TapeHeader, *, on_paper: bool = False) -> TradingIngest:
 
     Args:
         header: the header of the tape.
-        on_paper: fill orders on paper also where those of the session went to a broker.
+        on_paper: whether to fill orders on paper even if those of the session went to a broker.
 
     Raises:
-        DataError: the tape is of no session with an account.
+        DataError: the tape is not of a session with an account.
     """
     if not header.session:
         raise DataError("the tape is of a feed alone: no account traded, so there is nothing to play again")
@@ -46,8 +46,8 @@ def machine_of(header: TapeHeader, *, on_paper: bool = False) -> TradingIngest:
 
 
 def decides(record: Record, machine: TradingIngest) -> bool:
-    """Whether what was decided at the newest mark happens before this record: when the tape's own agent decided, or
-    where it did not, just before the next mark.
+    """Whether a decision that was made at the newest mark takes effect before this record: where the tape's own agent
+    decided, or just before the next mark where it did not.
     """
     return record.kind in OWN or (record.kind is RecordKind.PASSED and record.at.monotonic >= machine.due)
 
@@ -55,17 +55,17 @@ def decides(record: Record, machine: TradingIngest) -> bool:
 class TapedSession:
     """A session like a :class:`~openfingym.market.session.live.LiveSession`, on a tape; a context manager.
 
-    A decision takes the place of the one that the tape's own agent took after the same mark: it happens at that
-    instant. Where that agent took none, it happens just before the next mark. Orders fill on paper, also where those of
-    the session went to a broker.
+    A decision takes the place of the one that the tape's own agent took after the same mark: it takes effect at that
+    instant. Where that agent took none, it takes effect just before the next mark. Orders fill on paper, even if those
+    of the session went to a broker.
     """
 
     def __init__(self, tape: Path) -> None:
         """Open a tape.
 
         Raises:
-            TapeError: it cannot be read.
-            DataError: it is of no session with an account.
+            TapeError: the tape cannot be read.
+            DataError: the tape is not of a session with an account.
         """
         self.path = tape
         self._reader = TapeReader(tape)
@@ -77,7 +77,7 @@ class TapedSession:
         self.terms = self.machine.terms
         self.simulated = self._reader.header.simulated
         self._records: Iterator[Record] = iter(self._reader)
-        self._tell = tellers(self.machine)
+        self._inputs = tellers(self.machine)
         self.closed = False
         """Whether :meth:`close` was called."""
 
@@ -94,7 +94,7 @@ class TapedSession:
             TapeError: the tape ends before it, or is damaged.
         """
         while self.machine.shown is None:
-            self._told(self._next())
+            self._enter(self._next())
         return self.machine.shown
 
     def step(self, action: object) -> Mark:
@@ -114,20 +114,20 @@ class TapedSession:
             if payload is not None and decides(record, machine):
                 machine.decided(payload, record.at)
                 payload = None
-            self._told(record)
+            self._enter(record)
         assert machine.shown is not None
         return machine.shown
 
     def leave(self) -> None:
-        """Decide no more: orders are cancelled and positions sold at the instant of the last mark, and the tape is
-        played to the session's end.
+        """Decide no more: cancel orders and close positions at the instant of the newest mark, and play the tape to the
+        session's end.
 
         Raises:
-            TapeError: the tape ends before, or is damaged.
+            TapeError: the tape ends before the session does, or is damaged.
         """
         self.machine.leave(self._at)
         while not self.machine.over:
-            self._told(self._next())
+            self._enter(self._next())
 
     def outcome(self) -> NDArray[np.float64]:
         """The record, float64[steps + 1, 7]; see :attr:`TradingIngest.record`."""
@@ -144,18 +144,19 @@ class TapedSession:
             return record
         raise DataError("the tape ends before the session does: it was interrupted")
 
-    def _told(self, record: Record) -> None:
-        tell = self._tell.get(record.kind)
-        if tell is not None and record.kind not in OWN:
-            tell(record)
+    def _enter(self, record: Record) -> None:
+        """Tell the machine a record of the tape, unless it is no input, or one of the tape's own agent."""
+        enter = self._inputs.get(record.kind)
+        if enter is not None and record.kind not in OWN:
+            enter(record)
 
 
 def replayed(tape: Path) -> tuple[TradingIngest, TapeReplay]:
     """Play a tape again as it was, its own agent's decisions included, and compare the state at every checkpoint.
 
     Raises:
-        TapeError: it cannot be read to its end.
-        DataError: it is of no session with an account.
+        TapeError: the tape cannot be read to its end.
+        DataError: the tape is not of a session with an account.
     """
     with TapeReader(tape) as reader:
         machine = machine_of(reader.header)

@@ -1,4 +1,4 @@
-"""What a session is about: the symbols, the grid of time, and the rules of the account."""
+"""The terms of a session: its symbols, its grid of time, and the rules of its account."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self
 
 from openfingym.errors import DataError, UsageError
-from openfingym.market.bars import DAY, SECOND
+from openfingym.market.bars import DAY
+from openfingym.market.ticks import SECOND
 from openfingym.trading.market import BarPath, MarketRules
 
 
@@ -16,23 +17,23 @@ class SessionTerms:
     """The terms of a session, all of which its tape holds.
 
     Raises:
-        UsageError: they contradict themselves.
+        UsageError: the terms contradict one another, or a number is out of range.
     """
 
     symbols: tuple[str, ...]
-    """Names that an agent sees, in the order of every array."""
+    """Names of the symbols as an agent sees them, in the order of every array."""
     instruments: tuple[str, ...]
     """The venue's names of the same symbols."""
     interval_s: int
     """Whole seconds from one mark of the account to the next, and length of a bar."""
     steps: int
-    """Marks after the first one."""
+    """How many marks there are after the first one."""
     lookback: int
-    """Bars that an observation shows."""
+    """How many bars an observation shows."""
     cash: float
-    """In the account at the beginning."""
+    """Cash of the account at the beginning, in units of currency; an account at a broker has its own."""
     rules: MarketRules
-    """Costs and limits; those of an account at a broker are the broker's."""
+    """Costs and limits of trading; an account at a broker has the broker's."""
     orders: Literal["paper", "broker"] = "paper"
     """Where orders go: they are filled on paper against what the venue shows, or are sent to an account there."""
 
@@ -64,10 +65,10 @@ class SessionTerms:
         """The terms of a tape's header.
 
         Raises:
-            DataError: the document holds none.
+            DataError: the document does not hold terms.
         """
         try:
-            given = {"orders": "paper", **document}
+            given = {"orders": "paper", **document}  # which the tapes of earlier versions do not state
             values: dict[str, Any] = {each.name: given[each.name] for each in fields(cls)}
             rules = dict(values["rules"])
             values["rules"] = MarketRules(**rules | {"path": BarPath(rules["path"])})
@@ -82,15 +83,15 @@ class SessionOrder:
     """Which session a rollout is to have.
 
     Raises:
-        UsageError: it contradicts itself.
+        UsageError: the fields contradict one another, or there is no such venue.
     """
 
     venue: Literal["simulated", "real"] = "simulated"
-    """A local venue that speaks the real one's protocols, or the real one."""
+    """Where the session is: on a local venue that speaks the real one's protocols, or on the real one."""
     duration_s: int | None = None
-    """Seconds that it lasts; None for the task's own."""
+    """Seconds that the session lasts; None for the task's own duration."""
     tape: str | None = None
-    """Path of an earlier session's tape, whose market is played once more; then neither of the above says anything."""
+    """Path of an earlier session's tape, whose market is played again; neither of the above counts then."""
 
     def __post_init__(self) -> None:
         if self.venue not in ("simulated", "real"):
@@ -99,5 +100,5 @@ class SessionOrder:
             raise UsageError("a session on a tape lasts as long as the tape: leave out its duration")
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON."""
+        """The order as a JSON object."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""Many agents on the tape of one session: it is decoded once, and each trades as if it were alone."""
+"""Tournaments: many agents on the tape of one session, which is decoded once; each trades as if it were alone."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ def tournament(tape: Path, agents: Sequence[Agent], *, budgets: Budgets | None =
 
     Args:
         tape: path of the session's tape. What its own agent did is left out.
-        agents: each with an account of its own, on the session's terms. What they are shown of the market they share.
-        budgets: when books, quotes and prices are too old to trade on.
+        agents: the agents, each of which has an account of its own on the session's terms. What they are shown of the
+            market are the same objects, which they must not change.
+        budgets: seconds after which books, quotes and prices are too old to trade on.
 
     Returns:
         The accounts after the last mark, in the order of the agents.
 
     Raises:
         TapeError: the tape cannot be read to the session's end.
-        DataError: it is of no session with an account, or was interrupted.
+        DataError: the tape is not of a session with an account, or the session was interrupted.
         SubmissionError: an action is malformed.
     """
     with TapeReader(tape) as reader:
         machine = machine_of(reader.header, on_paper=True)
         accounts = [SessionAccount(machine.terms, budgets=budgets) for _ in agents]
         machine.others += accounts
-        tell, shown = tellers(machine), machine.shown
+        inputs, shown = tellers(machine), machine.shown
         decisions: list[tuple[SessionAccount, int, Decision]] = []
         for record in reader:
             # Decisions take effect at the record at which those of the taped agent did, so that all agents trade at
@@ -44,11 +45,11 @@ def tournament(tape: Path, agents: Sequence[Agent], *, budgets: Budgets | None =
                 for account, seen, decision in decisions:
                     account.decide(seen, decision, record.at)
                 decisions.clear()
-            teller = tell.get(record.kind)
-            # What the taped agent did is its own; the others see the market alone.
-            if teller is None or record.kind in OWN:
+            enter = inputs.get(record.kind)
+            # What the taped agent did is left out: nobody decides for the machine's own account.
+            if enter is None or record.kind in OWN:
                 continue
-            teller(record)
+            enter(record)
             if machine.shown is shown:
                 continue
             shown = machine.shown

@@ -1,4 +1,4 @@
-"""Where a session is: a venue of this machine that is simulated, or a real one."""
+"""The venues of sessions: real ones, and simulated ones on this machine."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from openfingym.market.keys import Keys
 VENUES = ("alpaca", "binance")
 """Names of the venues of sessions."""
 NO_KEYS = Keys("", "")
-"""Of a tape's feed, which opens no connection."""
+"""Keys of the feed of a tape, which opens no connection."""
 
 
 def feed_of(venue: str, instruments: Sequence[str], arguments: Mapping[str, object]) -> Feed:
-    """The adapter of a tape's feed, which no connection is opened of, and which needs no keys.
+    """The adapter of a tape's feed. It opens no connection, and needs no keys.
 
     Args:
         venue: name of the venue.
-        instruments: its names of the symbols.
-        arguments: those of :meth:`~openfingym.market.feed.Feed.arguments`.
+        instruments: the venue's names of the symbols.
+        arguments: the arguments of the feed, as :meth:`~openfingym.market.feed.Feed.arguments` gave them.
 
     Raises:
-        DataError: there is no such venue, or not with these arguments.
+        DataError: there is no such venue, or its feed has no such arguments.
     """
     if venue not in VENUES:
         raise DataError(f"the tape is of {venue!r}; sessions are known of {', '.join(VENUES)}")
@@ -44,13 +44,13 @@ def feed_of(venue: str, instruments: Sequence[str], arguments: Mapping[str, obje
 
 
 def real_venue(venue: str, instruments: Sequence[str]) -> AbstractContextManager[Feed]:
-    """A real venue's market data: Binance's, which needs no keys, or what the exchange IEX tells through Alpaca, with
-    the keys of :meth:`~openfingym.market.keys.Keys.of`. No connection is opened yet.
+    """A real venue's market data: Binance's, which needs no keys, or those of the exchange IEX through Alpaca, with the
+    keys of :meth:`~openfingym.market.keys.Keys.of`. No connection is opened yet.
 
     Raises:
         UsageError: there is no such venue, or there are no keys.
     """
-    _require(venue)
+    _check_known(venue)
     if venue == "alpaca":
         return contextlib.nullcontext(AlpacaFeed(instruments, Keys.of(venue)))
     return contextlib.nullcontext(BinanceFeed(instruments))
@@ -62,16 +62,16 @@ def simulated_venue(venue: str, instruments: Sequence[str], *, seed: int, before
 
     Args:
         venue: name of the venue whose protocols it speaks.
-        instruments: what is listed.
-        seed: the seed of its crowd: who knows it knows what will happen.
-        before_s: seconds of trading that it has behind it.
+        instruments: the symbols that are listed there.
+        seed: the seed of its simulated traders; whoever knows it can compute what will happen.
+        before_s: seconds of trading that the venue has behind it when it opens.
 
     Raises:
         UsageError: there is no such venue.
     """
     from openfingym.market.sim.local import local_alpaca, local_binance
 
-    _require(venue)
+    _check_known(venue)
     if venue == "alpaca":
         with local_alpaca(instruments, seed=seed, before_s=before_s) as (alpaca, keys):
             yield AlpacaFeed(instruments, keys, stream_url=alpaca.stream_url, rest_url=alpaca.rest_url, simulated=True)
@@ -84,7 +84,7 @@ def broker_of(feed: Feed) -> Broker:
     """The account at the venue that a feed is of, with the same keys: of Alpaca the paper account, or the local one.
 
     Raises:
-        UsageError: there is none, or its orders might cost real money.
+        UsageError: the venue takes no orders here, or its orders might cost real money.
     """
     if not isinstance(feed, AlpacaFeed):
         raise UsageError(f"orders can be sent to alpaca alone, and this feed is of {feed.venue}")
@@ -98,6 +98,6 @@ def broker_of(feed: Feed) -> Broker:
     return broker
 
 
-def _require(venue: str) -> None:
+def _check_known(venue: str) -> None:
     if venue not in VENUES:
         raise UsageError(f"there is no venue {venue!r}; expected one of {', '.join(VENUES)}")

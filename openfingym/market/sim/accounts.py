@@ -1,7 +1,7 @@
 """Balances of a simulated exchange's accounts: what orders lock, what fills move, and what fees take.
 
-Money is neither made nor lost: for each asset, what was deposited is what the accounts, the fees and the crowd have
-together. The crowd has no limit, so what it has may be negative.
+Money is neither made nor lost: for each asset, accounts, fees and the crowd together have what was deposited. The crowd
+has no limit, so that its balance may be negative.
 """
 
 from __future__ import annotations
@@ -25,31 +25,41 @@ class Holding(NamedTuple):
     """What an account has of an asset, in atoms."""
 
     free: int
+    """Atoms that it may spend."""
     locked: int
+    """Atoms that open orders may spend."""
 
 
 class Accounts:
-    """All accounts; one opened with ``margin`` locks nothing and may owe, as its venue decides what it may do."""
+    """All accounts of an exchange. One that is opened with ``margin`` locks nothing and may owe: its venue decides what
+    it may do.
+
+    Args:
+        events: the exchange's events, to which reports and balances are added.
+    """
 
     def __init__(self, events: list[Event]) -> None:
         self.deposited: dict[str, int] = defaultdict(int)
+        """Atoms that were deposited, less those taken away, by asset."""
         self.fees: dict[str, int] = defaultdict(int)
+        """Atoms that fees have taken, by asset."""
         self.crowd: dict[str, int] = defaultdict(int)
+        """Atoms that the crowd has got from the accounts, by asset; negative where it gave more."""
         self._events = events
-        self._held: dict[str, dict[str, Holding]] = {}
+        self._holdings: dict[str, dict[str, Holding]] = {}  # by account and asset
         self._margin: set[str] = set()
-        self._changed: dict[tuple[str, str], None] = {}
+        self._changed: dict[tuple[str, str], None] = {}  # accounts and assets whose owners are to be told
         self._reports = 0
 
     def open(self, account: str, *, margin: bool = False) -> None:
         """Open an account without any balance.
 
         Raises:
-            VenueError: there is one of this name.
+            VenueError: there is an account of this name already.
         """
-        if account in self._held:
+        if account in self._holdings:
             raise VenueError(f"there is an account {account!r} already: expected a new name")
-        self._held[account] = {}
+        self._holdings[account] = {}
         if margin:
             self._margin.add(account)
 
@@ -60,38 +70,38 @@ class Accounts:
     @property
     def names(self) -> list[str]:
         """All accounts, in the order in which they were opened."""
-        return list(self._held)
+        return list(self._holdings)
 
-    def known(self, account: str) -> None:
+    def require(self, account: str) -> None:
         """Check that an account exists.
 
         Raises:
-            VenueError: it does not.
+            VenueError: it does not exist.
         """
-        if account not in self._held:
+        if account not in self._holdings:
             raise VenueError(f"no account {account!r} is open: open it with Exchange.accounts.open")
 
     def holdings(self, account: str) -> dict[str, Holding]:
         """What an account has, by asset."""
-        self.known(account)
-        return dict(self._held[account])
+        self.require(account)
+        return dict(self._holdings[account])
 
     def holding(self, account: str, asset: str) -> Holding:
         """What an account has of an asset."""
-        return self._held[account].get(asset, Holding(0, 0))
+        return self._holdings[account].get(asset, Holding(0, 0))
 
     def total(self, asset: str) -> int:
         """All atoms of an asset, wherever they are."""
-        held = (self.holding(account, asset) for account in self._held)
+        held = (self.holding(account, asset) for account in self._holdings)
         return sum(sum(holding) for holding in held) + self.fees[asset] + self.crowd[asset]
 
     def deposit(self, time: int, account: str, asset: str, atoms: int) -> None:
-        """Give an account something; a negative amount takes it away.
+        """Add to an account's balance; a negative amount takes away.
 
         Raises:
             VenueError: the account does not exist, or has not so much to take away.
         """
-        self.known(account)
+        self.require(account)
         if self.holding(account, asset).free + atoms < 0 and account not in self._margin:
             raise VenueError(f"{account!r} has less than {-atoms} atoms of {asset} that are free: take away less")
         self._move(account, asset, atoms, 0)
@@ -99,7 +109,13 @@ class Accounts:
         self.publish(time)
 
     def covers(self, listing: ListedPair, order: ExchangeOrder, cost: int | None) -> bool:
-        """Whether what is free suffices for an order; a market order to buy costs ``cost`` ticks times lots."""
+        """Whether the free balance suffices for an order.
+
+        Args:
+            listing: the terms of the symbol.
+            order: the order to be covered.
+            cost: lots times ticks that a market order costs at the levels of the book; None for an order with a price.
+        """
         if order.account in self._margin:
             return True
         if order.side < 0:
@@ -112,7 +128,7 @@ class Accounts:
         return need <= self.holding(order.account, self._spends(listing, order)).free
 
     def lock(self, listing: ListedPair, order: ExchangeOrder) -> None:
-        """Lock what an order may spend; a market order, which never rests, locks nothing."""
+        """Lock what an order may spend. A market order locks nothing, as it never rests."""
         if order.account in self._margin or order.kind == "market":
             return
         order.hold = self._hold(listing, order)
@@ -120,13 +136,25 @@ class Accounts:
         self._move(order.account, self._spends(listing, order), -locked, locked)
 
     def release(self, listing: ListedPair, order: ExchangeOrder, lots: int) -> None:
-        """Unlock what some lots of an order have locked."""
+        """Unlock what an order has locked for some of its lots."""
         if order.hold:
             self._move(order.account, self._spends(listing, order), order.hold * lots, -order.hold * lots)
 
     def execute(self, listing: ListedPair, order: ExchangeOrder, price: int, lots: int, maker: bool) -> tuple[int, str]:
-        """Move what a fill moves; gives the fee and its asset."""
+        """Move the assets of a fill between cash, units and fees.
+
+        Args:
+            listing: the terms of the symbol.
+            order: the order that was filled.
+            price: price of the fill in ticks.
+            lots: quantity of the fill in lots.
+            maker: whether the order was resting.
+
+        Returns:
+            The fee in atoms, and its asset.
+        """
         cost, units, held = price * lots * listing.value, lots * listing.unit, order.hold * lots
+        # What was locked for these lots is spent or given back: a fill may be cheaper than the order's limit.
         if order.side > 0:
             spent, got, asset = cost, units, listing.quote if listing.fee_in_quote else listing.base
             fee = self._fee(listing, cost if listing.fee_in_quote else units, maker)
@@ -144,7 +172,7 @@ class Accounts:
         return fee, asset
 
     def against_crowd(self, listing: ListedPair, side: int, price: int, lots: int) -> None:
-        """The crowd's part of an account's fill."""
+        """Move the crowd's part of an account's fill, so that no money is made or lost."""
         self.crowd[listing.base] -= side * lots * listing.unit
         self.crowd[listing.quote] += side * price * lots * listing.value
 
@@ -179,7 +207,7 @@ class Accounts:
 
     @staticmethod
     def _hold(listing: ListedPair, order: ExchangeOrder) -> int:
-        """Atoms that each lot may cost at most: a stop order, which has no limit, is taken to cost its stop price."""
+        """Atoms that each lot may cost at most. A stop order without a limit is taken to cost its stop price."""
         if order.side < 0:
             return listing.unit
         cost = (order.price or order.stop or 0) * listing.value
@@ -189,5 +217,5 @@ class Accounts:
 
     def _move(self, account: str, asset: str, free: int, locked: int) -> None:
         before = self.holding(account, asset)
-        self._held[account][asset] = Holding(before.free + free, before.locked + locked)
+        self._holdings[account][asset] = Holding(before.free + free, before.locked + locked)
         self._changed[account, asset] = None

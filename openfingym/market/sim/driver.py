@@ -1,4 +1,4 @@
-"""An exchange in real time."""
+"""Running a simulated exchange by a clock, in real or in simulated time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ async def drive(
     """Advance an exchange, or a venue over it, as a clock's monotonic reading does, until it is cancelled.
 
     Args:
-        advance: is told the exchange's new time, in nanoseconds.
-        start: the exchange's time now.
-        clock: by whose monotonic reading time passes.
-        speed: seconds of the exchange in one of the clock.
-        step_s: seconds between two steps.
+        advance: advances the exchange to a time, in nanoseconds of its own clock.
+        start: the exchange's time now, in nanoseconds.
+        clock: the clock by whose monotonic reading time passes.
+        speed: how many seconds of the exchange pass in a second of the clock.
+        step_s: seconds of the clock between two steps.
 
     Raises:
         VenueError: ``speed`` or ``step_s`` is not above zero.
@@ -28,4 +28,5 @@ async def drive(
     began = clock.monotonic()
     while True:
         await clock.sleep(step_s)
+        # From the beginning each time, so that sleeping too long does not add up.
         advance(start + int((clock.monotonic() - began) * speed))

@@ -1,6 +1,6 @@
-"""What is listed and ordered at a simulated exchange, and what it says has happened.
+"""Listings, orders and events of a simulated exchange.
 
-Prices are whole ticks, quantities whole lots and balances whole atoms, 10⁻⁸ of an asset, so that money is conserved to
+Prices are whole ticks, quantities whole lots and balances whole atoms (1e-8 of an asset), so that money is conserved to
 the last digit. ``side`` is 1 for a buyer and -1 for a seller. Times are nanoseconds of the exchange's clock.
 """
 
@@ -39,17 +39,23 @@ class ListedPair:
     """A symbol and its terms.
 
     Raises:
-        VenueError: one tick of one lot is not a whole number of atoms of the quote asset, or a lot not one of the base.
+        VenueError: a tick of one lot is not a whole number of atoms of the quote asset, or a lot is not one of the
+            base.
     """
 
     symbol: str
     base: str
+    """The asset that is bought."""
     quote: str
+    """The asset that is paid."""
     tick: Decimal = Decimal("0.01")
+    """Step of prices, in the quote asset."""
     lot: Decimal = Decimal("0.00001")
+    """Step of quantities, in the base asset."""
     maker_ppm: int = 1000
     """Fee of a resting order, in millionths of what its owner receives."""
     taker_ppm: int = 1000
+    """Fee of an incoming order, in the same way."""
     fee_in_quote: bool = False
     """Whether buyers, too, pay fees in the quote asset."""
     value: int = field(init=False)
@@ -70,31 +76,38 @@ class ListedPair:
 
 @dataclass(slots=True)
 class ExchangeOrder:
-    """An account's order and how it stands now; only the exchange changes it."""
+    """An account's order and its present state, which only the exchange changes."""
 
     id: int
-    """Counts up within its symbol."""
+    """Number of the order, counting up within its symbol."""
     account: str
     symbol: str
     side: int
     kind: OrderKind
     quantity: int
+    """Lots."""
     price: int | None
+    """Limit in ticks; None without one."""
     stop: int | None
+    """Stop price in ticks; None without one."""
     time_in_force: TimeInForce
     client_id: str
+    """The owner's id of it; empty without one."""
     time: int
     """When it was placed."""
     status: Status = "new"
     reason: Reason = ""
+    """Why it was rejected or has expired, if it was."""
     filled: int = 0
+    """Lots that are filled."""
     cost: int = 0
     """Atoms of the quote asset that its fills have cost or brought, without fees."""
     hold: int = 0
     """Atoms that are locked for each lot that is not filled."""
     updated: int = 0
+    """When its state last changed."""
     triggered: bool = False
-    """Whether it has been a stop order whose price was reached."""
+    """Whether it is a stop order whose price was reached."""
 
     @property
     def left(self) -> int:
@@ -108,7 +121,7 @@ class ExchangeOrder:
 
     @property
     def working(self) -> bool:
-        """Whether it has been in the book, and is not a stop order that waits."""
+        """Whether it may trade, and is not a stop order that waits for its price."""
         return self.stop is None or self.triggered
 
 
@@ -118,13 +131,15 @@ class ExchangeTrade(NamedTuple):
     symbol: str
     time: int
     id: int
-    """Counts up by one within its symbol."""
+    """Number of the trade, counting up by one within its symbol."""
     price: int
     quantity: int
     taker: int
     """1 where the incoming order bought, -1 where it sold."""
     taker_order: int
+    """Number of the incoming order."""
     maker_order: int
+    """Number of the resting order."""
 
 
 class BookChange(NamedTuple):
@@ -133,7 +148,7 @@ class BookChange(NamedTuple):
     symbol: str
     time: int
     update: int
-    """Counts up by one within its symbol."""
+    """Number of the change, counting up by one within its symbol."""
     side: int
     price: int
     quantity: int
@@ -146,36 +161,42 @@ class ExchangeExecution(NamedTuple):
     symbol: str
     time: int
     id: int
-    """Counts up by one at the exchange."""
+    """Number of the report, counting up by one at the exchange."""
     kind: ExecutionKind
     account: str
     order: ExchangeOrder
-    """As it stands *now*: beside its terms, read the fields below."""
+    """The order as it is *now*: for anything but its terms, read the fields below."""
     status: Status
+    """Status of the order."""
     filled: int
-    """Lots so far."""
+    """Lots of the order that were filled so far."""
     cost: int
-    """Atoms of the quote asset so far."""
+    """Atoms of the quote asset that its fills had cost or brought so far."""
     price: int = 0
-    """Of this fill."""
+    """Price of this fill in ticks; 0 where it reports none."""
     quantity: int = 0
-    """Of this fill."""
+    """Quantity of this fill in lots; 0 where it reports none."""
     trade: int = -1
+    """Number of the trade; -1 where it reports none."""
     fee: int = 0
-    """Atoms of ``fee_asset``."""
+    """Fee of this fill, in atoms of ``fee_asset``."""
     fee_asset: str = ""
     maker: bool = False
+    """Whether the order was the resting one."""
     reason: Reason = ""
+    """Why it was rejected or has expired, if it was."""
 
 
 class Balance(NamedTuple):
-    """What an account has of an asset now, in atoms."""
+    """The new balance of an account, in atoms."""
 
     time: int
     account: str
     asset: str
     free: int
+    """Atoms that it may spend."""
     locked: int
+    """Atoms that open orders may spend."""
 
 
 Event = ExchangeTrade | BookChange | ExchangeExecution | Balance

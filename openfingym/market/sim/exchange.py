@@ -15,21 +15,24 @@ from openfingym.market.sim.flow import Crowd, Flow, TapeTrade, flow_of
 from openfingym.market.sim.matching import Fill, OrderBook, Resting
 
 START = 1_700_000_000_000_000_000
-"""Where the clock of an exchange begins unless told otherwise, nanoseconds since the epoch."""
+"""Where the clock of an exchange begins by default, in nanoseconds since the epoch."""
 
 
 class Exchange:
     """Price-time priority books, accounts, and a flow of orders from a simulated crowd or from tapes.
 
-    Nothing happens but by :meth:`advance` and by the accounts' orders, which happen at :attr:`now`. What happens is
-    gathered, and handed out once by :meth:`advance` or :meth:`collect`, in its order.
+    Nothing happens but by :meth:`advance` and by the accounts' orders, which happen at :attr:`now`. Events are
+    gathered, and handed out once by :meth:`advance` or :meth:`collect`, in their order.
 
     Args:
-        listings: its symbols.
-        flows: a crowd or the trades of a tape, by symbol; a symbol that is not in it has the accounts' orders alone.
+        listings: the symbols that are listed, with their terms.
+        flows: a crowd or the trades of a tape, by symbol; a symbol that is not in it has only the accounts' orders.
         seed: the seed of all crowds.
-        start: where its clock begins, in nanoseconds.
+        start: where its clock begins, in nanoseconds since the epoch.
         history: how many trades of each symbol :attr:`trades` keeps at least.
+
+    Raises:
+        VenueError: a flow is of a symbol that is not listed.
     """
 
     simulated = True
@@ -45,6 +48,7 @@ class Exchange:
     ) -> None:
         self.listings = {listing.symbol: listing for listing in listings}
         self.now = start
+        """The exchange's time, in nanoseconds."""
         self.orders: dict[tuple[str, int], ExchangeOrder] = {}
         """Every order of an account, by symbol and number."""
         self.trades: dict[str, list[ExchangeTrade]] = {symbol: [] for symbol in self.listings}
@@ -53,16 +57,17 @@ class Exchange:
         self.books = {symbol: OrderBook(symbol, self._events, self.trades[symbol]) for symbol in self.listings}
         self.accounts = Accounts(self._events)
         self._history = history
-        self._resting: dict[tuple[str, int], Resting] = {}
-        self._stops: dict[str, list[ExchangeOrder]] = {symbol: [] for symbol in self.listings}
-        self._open: dict[tuple[str, int], ExchangeOrder] = {}
+        self._resting: dict[tuple[str, int], Resting] = {}  # accounts' orders in the books, by symbol and number
+        self._stops: dict[str, list[ExchangeOrder]] = {symbol: [] for symbol in self.listings}  # not triggered yet
+        self._open: dict[tuple[str, int], ExchangeOrder] = {}  # by symbol and number
         self._halted: dict[str, list[int]] = {}  # the flows that wait for the symbol to trade again
-        self._clients: dict[tuple[str, str], ExchangeOrder] = {}
+        self._clients: dict[tuple[str, str], ExchangeOrder] = {}  # by account and client id
         unknown = sorted(set(flows or ()) - set(self.listings))
         if unknown:
             raise VenueError(
                 f"orders flow for {', '.join(unknown)}, which is not listed: {', '.join(self.listings)} are"
             )
+        # A seed for each listing, so that a symbol's crowd is the same whichever others have one.
         seeds = np.random.SeedSequence(seed).generate_state(len(self.listings), np.uint64).tolist()
         self._flows: list[tuple[Flow, OrderBook]] = [
             (flow_of(flows[symbol], start, seed), self.books[symbol])
@@ -73,11 +78,18 @@ class Exchange:
         heapq.heapify(self._agenda)
 
     def due(self) -> int | None:
-        """When a flow acts next; None where none will."""
+        """When a flow acts next, in nanoseconds; None where none will."""
         return self._agenda[0][0] if self._agenda else None
 
     def advance(self, to: int) -> list[Event]:
-        """Let time pass until ``to``, in nanoseconds, and give what has happened since the last call."""
+        """Let time pass.
+
+        Args:
+            to: until when, in nanoseconds.
+
+        Returns:
+            What has happened since the last call.
+        """
         agenda = self._agenda
         while agenda and agenda[0][0] <= to:
             time, number = agenda[0]
@@ -86,6 +98,7 @@ class Exchange:
                 heapq.heappop(agenda)
                 self._halted[book.symbol].append(number)
                 continue
+            # A flow that waited for its symbol to trade again acts late, and not in the past.
             self.now = book.time = max(self.now, time)
             fills = flow.step(book)
             if fills:
@@ -100,16 +113,17 @@ class Exchange:
         return self.collect()
 
     def collect(self) -> list[Event]:
-        """What has happened since it was last asked for."""
-        found = self._events.copy()
+        """What has happened since this was last asked for."""
+        events = self._events.copy()
         self._events.clear()
+        # In place, as the books add to these lists; and at twice the length, so that it is seldom.
         for trades in self.trades.values():
             if len(trades) > 2 * self._history:
                 del trades[: -self._history]
-        return found
+        return events
 
     def deposit(self, account: str, asset: str, atoms: int) -> None:
-        """Give an account something; a negative amount takes it away."""
+        """Add to an account's balance; see :meth:`~openfingym.market.sim.accounts.Accounts.deposit`."""
         self.accounts.deposit(self.now, account, asset, atoms)
 
     def place(
@@ -125,13 +139,24 @@ class Exchange:
         time_in_force: TimeInForce = "GTC",
         client_id: str = "",
     ) -> ExchangeOrder:
-        """Place an order now. What is wrong with it makes it a rejected one, and no error.
+        """Place an order now. A fault in it makes it a rejected order, and is no error.
+
+        Args:
+            account: name of the account.
+            symbol: the symbol to trade.
+            side: 1 for a buy, -1 for a sell.
+            kind: the type of order.
+            quantity: its quantity in lots.
+            price: limit in ticks, for the types that have one.
+            stop: stop price in ticks, for the types that have one.
+            time_in_force: how long it stays.
+            client_id: the account's own id of it, which none of its open orders may have; empty for none.
 
         Raises:
             VenueError: the account or the symbol does not exist.
         """
         book = self._book(symbol)
-        self.accounts.known(account)
+        self.accounts.require(account)
         order = ExchangeOrder(
             book.next_number(), account, symbol, side, kind, quantity, price, stop, time_in_force, client_id, self.now
         )
@@ -191,12 +216,13 @@ class Exchange:
         return symbol in self._halted
 
     def halt(self, symbol: str) -> None:
-        """Let a symbol trade no more: its crowd or tape stands still, and orders wait, however marketable."""
+        """Stop the trading of a symbol: its crowd or tape stands still, and orders wait even if they could match."""
         self._book(symbol)
         self._halted.setdefault(symbol, [])
 
     def resume(self, symbol: str) -> None:
         """Let a symbol trade again; the orders that have waited come first, the oldest before the others."""
+        # A flow that was due during the halt acts now, and goes on from there.
         book = self._book(symbol)
         for number in self._halted.pop(symbol, ()):
             time = self._flows[number][0].next
@@ -225,7 +251,15 @@ class Exchange:
         return True
 
     def reduce(self, order: ExchangeOrder, quantity: int) -> bool:
-        """Lower an order's quantity, fills included; it keeps its place. False where that is not possible."""
+        """Lower an order's quantity; it keeps its place.
+
+        Args:
+            order: the order to reduce.
+            quantity: its new quantity in lots, fills included.
+
+        Returns:
+            False, and nothing done, where it is not open or the quantity is not lower.
+        """
         if not order.open or not order.filled < quantity < order.quantity:
             return False
         resting = self._resting.get((order.symbol, order.id))
@@ -247,9 +281,18 @@ class Exchange:
         stop: int | None = None,
         client_id: str = "",
     ) -> ExchangeOrder | None:
-        """Cancel an order and place another on its terms but these; None, and nothing done, where it was not open.
+        """Cancel an order and place another with other terms, at the end of the queue. The new order may be rejected
+        although the old one is cancelled.
 
-        The new order loses the old one's place, and may be rejected while the old one is cancelled.
+        Args:
+            order: the order to replace.
+            quantity: lots of the new one.
+            price: its limit in ticks, for the types that have one.
+            stop: its stop price in ticks, for the types that have one.
+            client_id: the account's own id of the new one; empty for none.
+
+        Returns:
+            The new order; None, and nothing done, where the old one was not open.
         """
         if not self.cancel(order):
             return None
@@ -264,6 +307,7 @@ class Exchange:
         return self._now(symbol)
 
     def _now(self, symbol: str) -> OrderBook:
+        """The book of a symbol, set to the present time, which its events state."""
         book = self.books[symbol]
         book.time = self.now
         return book
@@ -274,6 +318,7 @@ class Exchange:
         return best is not None and (price - best) * side >= 0
 
     def _work(self, book: OrderBook, order: ExchangeOrder) -> None:
+        """Match an order, and let what is left rest or expire."""
         if order.time_in_force == "FOK" and book.available(order.side, order.left, order.price)[0] < order.left:
             self._end(order, "expired", "unfilled")
             return
@@ -288,6 +333,7 @@ class Exchange:
                 book.rest(resting)
 
     def _fill(self, book: OrderBook, taker: ExchangeOrder | None, fills: list[Fill]) -> None:
+        """Carry fills over to the accounts; an order without an owner, on either side, is the crowd's."""
         for fill in fills:
             if fill.maker.owner is not None:
                 self._execute(fill.maker.owner, fill, True)
@@ -313,6 +359,7 @@ class Exchange:
         )  # fmt: skip
 
     def _trigger(self, book: OrderBook) -> None:
+        """Trigger the stop orders that the last price has reached, one by one: each may move that price."""
         stops = self._stops[book.symbol]
         while stops and book.last is not None and book.symbol not in self._halted:
             last = book.last
@@ -325,6 +372,7 @@ class Exchange:
             reached.triggered = True
             reached.updated = self.now
             self.accounts.report(self.now, "triggered", reached)
+            # It was locked for at the stop price; as a market order it has to be covered at the book's prices.
             if reached.kind == "stop":
                 self.accounts.release(self.listings[book.symbol], reached, reached.left)
                 reached.hold = 0

@@ -1,4 +1,4 @@
-"""What goes wrong at a local venue, as data: which fault, from when to when, and for what.
+"""Faults of a local venue, as data: what goes wrong, from when to when, and for whom.
 
 Times are those of the exchange's clock, so that a fault and what follows from it fall at the same instant in every run,
 whether time passes by the clock or is advanced by hand.
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from openfingym.errors import VenueError
+from openfingym.market.ticks import SECOND
 
-SECOND = 10**9
 FOREVER = 2**63 - 1
 
 FaultKind = Literal[
@@ -47,20 +47,23 @@ class VenueFault:
 
     kind: FaultKind
     begin: int = 0
-    """Nanoseconds of the exchange's clock."""
+    """When it begins, in nanoseconds of the exchange's clock."""
     end: int = FOREVER
+    """When it is over, in the same way."""
     connection: int | None = None
-    """The number of a WebSocket connection, the first being 0; None for all."""
+    """The number of the WebSocket connection that is hit, the first being 0; None for all."""
     symbol: str | None = None
+    """The symbol whose events are hit; None for all."""
     channel: str | None = None
-    """What kind of events, such as ``trade``, ``depth`` or ``execution``; None for all."""
+    """The kind of events that are hit, such as ``trade``, ``depth`` or ``execution``; None for all."""
     path: str = ""
-    """How the path, or the method of a WebSocket interface, begins for which requests fail."""
+    """Beginning of the paths, or of the methods of a WebSocket interface, whose requests are hit."""
     probability: float = 1.0
-    """With which each event or request is hit."""
+    """Probability that each event or request is hit."""
     seconds: float = 0.0
+    """Seconds of the exchange's clock; their meaning depends on the kind."""
     status: int = 503
-    """Of an HTTP answer."""
+    """Status of the HTTP answer."""
 
     def __post_init__(self) -> None:
         if not self.begin < self.end:
@@ -74,11 +77,16 @@ class VenueFault:
 
 
 class Faults:
-    """All faults of a venue; those that hit with a probability do so by a seed."""
+    """All faults of a venue.
+
+    Args:
+        faults: the faults of the venue.
+        seed: the seed by which faults with a probability hit or not.
+    """
 
     def __init__(self, faults: Iterable[VenueFault] = (), *, seed: int = 0) -> None:
         self.faults = list(faults)
-        """May be changed while the venue runs."""
+        """The faults; they may be changed while the venue runs."""
         self._random = random.Random(seed)
 
     def hit(
@@ -91,7 +99,16 @@ class Faults:
         channel: str | None = None,
         path: str = "",
     ) -> VenueFault | None:
-        """The first fault of a kind that hits now; None where all goes well."""
+        """The first fault of a kind that hits something now; None where all goes well.
+
+        Args:
+            kind: the kind of fault.
+            now: time of the exchange, in nanoseconds.
+            connection: number of the connection that it concerns; None for none.
+            symbol: symbol that it concerns; None for none.
+            channel: channel that it concerns; None for none.
+            path: path of the request that it concerns; empty for none.
+        """
         for fault in self.faults:
             if (
                 fault.kind == kind
@@ -110,18 +127,18 @@ class Faults:
         return [fault for fault in self.faults if fault.kind == kind and before < fault.begin <= now]
 
     def next(self, now: int) -> int:
-        """When the next fault begins or ends."""
+        """When the next fault begins or ends, in nanoseconds of the exchange's clock."""
         times = (time for fault in self.faults for time in (fault.begin, fault.end) if time > now)
         return min(times, default=FOREVER)
 
     def skew(self, now: int) -> int:
-        """Nanoseconds that the venue's clock is ahead."""
+        """Nanoseconds by which the venue's clock is ahead of the exchange's."""
         fault = self.hit("skew", now)
         return int(fault.seconds * SECOND) if fault else 0
 
 
-class Waiting(NamedTuple):
-    """A frame that is sent at a time."""
+class DelayedFrame(NamedTuple):
+    """A frame that is sent at a time; of several at the same time, those with lower numbers come first."""
 
     time: int
     number: int
@@ -129,21 +146,31 @@ class Waiting(NamedTuple):
 
 
 class Outbox:
-    """The frames of one connection on their way to it, and what goes wrong on that way."""
+    """The frames of one connection on their way to it, and the faults that they meet.
+
+    Args:
+        faults: the faults of the venue.
+        connection: number of the connection.
+    """
 
     def __init__(self, faults: Faults, connection: int) -> None:
         self._faults = faults
         self._connection = connection
-        self._waiting: list[Waiting] = []
-        self._held: str | bytes | None = None
+        self._waiting: list[DelayedFrame] = []  # a heap
+        self._held: str | bytes | None = None  # a frame that is to be sent after the next one
         self._number = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def put(self, frame: str | bytes, now: int, *, symbol: str | None = None, channel: str | None = None) -> None:
-        """Take a frame that the venue sends now; one without a channel is an answer, and only ``mute`` and ``frozen``
-        stop it.
+        """Take a frame that the venue sends now.
+
+        Args:
+            frame: the frame to be sent.
+            now: time of the exchange, in nanoseconds.
+            symbol: the symbol that it is of; None for none.
+            channel: the channel that it is of; None for an answer, which only ``mute`` and ``frozen`` stop.
         """
         if self._hit("mute", now, symbol, channel) or self._hit("frozen", now, symbol, channel):
             return
@@ -164,19 +191,19 @@ class Outbox:
             self._held = None
 
     def next(self, now: int) -> int:
-        """When the next frame is due after now."""
-        return min((one.time for one in self._waiting if one.time > now), default=FOREVER)
+        """When the next frame is due after now; :data:`FOREVER` where none is."""
+        return min((frame.time for frame in self._waiting if frame.time > now), default=FOREVER)
 
     def due(self, now: int) -> list[str | bytes]:
         """The frames to send by now, in their order; each is given once."""
-        found = []
+        frames = []
         while self._waiting and self._waiting[0].time <= now:
-            found.append(heapq.heappop(self._waiting).frame)
-        return found
+            frames.append(heapq.heappop(self._waiting).frame)
+        return frames
 
     def _add(self, frame: str | bytes, time: int) -> None:
         self._number += 1
-        heapq.heappush(self._waiting, Waiting(time, self._number, frame))
+        heapq.heappush(self._waiting, DelayedFrame(time, self._number, frame))
 
     def _hit(self, kind: FaultKind, now: int, symbol: str | None, channel: str | None) -> VenueFault | None:
         return self._faults.hit(kind, now, connection=self._connection, symbol=symbol, channel=channel)
@@ -190,16 +217,21 @@ class Alarms:
         self._number = 0
 
     def at(self, time: int, ring: Callable[[], None]) -> None:
-        """Call ``ring`` once at this time."""
+        """Call a function once.
+
+        Args:
+            time: when, in nanoseconds of the exchange's clock.
+            ring: the function to call, without arguments.
+        """
         self._number += 1
         heapq.heappush(self._waiting, (time, self._number, ring))
 
     @property
     def next(self) -> int:
-        """When the next one is due."""
+        """When the next callback is due; :data:`FOREVER` where none is."""
         return self._waiting[0][0] if self._waiting else FOREVER
 
     def advance(self, now: int) -> None:
-        """Call what is due."""
+        """Make the calls that are due."""
         while self._waiting and self._waiting[0][0] <= now:
             heapq.heappop(self._waiting)[2]()

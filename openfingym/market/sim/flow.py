@@ -1,4 +1,4 @@
-"""Where the orders of nobody's account come from: a simulated crowd, or a tape of trades."""
+"""Flows of orders that belong to no account: of a simulated crowd, or of a tape of trades."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from openfingym.errors import VenueError
 from openfingym.market.sim.matching import Fill, OrderBook, Resting
 
 BLOCK = 4096
-"""Steps drawn at once."""
+"""How many steps are drawn at once, which is quicker than one by one; another number gives other draws."""
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """A crowd without intelligence around a fundamental value that drifts: nobody's behaviour, but a living book.
+    """Zero-intelligence traders around a fundamental value that drifts: no model of behaviour, but a lively book.
 
     Each step is a market order, the cancellation of a random order, or a limit order below or above the value, which
     trades at once where the value has moved past the other side.
+
+    Raises:
+        VenueError: a number is out of range.
     """
 
     value: float
@@ -32,18 +35,19 @@ class Crowd:
     tail: float = 2.5
     """Exponent of the Lomax distribution of times between steps; heavier as it nears 1, its mean's limit."""
     volatility: float = 1e-4
-    """Of the value, a square root of a second."""
+    """Volatility of the value, for the square root of a second."""
     market: float = 0.15
     """Share of steps that are market orders."""
     orders: int = 200
-    """A step that is no market order cancels with probability n / (n + orders), where n orders rest."""
+    """A step that is no market order is a cancellation with probability n / (n + orders), where n orders rest."""
     half_spread: float = 0.5
-    """Between the value and the nearest limit orders, in basis points of the value at the beginning."""
+    """Distance between the value and the nearest limit orders, in basis points of the value at the beginning."""
     depth: float = 5.0
-    """Mean of the exponential distance beyond it, in the same basis points."""
+    """Mean of the exponential distance beyond that, in the same basis points."""
     size: float = 20.0
     """Scale of the Lomax distribution of an order's lots."""
     size_tail: float = 2.2
+    """Exponent of that distribution; heavier as it nears 1."""
 
     def __post_init__(self) -> None:
         wrong = [
@@ -64,25 +68,34 @@ class TapeTrade(NamedTuple):
     """A recorded trade."""
 
     time: int
+    """When it happened, in nanoseconds of the exchange's clock."""
     price: int
+    """Price in ticks."""
     quantity: int
+    """Quantity in lots."""
     taker: int
-    """1 or -1."""
+    """1 where the incoming order bought, -1 where it sold."""
 
 
 class Flow(ABC):
-    """A source of orders of one book."""
+    """A source of orders for one book."""
 
     next: int | None
-    """When it acts next, nanoseconds; None where it is at its end."""
+    """When it acts next, in nanoseconds of the exchange's clock; None where it is at its end."""
 
     @abstractmethod
     def step(self, book: OrderBook) -> list[Fill]:
-        """Act once, and set :attr:`next`; fills of accounts' orders are among those returned."""
+        """Act once, and set :attr:`next`; returns the fills, those of accounts' orders among them."""
 
 
 class CrowdFlow(Flow):
-    """The orders of a :class:`Crowd`."""
+    """The orders of a :class:`Crowd`.
+
+    Args:
+        crowd: the crowd whose orders these are.
+        start: when it begins, in nanoseconds of the exchange's clock.
+        seed: the seed of all its draws.
+    """
 
     def __init__(self, crowd: Crowd, start: int, seed: int) -> None:
         self.crowd = crowd
@@ -96,8 +109,10 @@ class CrowdFlow(Flow):
     def _draw(self) -> Iterator[tuple[int, float, int, int, float, float, float]]:
         crowd, random = self.crowd, self._random
         while True:
+            # A Lomax variable of scale 1 has the mean 1 / (tail - 1): so gaps are 1 / rate seconds on average.
             gaps = random.pareto(crowd.tail, BLOCK) * (crowd.tail - 1) / crowd.rate
             steps = crowd.volatility * np.sqrt(gaps) * random.standard_normal(BLOCK)
+            # Two ticks at least, so that there is room for a bid below it.
             values = np.maximum(self._value * np.exp(np.cumsum(steps)), 2.0)
             self._value = float(values[-1])
             sizes = np.minimum(1 + random.pareto(crowd.size_tail, BLOCK) * crowd.size, 1e9).astype(np.int64)
@@ -143,8 +158,11 @@ class CrowdFlow(Flow):
 class TapeFlow(Flow):
     """A book around recorded trades: each is a resting order of the crowd and an incoming one that takes it.
 
-    Accounts' orders that come before the crowd's by price or time are matched first, so a tape trades as far as the
-    accounts let it. After a trade the crowd's quotes stand at its price and one tick from it.
+    Accounts' orders that come before the crowd's by price or time are matched first, so that a recorded trade happens
+    only as far as the accounts leave room for it. After a trade the crowd's quotes are at its price and a tick from it.
+
+    Args:
+        trades: the recorded trades, in their order.
     """
 
     def __init__(self, trades: Iterable[TapeTrade]) -> None:
@@ -156,10 +174,11 @@ class TapeFlow(Flow):
         """See :class:`Flow`."""
         trade = self._trade
         assert trade is not None
-        for order in tuple(book.crowd):
+        for order in tuple(book.crowd):  # the quotes around the trade before
             book.reduce(order, order.left)
         number, side = book.next_number(), -trade.taker
-        fills = book.take(number, side, trade.quantity, trade.price)  # accounts' orders in the way of the crowd's
+        # The crowd's maker meets accounts' orders on the other side first: they would be crossed otherwise.
+        fills = book.take(number, side, trade.quantity, trade.price)
         left = trade.quantity - sum(fill.quantity for fill in fills)
         if left:
             book.rest(Resting(number, side, trade.price, left))
@@ -170,7 +189,7 @@ class TapeFlow(Flow):
                 book.rest(Resting(book.next_number(), quote, price, trade.quantity))
         before = trade.time
         self._trade = trade = next(self._trades, None)
-        self.next = max(trade.time, before) if trade else None
+        self.next = max(trade.time, before) if trade else None  # a recording may not be in the order of time
         return fills
 
 

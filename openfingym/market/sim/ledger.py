@@ -1,4 +1,4 @@
-"""What a local venue remembers of its exchange, beyond what the exchange does."""
+"""The records of a local venue: fills and earlier balances, which its exchange does not keep."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from collections.abc import Sequence
 from openfingym.market.sim.accounts import Holding
 from openfingym.market.sim.events import Balance, Event, ExchangeExecution, ExchangeOrder
 from openfingym.market.sim.exchange import Exchange
-from openfingym.market.sim.faults import SECOND, Faults
+from openfingym.market.sim.faults import Faults
+from openfingym.market.ticks import SECOND
 
 
 class VenueLedger:
-    """Fills and balances as they changed.
+    """The fills of accounts, and their balances at every time.
 
-    Of what happened before it was made it knows the trades and balances, and the fills that nobody has collected.
+    From before it was made, it knows trades and balances, and those fills that had not been collected.
+
+    Args:
+        exchange: the exchange; nobody else may collect its events.
+        faults: the faults of the venue.
     """
 
     def __init__(self, exchange: Exchange, faults: Faults) -> None:
@@ -23,7 +28,7 @@ class VenueLedger:
         self.faults = faults
         earlier = exchange.collect()
         self.fills: dict[str, list[ExchangeExecution]] = defaultdict(list)
-        """Of each account, oldest first."""
+        """The fills of each account, oldest first."""
         self.pending: list[Event] = []
         """What happened in answering requests, and is not published yet."""
         self._balances: dict[str, list[Balance]] = {
@@ -32,6 +37,7 @@ class VenueLedger:
             ]
             for account in exchange.accounts.names
         }
+        # Not self.note(): a subclass's may need what its own constructor has not made yet.
         VenueLedger.note(self, [event for event in earlier if isinstance(event, ExchangeExecution)])
 
     @property
@@ -40,7 +46,7 @@ class VenueLedger:
         return self.exchange.now + self.faults.skew(self.exchange.now)
 
     def note(self, events: Sequence[Event]) -> None:
-        """Remember what happened."""
+        """Record what has happened."""
         for event in events:
             if isinstance(event, ExchangeExecution):
                 if event.kind == "trade":
@@ -49,13 +55,13 @@ class VenueLedger:
                 self._balances.setdefault(event.account, []).append(event)
 
     def collect(self) -> None:
-        """Note what an order or a cancellation has brought about, to be published after its answer."""
+        """Record what an order or a cancellation has brought about; it is published after the answer to it."""
         events = self.exchange.collect()
         self.note(events)
         self.pending += events
 
     def fills_of(self, order: ExchangeOrder) -> list[ExchangeExecution]:
-        """The fills of an order, of which only the newest part of its account's are looked at."""
+        """The fills of an order. Only the account's fills since it was placed are looked at."""
         fills = itertools.takewhile(lambda fill: fill.time >= order.time, reversed(self.fills[order.account]))
         return [fill for fill in fills if fill.order is order][::-1]
 
@@ -66,11 +72,16 @@ class VenueLedger:
         return now if fault is None else now - int(fault.seconds * SECOND)
 
     def holdings(self, account: str, then: int) -> dict[str, Holding]:
-        """What an account had at a time; before the venue was made, what it had then."""
+        """What an account had at a time; for a time before the venue was made, what it had when that was.
+
+        Args:
+            account: name of the account.
+            then: the time, in nanoseconds of the exchange's clock.
+        """
         if then >= self.exchange.now:
             return self.exchange.accounts.holdings(account)
-        found: dict[str, Holding] = {}
+        by_asset: dict[str, Holding] = {}
         for balance in self._balances.get(account, ()):
             if balance.time <= then:
-                found[balance.asset] = Holding(balance.free, balance.locked)
-        return found
+                by_asset[balance.asset] = Holding(balance.free, balance.locked)
+        return by_asset

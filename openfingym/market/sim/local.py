@@ -1,4 +1,4 @@
-"""Local venues in threads of their own, in real time, listing what a session asks for."""
+"""Local venues that run in threads of their own, in real time, with the symbols that a session asks for."""
 
 from __future__ import annotations
 
@@ -23,23 +23,26 @@ from openfingym.market.sim.flow import Crowd
 from openfingym.market.sim.server import LocalVenue
 
 LISTED = {"BTC": (60_000, "0.00001"), "ETH": (3_000, "0.0001"), "SOL": (150, "0.001")}
-"""Prices at the beginning, in the quote asset, and sizes of a lot; what is not named has those of :data:`OTHER`."""
+"""Price at the beginning, in the quote asset, and size of a lot, by base asset; others have those of :data:`OTHER`."""
 OTHER = (100, "0.001")
 RATE = 8.0
 """Steps of a symbol's crowd in a second, on average."""
 ORDER = 5_000.0
 """Scale of the value of the crowd's orders, in the quote asset."""
 QUOTES = ("USDT", "USDC", "USD", "BTC", "ETH")
+"""Quote assets by which a symbol may end; the first that fits counts."""
 TICK = Decimal("0.01")
 STOCKS = {"AAPL": 230, "MSFT": 420, "NVDA": 140}
-"""Prices at the beginning, in dollars; what is not named has :data:`STOCK`."""
+"""Price of a stock at the beginning, in dollars; others have that of :data:`STOCK`."""
 STOCK = 100
 SHARES = 300.0
-"""Scale of the crowd's orders of a stock: mostly round lots, since trades of odd ones set no price."""
+"""Scale of the crowd's orders of a stock, in shares: mostly round lots, since trades of odd lots set no price."""
 ACCOUNT = "session"
+"""Name of the account that a session has there."""
 CASH = 100_000
-"""Dollars in a new account, as at Alpaca's own paper accounts."""
+"""Dollars in a new account, as in Alpaca's own paper accounts."""
 START_S, STOP_S = 30.0, 5.0
+"""Seconds in which a venue must come up, and in which its thread must end."""
 
 Venue = TypeVar("Venue", bound=LocalVenue)
 
@@ -50,10 +53,10 @@ def local_binance(
     """A simulated exchange behind Binance's protocols, whose clock goes with this machine's.
 
     Args:
-        symbols: what is listed, such as ``BTCUSDT``.
-        seed: the seed of the crowd.
-        before_s: seconds of trading that are over when it opens.
-        faults: what goes wrong.
+        symbols: the symbols to list, such as ``BTCUSDT``.
+        seed: the seed of the crowds.
+        before_s: seconds of trading that the exchange has behind it when it opens.
+        faults: the faults of the venue; None for none.
 
     Raises:
         VenueError: a symbol has no known quote asset, or the venue does not come up.
@@ -69,10 +72,10 @@ def local_alpaca(
     an account there. It never closes.
 
     Args:
-        symbols: what is listed, such as ``AAPL``.
-        seed: the seed of the crowd.
-        before_s: seconds of trading that are over when it opens.
-        faults: what goes wrong.
+        symbols: the stocks to list, such as ``AAPL``.
+        seed: the seed of the crowds.
+        before_s: seconds of trading that the exchange has behind it when it opens.
+        faults: the faults of the venue; None for none.
 
     Raises:
         VenueError: the venue does not come up.
@@ -124,7 +127,7 @@ def _served(venue: Venue) -> Iterator[Venue]:
     def work() -> None:
         try:
             asyncio.run(serve())
-        except BaseException as error:  # a thread has nobody above it: the one who opened it is told
+        except BaseException as error:  # a thread has nobody above it: whoever opened the venue raises it
             failure.append(error)
         finally:
             ready.set()
@@ -148,11 +151,11 @@ def crowded_exchange(symbols: Sequence[str], *, seed: int, now: int, before_s: f
     """An exchange of symbols with a crowd each, which has traded for a while.
 
     Args:
-        symbols: what is listed, such as ``BTCUSDT``.
-        seed: the seed of the crowd.
-        now: its time, nanoseconds since the epoch.
-        before_s: seconds of trading until now.
-        rate: steps of each symbol's crowd a second, on average; a third of them are trades.
+        symbols: the symbols to list, such as ``BTCUSDT``.
+        seed: the seed of the crowds.
+        now: the exchange's time, in nanoseconds since the epoch.
+        before_s: seconds of trading that it has behind it.
+        rate: steps of each symbol's crowd in a second, on average; a third of them are trades.
 
     Raises:
         VenueError: a symbol has no known quote asset.

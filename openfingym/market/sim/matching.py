@@ -13,11 +13,19 @@ from typing import Final, NamedTuple
 from openfingym.market.sim.events import BookChange, Event, ExchangeOrder, ExchangeTrade
 
 PRUNED = 256
-"""Price levels that a side may have before its empty ones are forgotten."""
+"""How many price levels a side may have before its empty ones are dropped."""
 
 
 class Resting:
-    """An order in the book."""
+    """An order in the book.
+
+    Args:
+        number: number of the order.
+        side: 1 for a buy, -1 for a sell.
+        price: its limit in ticks.
+        left: lots that are not filled.
+        owner: the account's order that it is; None for one of the crowd.
+    """
 
     __slots__ = ("left", "number", "owner", "price", "seat", "side")
 
@@ -27,21 +35,24 @@ class Resting:
         self.price = price
         self.left = left
         self.owner = owner
-        """None for one of the crowd."""
         self.seat = -1
-        """Its place in :attr:`OrderBook.crowd`."""
+        """Its place in :attr:`OrderBook.crowd`; -1 where it is not there."""
 
 
 class Fill(NamedTuple):
     """What an incoming order got from a resting one."""
 
     maker: Resting
+    """The resting order."""
     price: int
+    """Price in ticks."""
     quantity: int
+    """Quantity in lots."""
     trade: int
+    """Number of the trade."""
 
 
-class Level:
+class PriceLevel:
     """A price level: its orders by number, oldest first, and the sum of what is left of them."""
 
     __slots__ = ("orders", "total")
@@ -52,27 +63,33 @@ class Level:
 
 
 class OrderBook:
-    """The book of one symbol; it appends its trades and changes to ``events``."""
+    """The book of one symbol.
+
+    Args:
+        symbol: the symbol that trades in this book.
+        events: the exchange's events, to which trades and changes are added.
+        history: the symbol's trades, to which trades are added.
+    """
 
     def __init__(self, symbol: str, events: list[Event], history: list[ExchangeTrade]) -> None:
         self.symbol: Final = symbol
         self.events = events
         self.history = history
         self.time = 0
-        """When what is asked for now happens."""
+        """Time of the events to come, in nanoseconds; the exchange sets it before each call."""
         self.number = 0
-        """Of the last order."""
+        """Number of the last order."""
         self.update = 0
-        """Of the last change."""
+        """Number of the last change."""
         self.trade = 0
-        """Of the last trade."""
+        """Number of the last trade."""
         self.last: int | None = None
-        """Price of the last trade."""
+        """Price of the last trade in ticks; None before any."""
         self.crowd: list[Resting] = []
-        """The orders without an owner, in no order, for a random one to be found in constant time."""
-        self._levels: dict[int, dict[int, Level]] = {1: {}, -1: {}}
+        """The orders without an owner, in no order, so that a random one is found in constant time."""
+        self._levels: dict[int, dict[int, PriceLevel]] = {1: {}, -1: {}}
         self._heaps: dict[int, list[int]] = {1: [], -1: []}  # of price times -side: the best is the smallest
-        self._most = {1: PRUNED, -1: PRUNED}
+        self._most = {1: PRUNED, -1: PRUNED}  # levels of a side at which it is pruned next
 
     def best(self, side: int) -> int | None:
         """The best price of a side; None where it is empty."""
@@ -92,10 +109,10 @@ class OrderBook:
 
     def levels(self, side: int, most: int | None = None) -> list[tuple[int, int]]:
         """(price, lots) of a side's levels, the best first."""
-        found = sorted(
+        levels = sorted(
             ((price, level.total) for price, level in self._levels[side].items() if level.total), reverse=side > 0
         )
-        return found if most is None else found[:most]
+        return levels if most is None else levels[:most]
 
     def queue(self, side: int, price: int) -> list[Resting]:
         """The orders at a price, the first to trade first."""
@@ -103,7 +120,16 @@ class OrderBook:
         return list(level.orders.values()) if level else []
 
     def available(self, side: int, quantity: int, limit: int | None) -> tuple[int, int]:
-        """(lots, lots times ticks) that an incoming order would get, of at most ``quantity``."""
+        """What an incoming order would get now.
+
+        Args:
+            side: 1 for a buy, -1 for a sell.
+            quantity: its quantity in lots.
+            limit: its limit in ticks; None for any price.
+
+        Returns:
+            Lots, and lots times ticks.
+        """
         lots = cost = 0
         for price, total in self.levels(-side):
             if lots == quantity or (limit is not None and (price - limit) * side > 0):
@@ -112,13 +138,36 @@ class OrderBook:
             lots, cost = lots + taken, cost + taken * price
         return lots, cost
 
+    def affordable(self, side: int, budget: int, value: int) -> int:
+        """The lots that a budget buys now, or that bring it.
+
+        Args:
+            side: 1 for a buy, -1 for a sell.
+            budget: atoms of the quote asset.
+            value: atoms of the quote asset that one lot costs for each tick of its price.
+        """
+        lots = 0
+        for price, total in self.levels(-side):
+            taken = min(total, budget // (price * value))
+            lots, budget = lots + taken, budget - taken * price * value
+            if taken < total:
+                break
+        return lots
+
     def next_number(self) -> int:
         """The number of a new order."""
         self.number += 1
         return self.number
 
     def take(self, number: int, side: int, quantity: int, limit: int | None) -> list[Fill]:
-        """Match an incoming order; what is left of it is the caller's to rest or drop."""
+        """Match an incoming order; the caller rests or drops what is left of it.
+
+        Args:
+            number: number of the order.
+            side: 1 for a buy, -1 for a sell.
+            quantity: its quantity in lots.
+            limit: its limit in ticks; None for any price.
+        """
         fills: list[Fill] = []
         other = -side
         heap, levels = self._heaps[other], self._levels[other]
@@ -162,7 +211,7 @@ class OrderBook:
         if level is None:
             if len(levels) >= self._most[side]:
                 self._prune(side)
-            level = levels[price] = Level()
+            level = levels[price] = PriceLevel()
             heapq.heappush(self._heaps[side], -side * price)
         level.orders[order.number] = order
         level.total += order.left
@@ -185,7 +234,7 @@ class OrderBook:
         self.events.append(BookChange(self.symbol, self.time, self.update, order.side, order.price, level.total))
 
     def _prune(self, side: int) -> None:
-        """Forget the empty levels that no trade has reached, so that a book is as large as what rests in it."""
+        """Drop the empty levels that no trade has reached, so that a book is as large as what rests in it."""
         levels, heap = self._levels[side], self._heaps[side]
         for price in [price for price, level in levels.items() if not level.total]:
             del levels[price]
@@ -194,6 +243,7 @@ class OrderBook:
         self._most[side] = 2 * len(levels) + PRUNED
 
     def _leave(self, order: Resting) -> None:
+        """Take an order out of the crowd's: the last one takes its place, so that nothing has to move up."""
         last = self.crowd.pop()
         if last is not order:
             self.crowd[order.seat] = last

@@ -1,4 +1,4 @@
-"""A WebSocket connection of a local venue: pings, limits, its life's end, and the frames on their way."""
+"""The server's side of a WebSocket connection to a local venue: pings, limits, its end, and frames on their way."""
 
 from __future__ import annotations
 
@@ -13,29 +13,41 @@ from typing import Any
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from openfingym.market.sim.exchange import Exchange
-from openfingym.market.sim.faults import SECOND, Faults, Outbox
+from openfingym.market.sim.faults import Faults, Outbox
+from openfingym.market.ticks import SECOND
 
 MOST_WAITING = 50_000
-"""Frames that may wait for a connection that does not read; with more it is aborted."""
+"""How many frames may wait for a connection that does not read; with more it is aborted."""
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What a venue grants a connection, in seconds of the exchange's clock."""
+class ConnectionTerms:
+    """The limits of a connection, in seconds of the exchange's clock."""
 
     ping_s: float = 20.0
-    """Between two pings."""
+    """Seconds between two pings of the venue."""
     pong_s: float = 60.0
-    """For the answer to one."""
+    """Seconds that the client has to answer one."""
     life_s: float = 86_400.0
+    """Seconds after which the connection is closed."""
     messages: int = 5
-    """From the client in a second."""
+    """How many messages the client may send in a second, pings and pongs included."""
 
 
 class Peer(ABC):
-    """One connection."""
+    """One connection.
 
-    def __init__(self, number: int, request: web.Request, exchange: Exchange, faults: Faults, terms: Terms) -> None:
+    Args:
+        number: number of the connection, by which faults name it.
+        request: the request that opens it.
+        exchange: the exchange behind the venue.
+        faults: the faults of the venue.
+        terms: the limits of the connection.
+    """
+
+    def __init__(
+        self, number: int, request: web.Request, exchange: Exchange, faults: Faults, terms: ConnectionTerms
+    ) -> None:
         self.number = number
         self.outbox = Outbox(faults, number)
         self.exchange = exchange
@@ -44,8 +56,8 @@ class Peer(ABC):
         self._socket = web.WebSocketResponse(autoping=False, timeout=1.0)
         self._terms = terms
         self._opened = self._pinged = exchange.now
-        self._unanswered: tuple[bytes, int] | None = None
-        self._arrivals: deque[int] = deque()
+        self._unanswered: tuple[bytes, int] | None = None  # payload and time of the ping that waits for its pong
+        self._arrivals: deque[int] = deque()  # when messages of the last second came
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._over = False
@@ -93,13 +105,13 @@ class Peer(ABC):
                 self.abort()
 
     def close(self) -> None:
-        """Close it in order."""
+        """Close the connection with a closing handshake."""
         if not self._over:
             self._over = True
             self._do(self._socket.close(code=WSCloseCode.GOING_AWAY))
 
     def finish(self) -> None:
-        """Send what waits, and close it then."""
+        """Send what waits, and close the connection then."""
         if not self._over:
             self._over = True
             self._do(self._finish())
@@ -109,13 +121,13 @@ class Peer(ABC):
         await self._socket.close()
 
     def abort(self) -> None:
-        """Cut it."""
+        """Cut the connection without a closing handshake."""
         self._over = True
         if self._request.transport is not None:
             self._request.transport.abort()
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something that has to wait, for as long as the connection lasts."""
+        """Run a coroutine beside the connection; it is cancelled when the connection ends."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -144,7 +156,7 @@ class Peer(ABC):
                 if self._frozen():
                     continue
                 if message.type == WSMsgType.PING:
-                    with contextlib.suppress(ConnectionError):  # it is being cut; the next message says so
+                    with contextlib.suppress(ConnectionError):  # the connection is being cut; the loop ends by itself
                         await self._socket.pong(message.data)
                 elif message.type == WSMsgType.PONG:
                     if self._unanswered is not None and bytes(message.data) == self._unanswered[0]:
@@ -161,6 +173,7 @@ class Peer(ABC):
         return self.faults.hit("frozen", self.exchange.now, connection=self.number) is not None
 
     def _flooded(self) -> bool:
+        """Note a message, and say whether the client sends more than it may."""
         now = self.exchange.now
         self._arrivals.append(now)
         while self._arrivals[0] <= now - SECOND:
@@ -186,5 +199,5 @@ def _nanoseconds(seconds: float) -> int:
 
 
 def text_of(frame: str | bytes) -> str:
-    """A frame as text; bytes that are none are replaced."""
+    """A frame as text; bytes that are not UTF-8 are replaced."""
     return frame if isinstance(frame, str) else frame.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What every local venue does, whatever protocol it speaks: time, connections, answers, and the faults of all three."""
+"""The server of a local venue, whatever protocol it speaks: time, connections, answers, and the faults of all three."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from openfingym.errors import VenueError
 from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.sim.driver import drive
 from openfingym.market.sim.events import Event
-from openfingym.market.sim.faults import FOREVER, SECOND, Alarms
+from openfingym.market.sim.faults import FOREVER, Alarms
 from openfingym.market.sim.ledger import VenueLedger
 from openfingym.market.sim.peers import Peer
+from openfingym.market.ticks import SECOND
 
 STEP = SECOND // 10
 """The shortest time between two books of a stream, in nanoseconds."""
@@ -25,17 +26,17 @@ SIMULATED = "X-OpenFinGym-Simulated"
 
 
 def compact(payload: object) -> str:
-    """JSON as venues write it."""
+    """JSON as venues write it: without blanks, and with other scripts as they are."""
     return json.dumps(payload, separators=(",", ":"), ensure_ascii=False)
 
 
 class RefusalError(VenueError):
-    """What a venue answers instead of a result."""
+    """The venue refuses a request; the error holds what it answers."""
 
     status: int
-    """Of HTTP."""
+    """Status of HTTP."""
     headers: Mapping[str, str] = {}
-    """Fields of the answer."""
+    """Header fields of the answer."""
 
     def json(self) -> dict[str, Any]:
         """The body of the answer."""
@@ -43,10 +44,12 @@ class RefusalError(VenueError):
 
 
 class StatusAnswer(NamedTuple):
-    """A result with a status of its own."""
+    """A result with a status other than 200."""
 
     status: int
+    """Status of HTTP."""
     body: object
+    """Body of the answer, to be written as JSON."""
 
 
 class LocalVenue(ABC):
@@ -54,6 +57,9 @@ class LocalVenue(ABC):
 
     The venue's time is the exchange's: :meth:`advance` lets it pass by hand, and :meth:`run` by a clock. Pings, limits,
     the lives of connections and all faults follow it.
+
+    Args:
+        ledger: the records of the venue, with its exchange and its faults.
     """
 
     simulated = True
@@ -62,7 +68,7 @@ class LocalVenue(ABC):
         self.exchange = ledger.exchange
         self.faults = ledger.faults
         self.peers: dict[int, Peer] = {}
-        """The open connections by number."""
+        """The open connections, by their numbers."""
         self._venue_ledger = ledger
         self._alarms = Alarms()
         self._connections = 0
@@ -71,32 +77,32 @@ class LocalVenue(ABC):
 
     @property
     def rest_url(self) -> str:
-        """Where the REST interface is, without a path."""
+        """The address of the REST interface, without a path."""
         return f"http://{self._address}"
 
     @property
     def stream_url(self) -> str:
-        """Where the market streams are, without a path."""
+        """The address of the market streams, without a path."""
         return f"ws://{self._address}"
 
     @abstractmethod
     def routes(self) -> list[web.RouteDef]:
-        """What it serves."""
+        """The paths that the venue serves, and their handlers."""
 
     @abstractmethod
     def tell(self, events: Sequence[Event]) -> None:
-        """Send what has happened to those who listen."""
+        """Send events to the connections that are subscribed to them."""
 
     @abstractmethod
     def flush(self, now: int) -> None:
-        """Send what is due at this boundary of :data:`STEP`."""
+        """Send the books, bars and the like that are due at this boundary of :data:`STEP`."""
 
     @abstractmethod
     def admit(self, peer: Peer, request: web.Request) -> None:
         """Refuse a connection that may not be opened.
 
         Raises:
-            RefusalError: it may not.
+            RefusalError: the connection may not be opened.
         """
 
     @abstractmethod
@@ -109,7 +115,9 @@ class LocalVenue(ABC):
 
     @abstractmethod
     def lost(self, path: str) -> RefusalError | None:
-        """What is answered instead of the result of what was carried out; None where no ``lost-answer`` hits."""
+        """What is answered in the place of a result, although the request was carried out; None where no fault
+        ``lost-answer`` hits.
+        """
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
         """Listen; port 0 takes a free one."""
@@ -139,7 +147,7 @@ class LocalVenue(ABC):
             self._runner = None
 
     async def run(self, clock: Clock | None = None, *, speed: float = 1.0) -> None:
-        """Let time pass by a clock until cancelled."""
+        """Let time pass by a clock until this is cancelled."""
         await drive(self.advance, self.exchange.now, clock or SystemClock(), speed=speed)
 
     def advance(self, to: int) -> None:
@@ -151,6 +159,8 @@ class LocalVenue(ABC):
         self.publish()
         ledger = self._venue_ledger
         while (now := self.exchange.now) < to:
+            # No further than to the next boundary at which anything is due, so that a step of a week sends the same
+            # frames as many short ones.
             until = min(self.due(), to)
             events = self.exchange.advance(until)
             ledger.note(events)
@@ -164,7 +174,7 @@ class LocalVenue(ABC):
                 peer.tick(self.exchange.now)
 
     def due(self) -> int:
-        """The first boundary of :data:`STEP` at which something may happen that nobody asked for."""
+        """The first boundary of :data:`STEP` at which something may happen by itself."""
         now, acts = self.exchange.now, self.exchange.due()
         first = min(FOREVER if acts is None else acts, self.flush_due(now), self._alarms.next, self.faults.next(now))
         for peer in self.peers.values():
@@ -172,7 +182,7 @@ class LocalVenue(ABC):
         return max(-(-first // STEP), now // STEP + 1) * STEP
 
     def flush_due(self, now: int) -> int:
-        """When :meth:`flush` has something to send next, if nothing happens by then."""
+        """The next boundary at which :meth:`flush` has something to send, even if nothing happens by then."""
         return (now // STEP + 1) * STEP
 
     def publish(self) -> None:
@@ -190,42 +200,48 @@ class LocalVenue(ABC):
         await done.wait()
 
     async def delayed(self, path: str, placing: bool) -> None:
-        """Hold an answer back where a fault does."""
+        """Hold an answer back where a fault says so.
+
+        Args:
+            path: path of the request, as faults name it.
+            placing: whether it placed an order.
+        """
         hang = self.faults.hit("hang", self.exchange.now, path=path)
         early = self.faults.hit("early-execution", self.exchange.now, path=path) if placing else None
         if hang is not None or early is not None:
-            self.publish()
+            self.publish()  # what the request has brought about, before its answer
             await self.wait(max(fault.seconds for fault in (hang, early) if fault is not None))
 
     async def answer(
         self, path: str, work: Callable[[], object], headers: Callable[[], Mapping[str, str]], *, placing: bool = False
     ) -> web.Response:
-        """The answer to a request, and all that may go wrong with it.
+        """The answer to a request, with the faults that hit it.
 
         Args:
-            path: the path of the request, as faults name it.
+            path: path of the request, as faults name it.
             work: carries it out and gives the body, None for an empty one; raises :class:`RefusalError`.
-            headers: the fields that every answer has.
-            placing: whether it is an order.
+            headers: gives the header fields that every answer has.
+            placing: whether it places an order.
         """
         slow = self.faults.hit("slow", self.exchange.now, path=path)
         if slow is not None:
             await self.wait(slow.seconds)
-        found: object
+        body: object
         refused: Mapping[str, str] = {}
         try:
             self.fail(path)
             done = work()
-            status, found = done if isinstance(done, StatusAnswer) else (200, done)
+            status, body = done if isinstance(done, StatusAnswer) else (200, done)
             lost = self.lost(path)
             if lost is not None:
                 raise lost
         except RefusalError as error:
-            status, found, refused = error.status, error.json(), error.headers
+            status, body, refused = error.status, error.json(), error.headers
         fields = {**headers(), **refused}
         await self.delayed(path, placing)
-        asyncio.get_running_loop().call_soon(self.publish)  # when the answer is on its way
-        return self.response(found, status, fields)
+        # Executions follow the answer to their order, as at real venues: once this coroutine has given it.
+        asyncio.get_running_loop().call_soon(self.publish)
+        return self.response(body, status, fields)
 
     async def serve(self, request: web.Request, peer: Peer) -> web.StreamResponse:
         """Carry a connection until it ends."""
@@ -251,14 +267,15 @@ class LocalVenue(ABC):
         return self._connections
 
     @staticmethod
-    def response(found: object, status: int, headers: Mapping[str, str]) -> web.Response:
-        """An answer; None is one without a body."""
+    def response(body: object, status: int, headers: Mapping[str, str]) -> web.Response:
+        """An answer of JSON that says it is simulated; one without a body for None."""
         fields = {SIMULATED: "1", **headers}
-        if found is None:
+        if body is None:
             return web.Response(status=204, headers=fields)
-        return web.Response(text=compact(found), status=status, headers=fields, content_type="application/json")
+        return web.Response(text=compact(body), status=status, headers=fields, content_type="application/json")
 
     def _disturb(self, before: int, now: int) -> None:
+        """Let the faults that began after ``before``, and not after ``now``, happen to the connections."""
         for kind in ("shutdown", "close", "abort"):
             for fault in self.faults.begun(kind, before, now):
                 for number, peer in tuple(self.peers.items()):

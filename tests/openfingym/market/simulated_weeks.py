@@ -15,7 +15,7 @@ from openfingym.market.sim.binance import BinanceVenue
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import FaultKind, Faults, VenueFault
 from openfingym.market.sim.local import crowded_exchange
-from openfingym.market.sim.peers import Terms
+from openfingym.market.sim.peers import ConnectionTerms
 from openfingym.trading.market import MarketRules
 
 SECOND = 10**9
@@ -88,7 +88,7 @@ def session(number: int, hours: float, tape: Path, agent: Agent | None = None) -
     terms = SessionTerms((symbol[:3].lower(),), (symbol,), INTERVAL_S, steps, LOOKBACK, CASH, RULES)
     before = (LOOKBACK + 2.0) * INTERVAL_S
     exchange = crowded_exchange([symbol], seed=number, now=START, before_s=before, rate=RATE)
-    venue = BinanceVenue(exchange, faults(hours, number), terms=Terms(ping_s=180.0, pong_s=600.0))
+    venue = BinanceVenue(exchange, faults(hours, number), terms=ConnectionTerms(ping_s=180.0, pong_s=600.0))
     clock = SimulatedClock(START)
     decide = agent or rebalancer(number)
     marks: list[Mark] = []

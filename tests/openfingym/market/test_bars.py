@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.errors import UsageError
-from openfingym.market.bars import DAY, SECOND, BarBuilder
-from openfingym.market.cells import TradeBar, fewer
-from openfingym.market.ticks import Correction, Trade
+from openfingym.market.bars import DAY, BarBuilder
+from openfingym.market.cells import TradeBar, exact_parts
+from openfingym.market.ticks import SECOND, Correction, Trade
 
 MINUTE = 60 * SECOND
 START = 1_767_225_600 * SECOND  # a midnight, UTC
@@ -223,5 +223,5 @@ def test_intervals_that_cannot_be_made(intervals: tuple[int, ...]) -> None:
 def test_volumes_are_summed_exactly(values: list[float]) -> None:
     parts = list[float]()
     for value in values:
-        parts = fewer([*parts, value])
+        parts = exact_parts([*parts, value])
     assert math.fsum(parts) == float(sum((Fraction(value) for value in values), Fraction(0)))

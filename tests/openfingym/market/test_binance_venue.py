@@ -24,21 +24,21 @@ from websockets.asyncio.client import ClientConnection
 from openfingym.errors import VenueError
 from openfingym.market.sim import peers
 from openfingym.market.sim.binance import BinanceVenue, desk
-from openfingym.market.sim.binance.keys import Key, socket_payload
+from openfingym.market.sim.binance.keys import ApiKey, socket_payload
 from openfingym.market.sim.binance.market_data import Operation
 from openfingym.market.sim.binance.wire import ApiError
 from openfingym.market.sim.events import ATOMS, ListedPair
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import FaultKind, Faults, VenueFault
 from openfingym.market.sim.flow import Crowd
-from openfingym.market.sim.peers import Terms
+from openfingym.market.sim.peers import ConnectionTerms
 
 SECOND = 10**9
 START = 1_700_000_000_000_000_000
 SECRET = "NhqPtmdSJYdKjVHjA7PZj4Mge3R5YNiP1e3UZjInClVN65XAbvqqM6A7H5fATj0j"
 LISTINGS = [ListedPair("BTCUSDT", "BTC", "USDT"), ListedPair("ETHUSDT", "ETH", "USDT", lot=Decimal("0.0001"))]
 CROWDS = {"BTCUSDT": Crowd(value=6e6, rate=40, size=2000), "ETHUSDT": Crowd(value=3e5, rate=20, size=2000)}
-PATIENT = Terms(ping_s=1e6)
+PATIENT = ConnectionTerms(ping_s=1e6)
 """No pings, as time is advanced further at once than a client can answer."""
 
 
@@ -109,7 +109,9 @@ async def heard(socket: ClientConnection, count: int | None = None) -> list[Any]
     return found
 
 
-def run(work: Callable[[Client], Awaitable[None]], *faults: VenueFault, terms: Terms = PATIENT, **options: Any) -> None:
+def run(
+    work: Callable[[Client], Awaitable[None]], *faults: VenueFault, terms: ConnectionTerms = PATIENT, **options: Any
+) -> None:
     async def whole() -> None:
         exchange = Exchange(LISTINGS, CROWDS, seed=3, start=START)
         exchange.accounts.open("ann")
@@ -268,7 +270,7 @@ def test_too_many_messages_a_missing_pong_and_the_end_of_a_life_drop_a_connectio
             with pytest.raises(websockets.ConnectionClosedOK):
                 await heard(socket, 1)
 
-    run(work, terms=Terms(life_s=300))
+    run(work, terms=ConnectionTerms(life_s=300))
 
 
 def test_weights_are_counted_and_too_much_is_refused_and_then_banned() -> None:
@@ -386,7 +388,7 @@ def test_signatures_are_checked_with_the_published_vectors() -> None:
     payload = (
         "symbol=LTCBTC&side=BUY&type=LIMIT&timeInForce=GTC&quantity=1&price=0.1&recvWindow=5000&timestamp=1499827319559"
     )
-    key = Key("k", "ann", secret=SECRET)
+    key = ApiKey("k", "ann", secret=SECRET)
     key.check(payload, "c8db56825ae71d6d79447849e617115f4a920fa2acdcab2b053c4b2838bd6b71")
     with pytest.raises(ApiError, match="Signature"):
         key.check(payload + "0", "c8db56825ae71d6d79447849e617115f4a920fa2acdcab2b053c4b2838bd6b71")
@@ -400,13 +402,13 @@ def test_signatures_are_checked_with_the_published_vectors() -> None:
     key.check(socket_payload(params), "aa1b5712c094bc4e57c05a1a5c1fd8d88dcd628338ea863fec7b88e59fe2db24")
     assert SECRET not in repr(key)
     with pytest.raises(VenueError, match="either"):
-        Key("k", "ann")
+        ApiKey("k", "ann")
 
 
 def test_an_ed25519_signature_is_checked() -> None:
     ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
     seed = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
-    key = Key("k", "ann", public=ed25519.Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw())
+    key = ApiKey("k", "ann", public=ed25519.Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw())
     payload = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=1&price=0.2"
     payload += "&timestamp=1668481559918&recvWindow=5000"
     signature = "XtZirsmmi0noRzUfkqktvkVfxpkq/WtbLg2UOL3QGYdUBZVlqOBEMuEVw8zioY93N54NcKj9UuAXQEa9zgTDBg=="

@@ -10,13 +10,12 @@ from contextlib import contextmanager
 import pytest
 
 from openfingym.errors import UsageError, VenueError
-from openfingym.market.bars import SECOND
 from openfingym.market.buffer import Budgets, MarketBuffer, Reading
 from openfingym.market.commands import Instant
 from openfingym.market.feed import Request
 from openfingym.market.refresh import RateBudget, Refreshes, Wanted
 from openfingym.market.state import MarketState
-from openfingym.market.ticks import Depth, Quote, Trade
+from openfingym.market.ticks import SECOND, Depth, Quote, Trade
 
 SYMBOLS = ("A", "B", "C", "D")
 START = 1_767_225_600 * SECOND

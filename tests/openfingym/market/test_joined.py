@@ -19,7 +19,7 @@ from openfingym.market.sim.events import ListedPair
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import Faults, VenueFault
 from openfingym.market.sim.flow import Crowd
-from openfingym.market.sim.peers import Terms
+from openfingym.market.sim.peers import ConnectionTerms
 from openfingym.market.state import MarketState
 from openfingym.market.tape import NoRecorder, Record, RecordKind
 
@@ -58,7 +58,7 @@ def test_a_feed_knows_what_the_venue_knows_after_an_outage_of_more_trades_than_a
             [ListedPair(SYMBOL, "BTC", "USDT")], {SYMBOL: Crowd(value=6e6, rate=40, size=2000)}, seed=3, start=START
         )
         outage = VenueFault("abort", START + 30 * SECOND, START + 200 * SECOND)
-        venue = BinanceVenue(exchange, Faults([outage]), terms=Terms(ping_s=1e6))
+        venue = BinanceVenue(exchange, Faults([outage]), terms=ConnectionTerms(ping_s=1e6))
         await venue.start()
         feed = feed_of(venue)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from openfingym.errors import DataError, TapeError
-from openfingym.market.clock import SECOND, SimulatedClock
+from openfingym.market.clock import SimulatedClock
 from openfingym.market.commands import Instant, RestAnswer
 from openfingym.market.feed import Frame
 from openfingym.market.replay import Machine, ReplayDifference, TapeReplay, replay
@@ -19,6 +19,7 @@ from openfingym.market.tape import Record, Recorder, RecordKind, TapeHeader, ans
 from openfingym.market.tape_reader import TapeReader
 from openfingym.market.tape_summary import summarize
 from openfingym.market.tape_writer import TapeWriter
+from openfingym.market.ticks import SECOND
 
 DAY = 86_400
 START = 1_763_800_000 * SECOND

@@ -8,7 +8,8 @@ import threading
 import pytest
 
 from openfingym.errors import RuntimeFailureError
-from openfingym.market.clock import SECOND, SimulatedClock
+from openfingym.market.clock import SimulatedClock
+from openfingym.market.ticks import SECOND
 
 DAY = 86_400
 START = 1_763_800_000 * SECOND

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.errors import UsageError
-from openfingym.market.bars import SECOND
 from openfingym.market.commands import Instant
 from openfingym.market.state import NEVER, MarketState, Snapshot
 from openfingym.market.stretches import STRETCHES
-from openfingym.market.ticks import Correction, Depth, Halt, Quote, ServerBar, Tick, Trade
+from openfingym.market.ticks import SECOND, Correction, Depth, Halt, Quote, ServerBar, Tick, Trade
 
 START = 1_767_225_600 * SECOND
 

@@ -17,6 +17,7 @@ from openfingym.market.sim.events import ATOMS, ListedPair
 from openfingym.market.sim.server import StatusAnswer
 
 LONGEST_CALENDAR = timedelta(days=3 * 366)
+"""The longest span of days that one question may ask for."""
 
 
 def _funds(ledger: AlpacaLedger, call: AlpacaCall) -> Funds:
@@ -58,34 +59,35 @@ def _account(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
     }
 
 
-def _position_row(ledger: AlpacaLedger, call: AlpacaCall, found: Position) -> dict[str, Any]:
-    listing = found.listing
-    free = found.quantity - selling(ledger, call.account, listing) if found.quantity > 0 else found.quantity
-    gain = found.value - found.basis
+def _position_row(ledger: AlpacaLedger, call: AlpacaCall, position: Position) -> dict[str, Any]:
+    listing = position.listing
+    # Units that open orders to sell hold cannot be sold by another one.
+    free = position.quantity - selling(ledger, call.account, listing) if position.quantity > 0 else position.quantity
+    gain = position.value - position.basis
     return {
         "asset_id": asset_id(listing.symbol),
         "symbol": listing.symbol.replace("/", ""),
         "exchange": "CRYPTO" if is_crypto(listing.symbol) else "NASDAQ",
         "asset_class": asset_class(listing.symbol),
         "asset_marginable": not is_crypto(listing.symbol),
-        "avg_entry_price": ratio(found.basis, found.quantity),
-        "qty": text(found.quantity),
+        "avg_entry_price": ratio(position.basis, position.quantity),
+        "qty": text(position.quantity),
         "qty_available": text(free),
-        "side": "long" if found.quantity > 0 else "short",
-        "market_value": text(found.value),
-        "cost_basis": text(found.basis),
+        "side": "long" if position.quantity > 0 else "short",
+        "market_value": text(position.value),
+        "cost_basis": text(position.basis),
         "unrealized_pl": text(gain),
-        "unrealized_plpc": ratio(gain, abs(found.basis)),
+        "unrealized_plpc": ratio(gain, abs(position.basis)),
         "unrealized_intraday_pl": text(gain),
-        "unrealized_intraday_plpc": ratio(gain, abs(found.basis)),
-        "current_price": text(found.price),
-        "lastday_price": text(found.price),
+        "unrealized_intraday_plpc": ratio(gain, abs(position.basis)),
+        "current_price": text(position.price),
+        "lastday_price": text(position.price),
         "change_today": "0",
     }
 
 
 def _positions(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
-    return [_position_row(ledger, call, found) for found in _funds(ledger, call).positions.values()]
+    return [_position_row(ledger, call, position) for position in _funds(ledger, call).positions.values()]
 
 
 def _listed(ledger: AlpacaLedger, call: AlpacaCall, what: str) -> ListedPair:
@@ -96,42 +98,42 @@ def _listed(ledger: AlpacaLedger, call: AlpacaCall, what: str) -> ListedPair:
 
 
 def _position(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
-    found = _funds(ledger, call).positions.get(_listed(ledger, call, "asset").symbol)
-    if found is None:
+    position = _funds(ledger, call).positions.get(_listed(ledger, call, "asset").symbol)
+    if position is None:
         raise missing("position")
-    return _position_row(ledger, call, found)
+    return _position_row(ledger, call, position)
 
 
 def _close(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
     listing = _listed(ledger, call, "asset")
-    found = funds(ledger, call.account, ledger.exchange.now).positions.get(listing.symbol)
-    if found is None:
+    position = funds(ledger, call.account, ledger.exchange.now).positions.get(listing.symbol)
+    if position is None:
         raise missing("position")
     try:
         share = Decimal(call.params.get("percentage") or 100) / 100
-        wanted = Decimal(call.params["qty"]) * ATOMS if call.params.get("qty") else abs(found.quantity) * share
+        wanted = Decimal(call.params["qty"]) * ATOMS if call.params.get("qty") else abs(position.quantity) * share
     except InvalidOperation:
         raise unprocessable("qty or percentage is no number") from None
-    if not wanted.is_finite() or not 0 < wanted <= abs(found.quantity):
+    if not wanted.is_finite() or not 0 < wanted <= abs(position.quantity):
         raise unprocessable("qty or percentage is not within the position")
-    return now_row(ledger, _closing(ledger, call, found, int(wanted)))
+    return now_row(ledger, _closing(ledger, call, position, int(wanted)))
 
 
-def _closing(ledger: AlpacaLedger, call: AlpacaCall, found: Position, atoms: int) -> Any:
-    lots = atoms // found.listing.unit
+def _closing(ledger: AlpacaLedger, call: AlpacaCall, position: Position, atoms: int) -> Any:
+    lots = atoms // position.listing.unit  # fees may have left a part of a lot, which cannot be sold
     if not lots:
-        raise unprocessable(f"qty is below the increment {found.listing.lot}")
-    return closing(ledger, call.account, found.listing, lots, -1 if found.quantity > 0 else 1)
+        raise unprocessable(f"qty is below the increment {position.listing.lot}")
+    return closing(ledger, call.account, position.listing, lots, -1 if position.quantity > 0 else 1)
 
 
 def _close_all(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
     if call.params.get("cancel_orders") == "true":
         cancel_all(ledger, call.account)
     rows = []
-    for found in funds(ledger, call.account, ledger.exchange.now).positions.values():
-        if abs(found.quantity) >= found.listing.unit:
-            body = now_row(ledger, _closing(ledger, call, found, abs(found.quantity)))
-            rows.append({"symbol": found.listing.symbol.replace("/", ""), "status": 200, "body": body})
+    for position in funds(ledger, call.account, ledger.exchange.now).positions.values():
+        if abs(position.quantity) >= position.listing.unit:
+            body = now_row(ledger, _closing(ledger, call, position, abs(position.quantity)))
+            rows.append({"symbol": position.listing.symbol.replace("/", ""), "status": 200, "body": body})
     return StatusAnswer(207, rows)
 
 
@@ -139,6 +141,7 @@ def _activities(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
     kind = call.args.get("kind") or call.params.get("activity_types") or "FILL"
     if "FILL" not in kind.split(","):
         return []
+    # Neither end is included: a day begins after the last nanosecond of the one before.
     after, until = call.time("after", -1), call.time("until", 2**62)
     if call.params.get("date"):
         day = call.day("date", date.min)

@@ -1,4 +1,4 @@
-"""The bars of a local Alpaca venue: of trades, and of middle prices where coins do not trade for a minute."""
+"""The bars of a local Alpaca venue: of trades, and of mid prices where a coin does not trade for a minute."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class AlpacaBar(NamedTuple):
     """A bar as the venue states it."""
 
     begin: int
+    """Left edge, in nanoseconds since the epoch."""
     open: int | float
     high: int | float
     low: int | float
@@ -37,30 +38,36 @@ class AlpacaBar(NamedTuple):
     volume: int | float
     trades: int
     average: float
-    """Price by volume; 0 without trades."""
+    """Average price, weighted by volume; 0 without trades."""
 
     def row(self, stamp: Stamp) -> dict[str, Any]:
-        """In JSON."""
-        found = dict(zip("ohlc", self[1:5], strict=True))
-        return {"t": stamp(self.begin), **found, "v": self.volume, "n": self.trades, "vw": self.average}
+        """The bar in JSON.
+
+        Args:
+            stamp: writes a time as the connection wants it.
+        """
+        prices = dict(zip("ohlc", self[1:5], strict=True))
+        return {"t": stamp(self.begin), **prices, "v": self.volume, "n": self.trades, "vw": self.average}
 
 
 class Timeframe(NamedTuple):
-    """The length of bars: so many minutes, or days of New York."""
+    """The length of bars: so many minutes, or a day of New York."""
 
     minutes: int
+    """Minutes of a bar; 0 where it is a day."""
     days: int = 0
+    """Days of a bar; 0 where it is minutes."""
 
     @classmethod
     def of(cls, name: str) -> Timeframe:
-        """By its name, such as ``5Min``.
+        """The time frame of a name such as ``5Min``.
 
         Raises:
-            AlpacaRefusalError: there is no such one here.
+            AlpacaRefusalError: there is no such time frame here.
         """
-        found = _NAME.fullmatch(name)
-        if found is not None:
-            count, unit = int(found[1]), found[2][0]
+        match = _NAME.fullmatch(name)
+        if match is not None:
+            count, unit = int(match[1]), match[2][0]
             if unit == "D" and count == 1:
                 return cls(0, 1)
             if count <= (23 if unit == "H" else 59) and unit != "D":
@@ -70,7 +77,7 @@ class Timeframe(NamedTuple):
         )
 
     def left(self, time: int) -> int:
-        """The left edge of the bar that holds a time."""
+        """The left edge of the bar that holds a time; in New York, a day may have 23 or 25 hours."""
         return midnight(day_of(time)) if self.days else time - time % (self.minutes * MINUTE)
 
     def right(self, left: int) -> int:
@@ -82,7 +89,13 @@ ONE_MINUTE, ONE_DAY = Timeframe(1), Timeframe(0, 1)
 
 
 def bar_of(listing: ListedPair, trades: Sequence[ExchangeTrade], begin: int) -> AlpacaBar | None:
-    """The bar of some trades; None where none of them sets a price."""
+    """The bar of some trades; None where none of them sets a price.
+
+    Args:
+        listing: the terms of the symbol.
+        trades: the trades of the bar, oldest first.
+        begin: left edge of the bar, in nanoseconds since the epoch.
+    """
     prices = [trade.price for trade in trades if sets_price(listing, trade)]
     if not prices:
         return None
@@ -105,16 +118,15 @@ def bars(
 
     Args:
         listing: the terms of the symbol.
-        trades: all its trades, oldest first.
-        frame: their length.
-        begin: the smallest left edge, in nanoseconds.
-        end: the largest left edge, in nanoseconds.
-        mids: bars of middle prices by left edge, for minutes without trades.
+        trades: all trades of the symbol, oldest first.
+        frame: the length of the bars.
+        begin: the smallest left edge, in nanoseconds since the epoch.
+        end: the largest left edge, in nanoseconds since the epoch.
+        mids: bars of mid prices by left edge, for minutes in which coins do not trade.
     """
+    # The first trades from there on may be of a bar that begins earlier, which is left out below.
     place = bisect_left(trades, begin, key=_TIME)
-    if place and frame.left(trades[place - 1].time) >= begin:
-        place = bisect_left(trades, frame.left(begin), key=_TIME)
-    found: dict[int, AlpacaBar] = {}
+    by_edge: dict[int, AlpacaBar] = {}
     while place < len(trades):
         left = frame.left(trades[place].time)
         if left > end:
@@ -122,9 +134,9 @@ def bars(
         after = bisect_left(trades, frame.right(left), lo=place, key=_TIME)
         bar = bar_of(listing, trades[place:after], left) if left >= begin else None
         if bar is not None:
-            found[left] = bar
+            by_edge[left] = bar
         place = after
     if frame == ONE_MINUTE and is_crypto(listing.symbol):
-        found = {left: bar for left, bar in mids.items() if begin <= left <= end} | found
-    for left in sorted(found):
-        yield found[left]
+        by_edge = {left: bar for left, bar in mids.items() if begin <= left <= end} | by_edge
+    for left in sorted(by_edge):
+        yield by_edge[left]

@@ -13,7 +13,9 @@ from openfingym.market.sim.alpaca.calls import AlpacaCall, AlpacaRoute, page_tok
 from openfingym.market.sim.alpaca.hours import day_of, midnight
 from openfingym.market.sim.alpaca.ledger import AlpacaLedger
 from openfingym.market.sim.events import ListedPair
+from openfingym.market.ticks import SECOND
 
+# Gives the rows of a symbol in their order, each with the numbers by which they are sorted.
 _Rows = Callable[[ListedPair], Iterator[tuple[tuple[int, int], dict[str, Any]]]]
 
 
@@ -23,9 +25,9 @@ def all_bars(ledger: AlpacaLedger, listing: ListedPair, frame: Timeframe, begin:
 
 
 def _paged(ledger: AlpacaLedger, call: AlpacaCall, crypto: bool, name: str, rows: _Rows) -> dict[str, Any]:
-    """Rows by symbol, the first symbol's first: at most ``limit`` over all symbols."""
+    """A page of rows by symbol, the first symbol's first: at most ``limit`` rows over all symbols."""
     limit, token = call.integer("limit", 1000, 10_000), call.token()
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    by_symbol: dict[str, list[dict[str, Any]]] = defaultdict(list)
     count, last = 0, ""
     for listing in call.listings(ledger, crypto):
         symbol = listing.symbol
@@ -34,11 +36,11 @@ def _paged(ledger: AlpacaLedger, call: AlpacaCall, crypto: bool, name: str, rows
         for key, row in rows(listing):
             if token and symbol == token[0] and not _follows(key, token, call):
                 continue
-            if count == limit:
-                return {name: found, "next_page_token": last}
-            found[symbol].append(row)
+            if count == limit:  # only now, as a token promises that another row follows
+                return {name: by_symbol, "next_page_token": last}
+            by_symbol[symbol].append(row)
             count, last = count + 1, page_token(symbol, *key)
-    return {name: found, "next_page_token": None}
+    return {name: by_symbol, "next_page_token": None}
 
 
 def _follows(key: tuple[int, int], token: list[str], call: AlpacaCall) -> bool:
@@ -54,6 +56,7 @@ def _span(ledger: AlpacaLedger, call: AlpacaCall) -> tuple[int, int]:
 
 def _trades(ledger: AlpacaLedger, call: AlpacaCall, crypto: bool) -> Any:
     begin, end = _span(ledger, call)
+    # A page begins where the one before ended, and not again with all that came before that.
     if call.token() and call.choice("sort", "asc", "desc") == "asc":
         symbol, at, _ = call.token()
     else:
@@ -75,10 +78,10 @@ def _bars(ledger: AlpacaLedger, call: AlpacaCall, crypto: bool) -> Any:
     begin, end = _span(ledger, call)
 
     def rows(listing: ListedPair) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
-        found = all_bars(ledger, listing, frame, begin, end)
+        in_order = all_bars(ledger, listing, frame, begin, end)
         if call.choice("sort", "asc", "desc") == "desc":
-            found = reversed(list(found))
-        for bar in found:
+            in_order = reversed(list(in_order))
+        for bar in in_order:
             yield (bar.begin, 0), bar.row(wire.stamp)
 
     return _paged(ledger, call, crypto, "bars", rows)
@@ -102,12 +105,12 @@ def _quote(ledger: AlpacaLedger, listing: ListedPair) -> dict[str, Any] | None:
 
 
 def last_bar(ledger: AlpacaLedger, listing: ListedPair, frame: Timeframe, end: int) -> dict[str, Any] | None:
-    """The last bar that begins at ``end`` or before, of those of some time; None where there is none."""
-    begin = frame.left(end) - (3600 * wire.SECOND if frame == ONE_MINUTE else 0)
-    found = None
+    """The last bar that begins at ``end`` or before; None where there is none. One of a minute may be an hour old."""
+    begin = frame.left(end) - (3600 * SECOND if frame == ONE_MINUTE else 0)
+    last = None
     for bar in all_bars(ledger, listing, frame, begin, end):
-        found = bar.row(wire.stamp)
-    return found
+        last = bar.row(wire.stamp)
+    return last
 
 
 def _minute(ledger: AlpacaLedger, listing: ListedPair) -> dict[str, Any] | None:
@@ -121,7 +124,7 @@ def _book(ledger: AlpacaLedger, listing: ListedPair) -> dict[str, Any]:
 def _snapshots(ledger: AlpacaLedger, call: AlpacaCall, crypto: bool) -> Any:
     today = ledger.exchange.now
     yesterday = midnight(day_of(today) - timedelta(days=1))
-    found = {
+    by_symbol = {
         listing.symbol: {
             "latestTrade": last_trade(ledger, listing),
             "latestQuote": _quote(ledger, listing),
@@ -131,14 +134,14 @@ def _snapshots(ledger: AlpacaLedger, call: AlpacaCall, crypto: bool) -> Any:
         }
         for listing in call.listings(ledger, crypto)
     }
-    return {"snapshots": found} if crypto else found
+    return {"snapshots": by_symbol} if crypto else by_symbol
 
 
 def _latest(
-    name: str, one: Callable[[AlpacaLedger, ListedPair], dict[str, Any] | None], crypto: bool
+    name: str, row_of: Callable[[AlpacaLedger, ListedPair], dict[str, Any] | None], crypto: bool
 ) -> Callable[[AlpacaLedger, AlpacaCall], Any]:
     def run(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
-        rows = {listing.symbol: one(ledger, listing) for listing in call.listings(ledger, crypto)}
+        rows = {listing.symbol: row_of(ledger, listing) for listing in call.listings(ledger, crypto)}
         return {name: {symbol: row for symbol, row in rows.items() if row is not None}}
 
     return run
@@ -149,9 +152,9 @@ def _routes(root: str, crypto: bool) -> Iterator[AlpacaRoute]:
         path = f"{root}/{name}"
         yield AlpacaRoute("GET", path, lambda ledger, call, run=run: run(ledger, call, crypto))  # type: ignore[misc]
     latest = [("trades", last_trade), ("quotes", _quote), ("bars", _minute)]
-    for name, one in latest:
+    for name, row_of in latest:
         path = f"{root}/latest/{name}" if crypto else f"{root}/{name}/latest"
-        yield AlpacaRoute("GET", path, _latest(name, one, crypto))
+        yield AlpacaRoute("GET", path, _latest(name, row_of, crypto))
     if crypto:
         yield AlpacaRoute("GET", f"{root}/latest/orderbooks", _latest("orderbooks", _book, crypto))
 

@@ -1,4 +1,4 @@
-"""What an account at a local Alpaca venue has, and whether it suffices for an order."""
+"""The funds of an account at a local Alpaca venue, and whether they suffice for an order."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from openfingym.market.sim.events import ATOMS, ExchangeExecution, ExchangeOrder
 
 CASH = "USD"
 MARGIN = 2
-"""Times its equity may an account with margin hold in stocks."""
+"""How many times its equity an account with margin may hold in stocks."""
 
 
 class Position(NamedTuple):
     """What an account has of a symbol; amounts in atoms, short ones negative."""
 
     listing: ListedPair
+    """The terms of the symbol."""
     quantity: int
+    """Atoms of the symbol."""
     price: int
-    """Of a whole unit."""
+    """Last price of a whole unit, in atoms of dollars."""
     basis: int
-    """What it was bought or sold for."""
+    """Atoms of dollars for which it was bought or sold."""
 
     @property
     def value(self) -> int:
-        """At the last price."""
+        """Its value at the last price, in atoms of dollars."""
         return self.quantity * self.price // ATOMS
 
 
@@ -35,38 +37,41 @@ class Funds(NamedTuple):
 
     cash: int
     positions: dict[str, Position]
+    """Positions by symbol."""
     held: int
     """What open orders would cost."""
     margin: bool
+    """Whether the account trades stocks on margin."""
 
     @property
     def long(self) -> int:
         """The value of long positions."""
-        return sum(max(found.value, 0) for found in self.positions.values())
+        return sum(max(position.value, 0) for position in self.positions.values())
 
     @property
     def short(self) -> int:
         """The value of short positions, negative."""
-        return sum(min(found.value, 0) for found in self.positions.values())
+        return sum(min(position.value, 0) for position in self.positions.values())
 
     @property
     def equity(self) -> int:
-        """All it is worth."""
+        """Cash and the value of all positions."""
         return self.cash + self.long + self.short
 
     @property
     def multiplier(self) -> int:
-        """By which its equity makes its buying power."""
+        """How many times its equity the account may hold in stocks."""
         return MARGIN if self.margin else 1
 
     @property
     def buying_power(self) -> int:
-        """What it may buy of stocks."""
+        """What it may spend on stocks."""
         return max(0, self.multiplier * self.equity - self.long + self.short - self.held)
 
     @property
     def own(self) -> int:
-        """What it may buy of coins, which are not bought on margin."""
+        """What it may spend on coins, which are not bought on margin."""
+        # Cash holds the proceeds of short sales, which are owed, and as much again covers them: `short` is negative.
         return max(0, min(self.buying_power, self.cash + 2 * self.short - self.held))
 
 
@@ -80,10 +85,10 @@ def funds(ledger: AlpacaLedger, account: str, then: int, without: ExchangeOrder 
     """An account as it stood at a time, and its open orders now.
 
     Args:
-        ledger: what is known.
-        account: its name.
-        then: nanoseconds.
-        without: an order that does not count.
+        ledger: the records of the venue.
+        account: name of the account.
+        then: the time, in nanoseconds of the exchange's clock.
+        without: an open order that does not count; None for none.
     """
     exchange = ledger.exchange
     holdings = ledger.holdings(account, then)
@@ -105,6 +110,7 @@ def funds(ledger: AlpacaLedger, account: str, then: int, without: ExchangeOrder 
         if order.side > 0:
             cost += order.left * price * listing.value
         else:
+            # Only the part that sells more than is held, after the orders before it, opens a short position.
             before = positions[order.symbol].quantity if order.symbol in positions else 0
             selling[order.symbol] += order.left * listing.unit
             short = min(selling[order.symbol] - before, order.left * listing.unit)
@@ -125,16 +131,16 @@ def check(
     """Refuse an order that the account cannot carry.
 
     Args:
-        ledger: what is known.
-        account: name of the account that placed the order.
-        listing: the terms of what is traded.
-        side: 1 or -1.
-        lots: how much.
-        ticks: its limit or stop price; None for the market's.
-        without: the order in whose place it comes.
+        ledger: the records of the venue.
+        account: name of the account that places the order.
+        listing: the terms of the symbol.
+        side: 1 for a buy, -1 for a sell.
+        lots: its quantity in lots.
+        ticks: its limit or stop price in ticks; None for a market order.
+        without: the order that it replaces; None for a new one.
 
     Raises:
-        AlpacaRefusalError: 403, and why.
+        AlpacaRefusalError: the account cannot carry it: 403, with the reason.
     """
     has = funds(ledger, account, ledger.exchange.now, without)
     position = has.positions.get(listing.symbol)
@@ -142,9 +148,10 @@ def check(
     wanted = lots * listing.unit
     book = ledger.exchange.books[listing.symbol]
     cost = lots * (ticks or mark(ledger, listing)) * listing.value
-    if ticks is None:
+    if ticks is None:  # it may have to go deeper into the book than the last price
         cost = max(cost, book.available(side, lots, None)[1] * listing.value)
     if side > 0:
+        # What closes a short position needs no funds.
         opening = min(max(held + wanted, 0), wanted)
         need = cost * opening // wanted
         if crypto and need > has.own:
@@ -166,8 +173,15 @@ def check(
 def check_wash(ledger: AlpacaLedger, account: str, listing: ListedPair, side: int, ticks: int | None) -> None:
     """Refuse an order that would trade with another one of its account.
 
+    Args:
+        ledger: the records of the venue.
+        account: name of the account that places the order.
+        listing: the terms of the symbol.
+        side: 1 for a buy, -1 for a sell.
+        ticks: its limit in ticks; None for any price.
+
     Raises:
-        AlpacaRefusalError: 403.
+        AlpacaRefusalError: there is such an order: 403.
     """
     for order in ledger.exchange.open_orders(account, listing.symbol):
         if order.side == -side and (ticks is None or order.price is None or (ticks - order.price) * side >= 0):
@@ -175,10 +189,11 @@ def check_wash(ledger: AlpacaLedger, account: str, listing: ListedPair, side: in
 
 
 def _basis(fills: Iterator[ExchangeExecution], listing: ListedPair) -> int:
-    """What the position that some fills leave was bought or sold for, in atoms, at the average price of its opening."""
+    """Atoms for which a position was bought or sold, at the average price of the fills that opened it."""
     lots = cost = 0  # signed lots, and lots times ticks
     for fill in fills:
         change = fill.order.side * fill.quantity
+        # A fill adds to the position, closes a part of it at its average price, or turns it.
         if lots * change >= 0:
             cost += change * fill.price
         elif abs(change) <= abs(lots):

@@ -1,4 +1,4 @@
-"""When stocks trade at a local Alpaca venue."""
+"""The trading hours of stocks at a local Alpaca venue."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from openfingym.errors import VenueError
+from openfingym.market.ticks import SECOND
 
-SECOND = 10**9
 NEW_YORK = ZoneInfo("America/New_York")
 
 
@@ -19,7 +19,7 @@ def _moment(day: date, at: time) -> int:
 
 
 def midnight(day: date) -> int:
-    """When a day begins in New York, nanoseconds since the epoch."""
+    """When a day begins in New York, in nanoseconds since the epoch."""
     return _moment(day, time())
 
 
@@ -55,7 +55,13 @@ class MarketHours:
 
     @classmethod
     def regular(cls, first: date, last: date, *, holidays: Collection[date] = ()) -> MarketHours:
-        """Half past nine to four in New York, on the weekdays from ``first`` to ``last`` that are no holidays."""
+        """Half past nine to four in New York, on the weekdays of a span of days.
+
+        Args:
+            first: the first day of the span.
+            last: the last day of the span, itself included.
+            holidays: days on which stocks do not trade.
+        """
         days = (first + timedelta(days=number) for number in range((last - first).days + 1))
         return cls(
             [
@@ -66,11 +72,14 @@ class MarketHours:
         )
 
     def open(self, at: int) -> bool:
-        """Whether stocks trade."""
+        """Whether stocks trade at a time, in nanoseconds."""
+        # Edges are opens and closes in turn: after an odd number of them it is open.
         return self.intervals is None or bisect_right(self._edges, at) % 2 == 1
 
     def clock(self, at: int) -> dict[str, Any]:
-        """The answer of ``/v2/clock``; always open, days end and begin at midnight. None where no more is known."""
+        """The answer of ``/v2/clock``. Where the market never closes, days end and begin at midnight; after the last
+        interval, the next times are None.
+        """
         if self.intervals is None:
             following = local(midnight(day_of(at) + timedelta(days=1))).isoformat()
             edges: list[str | None] = [following, following]

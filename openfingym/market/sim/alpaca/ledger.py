@@ -1,4 +1,4 @@
-"""What a local Alpaca venue remembers of its exchange."""
+"""The records of a local Alpaca venue, beyond those of every venue."""
 
 from __future__ import annotations
 
@@ -21,38 +21,51 @@ from openfingym.market.sim.ledger import VenueLedger
 
 _TIME = attrgetter("time")
 FIRST_CORRECTION = 10**12
-"""Ids from here on are of corrected trades."""
+"""First id of corrected trades, beyond those of the exchange."""
 
 
 @dataclass(slots=True)
 class OrderTerms:
-    """What Alpaca says of an order beyond what the exchange knows."""
+    """The terms of an order at Alpaca beyond those that the exchange knows."""
 
     time_in_force: str
+    """Time in force by Alpaca's name."""
     notional: int | None = None
-    """Atoms of dollars that were asked for instead of a quantity."""
+    """Atoms of dollars that were asked for in the place of a quantity; None for an order with a quantity."""
     extended: bool = False
+    """Whether it may trade outside regular hours."""
     replaces: str | None = None
+    """Id of the order that it replaces; None for none."""
     replaced_by: str | None = None
+    """Id of the order that replaces it; None for none."""
 
 
 class AlpacaLedger(VenueLedger):
-    """Orders by their ids there, the accounts' keys, positions after each fill, and trades that were taken back."""
+    """Orders by Alpaca's ids, the accounts' keys, positions after each fill, and trades that were taken back.
+
+    Args:
+        exchange: the exchange; nobody else may collect its events.
+        faults: the faults of the venue.
+        hours: the trading hours of stocks.
+    """
 
     def __init__(self, exchange: Exchange, faults: Faults, hours: MarketHours) -> None:
         self.hours = hours
         self.keys: dict[str, tuple[Keys, str]] = {}
-        """Keys and the account of each, by their names."""
+        """Keys with the account of each, by the API key."""
         self.orders: dict[str, ExchangeOrder] = {}
+        """Orders by Alpaca's ids."""
         self.clients: dict[tuple[str, str], ExchangeOrder] = {}
-        """By account and client order id, which stays taken for ever."""
+        """Orders by account and client order id, which stays taken for ever."""
         self.terms: dict[tuple[str, int], OrderTerms] = {}
+        """Further terms of orders, by symbol and the exchange's number."""
         self.after: dict[int, int] = {}
-        """The position after each fill, by the number of its report, in atoms."""
+        """The position after each fill in atoms, by the number of its report."""
         self.mids: dict[str, dict[int, AlpacaBar]] = defaultdict(dict)
+        """Bars of mid prices, by symbol and left edge."""
         self.amended: dict[str, dict[int, tuple[str, ExchangeTrade | None]]] = defaultdict(dict)
-        """What became of trades, by symbol and id: why, and what stands in their place."""
-        self._positions: dict[tuple[str, str], int] = {}
+        """What became of trades that were amended, by symbol and id: the word for it, and the corrected trade."""
+        self._positions: dict[tuple[str, str], int] = {}  # atoms by account and asset
         super().__init__(exchange, faults)
         for order in exchange.orders.values():
             self._know(order)
@@ -77,24 +90,25 @@ class AlpacaLedger(VenueLedger):
 
     def _know(self, order: ExchangeOrder) -> None:
         if (order.symbol, order.id) not in self.terms:
-            good = {"GTC": "gtc", "IOC": "ioc", "FOK": "fok"}[order.time_in_force]
-            self.terms[order.symbol, order.id] = OrderTerms(good)
+            name = {"GTC": "gtc", "IOC": "ioc", "FOK": "fok"}[order.time_in_force]
+            self.terms[order.symbol, order.id] = OrderTerms(name)
         self.orders.setdefault(order_id(order), order)
         if order.client_id:
             self.clients.setdefault((order.account, order.client_id), order)
 
     def terms_of(self, order: ExchangeOrder) -> OrderTerms:
-        """What was asked for beside what the exchange knows."""
+        """The further terms of an order."""
         return self.terms[order.symbol, order.id]
 
     def state_terms(self, order: ExchangeOrder, terms: OrderTerms) -> None:
-        """Remember what was asked for."""
+        """Record the further terms of an order."""
         self.terms[order.symbol, order.id] = terms
         self._know(order)
 
     def account_of(self, key: str, secret: str) -> str | None:
         """The account of these keys; None where they are wrong."""
         known = self.keys.get(key)
+
         right = known is not None and hmac.compare_digest(known[0].secret.encode(), secret.encode())
         return known[1] if known is not None and right else None
 
@@ -102,18 +116,22 @@ class AlpacaLedger(VenueLedger):
         """The account whose keys a request carries.
 
         Raises:
-            AlpacaRefusalError: they are wrong.
+            AlpacaRefusalError: the keys are wrong.
         """
-        found = self.account_of(headers.get("APCA-API-KEY-ID", ""), headers.get("APCA-API-SECRET-KEY", ""))
-        if found is None:
+        account = self.account_of(headers.get("APCA-API-KEY-ID", ""), headers.get("APCA-API-SECRET-KEY", ""))
+        if account is None:
             raise AlpacaRefusalError(401, 40110000, "request is not authorized")
-        return found
+        return account
 
     def amend(self, trade: ExchangeTrade, instead: ExchangeTrade | None) -> None:
-        """Take a trade of the crowd back, or put another in its place.
+        """Take back or correct a trade of the crowd.
+
+        Args:
+            trade: the trade as it happened.
+            instead: the trade as it is corrected; None to take it back.
 
         Raises:
-            VenueError: an account took part in it, or it was amended before.
+            VenueError: an account took part in the trade, or it was amended before.
         """
         symbol = trade.symbol
         if any(fill.trade == trade.id and fill.symbol == symbol for fills in self.fills.values() for fill in fills):
@@ -127,21 +145,26 @@ class AlpacaLedger(VenueLedger):
         trades, amended = self.exchange.trades[symbol], self.amended.get(symbol)
         if not amended:
             return trades
-        found = [amended[trade.id][1] if trade.id in amended else trade for trade in trades]
-        return [trade for trade in found if trade is not None]
+        amended_trades = [amended[trade.id][1] if trade.id in amended else trade for trade in trades]
+        return [trade for trade in amended_trades if trade is not None]
 
     def history(self, symbol: str, begin: int, end: int) -> list[tuple[ExchangeTrade, str]]:
-        """The trades of a symbol from ``begin`` to ``end``, both included, and what became of them; one that corrects
-        another comes after it.
+        """The trades of a symbol in a span of time, each with the word for what became of it, empty where it stands; a
+        corrected trade comes after the original.
+
+        Args:
+            symbol: the symbol that was traded.
+            begin: the first time, in nanoseconds.
+            end: the last time, in nanoseconds, itself included.
         """
         trades, amended = self.exchange.trades[symbol], self.amended.get(symbol, {})
-        found: list[tuple[ExchangeTrade, str]] = []
+        rows: list[tuple[ExchangeTrade, str]] = []
         for trade in trades[bisect_left(trades, begin, key=_TIME) : bisect_right(trades, end, key=_TIME)]:
             why, instead = amended.get(trade.id, ("", None))
-            found.append((trade, why))
+            rows.append((trade, why))
             if instead is not None:
-                found.append((instead, CORRECTED))
-        return found
+                rows.append((instead, CORRECTED))
+        return rows
 
 
 def order_id(order: ExchangeOrder) -> str:

@@ -26,11 +26,17 @@ def price_text(listing: ListedPair, ticks: int | None) -> str | None:
 
 
 def status(ledger: AlpacaLedger, order: ExchangeOrder, at: str) -> str:
-    """How Alpaca calls a status of the exchange."""
+    """Alpaca's name of an order's status.
+
+    Args:
+        ledger: the records of the venue.
+        order: the order whose status it is.
+        at: its status by the exchange's name, at the time that is shown.
+    """
     if at == "canceled" and ledger.terms_of(order).replaced_by is not None:
         return "replaced"
     if at == "expired" and order.time_in_force != "GTC":
-        return "canceled"  # what an immediate order leaves
+        return "canceled"  # the rest of an order that must fill at once
     return at
 
 
@@ -40,10 +46,10 @@ def order_row(
     """An order as it stood at an event, or as it stands now.
 
     Args:
-        ledger: what is known.
-        order: the order.
-        event: what happened to the order; None for its present state.
-        waiting: whether it stood waiting for its market to open.
+        ledger: the records of the venue.
+        order: the order to show.
+        event: the event whose state is shown; None for the present state.
+        waiting: whether it waits for its market to open, so that it is accepted, and not new yet.
     """
     listing, terms = ledger.exchange.listings[order.symbol], ledger.terms_of(order)
     at, filled, cost, time = (
@@ -51,8 +57,8 @@ def order_row(
         if event is None
         else (event.status, event.filled, event.cost, event.time)
     )
-    found = "accepted" if waiting and at == "new" else status(ledger, order, at)
-    ended = {name: stamp(time) if found == name else None for name in ("filled", "canceled", "expired", "replaced")}
+    shown = "accepted" if waiting and at == "new" else status(ledger, order, at)
+    ended = {name: stamp(time) if shown == name else None for name in ("filled", "canceled", "expired", "replaced")}
     kind = order.kind if order.kind in {"market", "limit", "stop", "stop_limit"} else "limit"
     return {
         "id": order_id(order),
@@ -64,9 +70,9 @@ def order_row(
         "expired_at": ended["expired"],
         "cancel_requested_at": None,
         "canceled_at": ended["canceled"],
-        "failed_at": stamp(time) if found == "rejected" else None,
+        "failed_at": stamp(time) if shown == "rejected" else None,
         "replaced_at": ended["replaced"],
-        "replaced_by": terms.replaced_by if found == "replaced" else None,
+        "replaced_by": terms.replaced_by if shown == "replaced" else None,
         "replaces": terms.replaces,
         "asset_id": asset_id(order.symbol),
         "symbol": order.symbol,
@@ -82,7 +88,7 @@ def order_row(
         "time_in_force": terms.time_in_force,
         "limit_price": price_text(listing, order.price),
         "stop_price": price_text(listing, order.stop),
-        "status": found,
+        "status": shown,
         "extended_hours": terms.extended,
         "legs": None,
         "trail_percent": None,
@@ -94,7 +100,7 @@ def order_row(
 
 
 def fill_row(ledger: AlpacaLedger, fill: ExchangeExecution) -> dict[str, Any]:
-    """Of ``/v2/account/activities/FILL``."""
+    """A row of ``/v2/account/activities/FILL``."""
     listing, order = ledger.exchange.listings[fill.symbol], fill.order
     return {
         "activity_type": "FILL",
@@ -114,25 +120,31 @@ def fill_row(ledger: AlpacaLedger, fill: ExchangeExecution) -> dict[str, Any]:
 
 
 def activity_id(fill: ExchangeExecution) -> str:
-    """The id of a fill among the account's activities: its time, and an id other than the stream's, which nothing
-    promises to be the same.
+    """The id of a fill among the account's activities: its time, and an id other than the stream's, since nothing
+    promises that they are the same at the real venue.
     """
     digits = "".join(letter for letter in stamp(fill.time - fill.time % 10**6) if letter.isdigit())
     return f"{digits.ljust(17, '0')}::{unique_id('activity', fill.id)}"
 
 
 def update(ledger: AlpacaLedger, event: ExchangeExecution, *, waiting: bool) -> dict[str, Any] | None:
-    """A message of ``trade_updates``; None for what Alpaca does not tell."""
+    """A message of ``trade_updates``; None for an event that Alpaca does not report.
+
+    Args:
+        ledger: the records of the venue.
+        event: the event to report.
+        waiting: whether the order waits for its market to open.
+    """
     listing, order = ledger.exchange.listings[event.symbol], event.order
     row = order_row(ledger, order, event, waiting=waiting)
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "event": row["status"],
         "execution_id": unique_id("execution", event.id),
         "order": row,
         "timestamp": stamp(event.time),
     }
     if event.kind == "trade":
-        found |= {
+        data |= {
             "event": "fill" if event.status == "filled" else "partial_fill",
             "price": text(wire.price_atoms(listing, event.price)),
             "qty": text(event.quantity * listing.unit),
@@ -140,4 +152,4 @@ def update(ledger: AlpacaLedger, event: ExchangeExecution, *, waiting: bool) -> 
         }
     elif event.kind not in {"new", "canceled", "expired", "rejected"}:
         return None
-    return {"stream": "trade_updates", "data": found}
+    return {"stream": "trade_updates", "data": data}

@@ -1,4 +1,4 @@
-"""The orders of a local Alpaca venue."""
+"""The requests of a local Alpaca venue that concern orders."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from openfingym.market.sim.alpaca.wire import (
 from openfingym.market.sim.events import ATOMS, ExchangeOrder, ListedPair, OrderKind, TimeInForce
 from openfingym.market.sim.server import StatusAnswer
 
+# Prices that each type of order takes.
 _PRICES = {
     "market": (),
     "limit": ("limit_price",),
@@ -29,8 +30,11 @@ _STOCK_TIMES = ("day", "gtc", "ioc", "fok")
 _COIN_TIMES = ("gtc", "ioc")
 _EXCHANGE_TIMES: Mapping[str, TimeInForce] = {"day": "GTC", "gtc": "GTC", "ioc": "IOC", "fok": "FOK"}
 MOST_LOTS = 10**12
+"""Lots of an order at most."""
 LONGEST_ID = 128
+"""Characters of a client order id at most."""
 DOLLAR = Decimal(1)
+"""Price from which on a stock's prices are whole cents; below it they have four decimals."""
 
 
 class AlpacaTicket(NamedTuple):
@@ -38,12 +42,16 @@ class AlpacaTicket(NamedTuple):
 
     listing: ListedPair
     side: int
+    """1 for a buy, -1 for a sell."""
     kind: OrderKind
     lots: int
     price: int | None
+    """Limit in ticks; None without one."""
     stop: int | None
+    """Stop price in ticks; None without one."""
     client_id: str
     terms: OrderTerms
+    """Terms that the exchange does not know."""
 
 
 def listing_of(ledger: AlpacaLedger, name: str) -> ListedPair | None:
@@ -51,52 +59,46 @@ def listing_of(ledger: AlpacaLedger, name: str) -> ListedPair | None:
     listings = ledger.exchange.listings
     if name.upper() in listings:
         return listings[name.upper()]
-    found = (one for one in listings.values() if name in {asset_id(one.symbol), one.symbol.replace("/", "")})
-    return next(found, None)
+    matches = (
+        listing for listing in listings.values() if name in {asset_id(listing.symbol), listing.symbol.replace("/", "")}
+    )
+    return next(matches, None)
 
 
 def _decimal(value: object, name: str) -> Decimal:
     try:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise InvalidOperation
-        found = Decimal(str(value))
+        number = Decimal(str(value))
     except InvalidOperation:
         raise unprocessable(f"{name} must be a number") from None
-    if not found.is_finite() or not 0 < found < 10**15:
+    if not number.is_finite() or not 0 < number < 10**15:
         raise unprocessable(f"{name} must be > 0")
-    return found
+    return number
 
 
 def _price(body: Mapping[str, Any], name: str, listing: ListedPair) -> int:
-    found = _decimal(body.get(name), name)
-    if not is_crypto(listing.symbol) and found % Decimal("0.01" if found >= DOLLAR else "0.0001"):
-        raise unprocessable(f"invalid {name} {found}. sub-penny increment does not fulfill minimum pricing criteria")
-    if found % listing.tick:
-        raise unprocessable(f"invalid {name} {found}: expected a multiple of the price increment {listing.tick}")
-    return int(found / listing.tick)
+    price = _decimal(body.get(name), name)
+    if not is_crypto(listing.symbol) and price % Decimal("0.01" if price >= DOLLAR else "0.0001"):
+        raise unprocessable(f"invalid {name} {price}. sub-penny increment does not fulfill minimum pricing criteria")
+    if price % listing.tick:
+        raise unprocessable(f"invalid {name} {price}: expected a multiple of the price increment {listing.tick}")
+    return int(price / listing.tick)
 
 
 def _lots(value: object, listing: ListedPair) -> int:
-    found = _decimal(value, "qty")
-    if found % listing.lot or found / listing.lot > MOST_LOTS:
-        raise unprocessable(f"invalid qty {found}: expected a multiple of the increment {listing.lot}")
-    return int(found / listing.lot)
-
-
-def _affordable(ledger: AlpacaLedger, listing: ListedPair, side: int, budget: int) -> int:
-    """The lots that so many atoms of dollars buy, or that bring them, at the book's prices now."""
-    lots = 0
-    for at, total in ledger.exchange.books[listing.symbol].levels(-side):
-        taken = min(total, budget // (at * listing.value))
-        lots, budget = lots + taken, budget - taken * at * listing.value
-        if taken < total:
-            break
-    if not lots:
-        raise unprocessable("notional is too small for the quantity increment")
-    return lots
+    quantity = _decimal(value, "qty")
+    if quantity % listing.lot or quantity / listing.lot > MOST_LOTS:
+        raise unprocessable(f"invalid qty {quantity}: expected a multiple of the increment {listing.lot}")
+    return int(quantity / listing.lot)
 
 
 def _ticket(ledger: AlpacaLedger, call: AlpacaCall) -> AlpacaTicket:
+    """The order that a request states.
+
+    Raises:
+        AlpacaRefusalError: a term of it is missing, malformed, or not for this symbol.
+    """
     body = call.body
     listing = listing_of(ledger, str(body.get("symbol", "")))
     if listing is None:
@@ -112,11 +114,11 @@ def _ticket(ledger: AlpacaLedger, call: AlpacaCall) -> AlpacaTicket:
         )
     if body.get("order_class") not in {None, "", "simple"} or body.get("take_profit") or body.get("stop_loss"):
         raise unprocessable("invalid order class: this local venue has simple orders only")
-    good = str(body.get("time_in_force") or "")
-    if good not in (_COIN_TIMES if crypto else _STOCK_TIMES):
-        raise unprocessable(f"invalid time_in_force {good[:40]!r} for {asset_class(listing.symbol)} order")
+    time_in_force = str(body.get("time_in_force") or "")
+    if time_in_force not in (_COIN_TIMES if crypto else _STOCK_TIMES):
+        raise unprocessable(f"invalid time_in_force {time_in_force[:40]!r} for {asset_class(listing.symbol)} order")
     extended = body.get("extended_hours") is True
-    if extended and (kind != "limit" or good not in {"day", "gtc"}):
+    if extended and (kind != "limit" or time_in_force not in {"day", "gtc"}):
         raise unprocessable("extended hours order must be DAY or GTC limit orders")
     for name in ("limit_price", "stop_price"):
         if name in _PRICES[kind] and body.get(name) is None:
@@ -130,17 +132,19 @@ def _ticket(ledger: AlpacaLedger, call: AlpacaCall) -> AlpacaTicket:
     if (body.get("qty") is None) == (body.get("notional") is None):
         raise unprocessable("qty or notional is required, and not both")
     if body.get("notional") is not None:
-        if kind != "market" or (not crypto and good != "day"):
+        if kind != "market" or (not crypto and time_in_force != "day"):
             raise unprocessable("notional orders must be market orders of the day")
         notional = int(_decimal(body["notional"], "notional") * ATOMS)
-        lots = _affordable(ledger, listing, side, notional)
+        lots = ledger.exchange.books[listing.symbol].affordable(side, notional, listing.value)
+        if not lots:
+            raise unprocessable("notional is too small for the quantity increment")
     else:
         lots = _lots(body["qty"], listing)
-    if not crypto and lots * listing.unit % ATOMS and good != "day":
+    if not crypto and lots * listing.unit % ATOMS and time_in_force != "day":
         raise unprocessable("fractional orders must be DAY orders")
     return AlpacaTicket(
         listing, side, cast("OrderKind", kind), lots, price, stop, _client_id(ledger, call, listing),
-        OrderTerms(good, notional, extended),
+        OrderTerms(time_in_force, notional, extended),
     )  # fmt: skip
 
 
@@ -168,7 +172,7 @@ def placed(ledger: AlpacaLedger, account: str, ticket: AlpacaTicket) -> Exchange
     """Place an order that the account can carry.
 
     Raises:
-        AlpacaRefusalError: it cannot.
+        AlpacaRefusalError: the account cannot carry it.
     """
     listing = ticket.listing
     ticks = ticket.price if ticket.price is not None else ticket.stop
@@ -192,9 +196,9 @@ def _replace(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
         raise unprocessable("unable to replace order: it is accepted and not new yet, or of a notional value")
     if body.get("trail") is not None:
         raise unprocessable("trail is only for trailing stop orders")
-    good = str(body.get("time_in_force") or terms.time_in_force)
-    if good not in (_COIN_TIMES if is_crypto(order.symbol) else _STOCK_TIMES):
-        raise unprocessable(f"invalid time_in_force {good[:40]!r}")
+    time_in_force = str(body.get("time_in_force") or terms.time_in_force)
+    if time_in_force not in (_COIN_TIMES if is_crypto(order.symbol) else _STOCK_TIMES):
+        raise unprocessable(f"invalid time_in_force {time_in_force[:40]!r}")
     lots = order.quantity if body.get("qty") is None else _lots(body["qty"], listing)
     prices: list[int | None] = []
     for name, before in (("limit_price", order.price), ("stop_price", order.stop)):
@@ -209,12 +213,13 @@ def _replace(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
     ticks = price if price is not None else stop
     funds.check(ledger, call.account, listing, order.side, lots, ticks, without=order)
     funds.check_wash(ledger, call.account, listing, order.side, price)
+    # All that could refuse the new order has been checked, so that the old one is not lost for nothing.
     ledger.exchange.cancel(order)
     new = ledger.exchange.place(
         call.account, order.symbol, order.side, order.kind, lots, price=price, stop=stop,
-        time_in_force=_EXCHANGE_TIMES[good], client_id=client_id,
+        time_in_force=_EXCHANGE_TIMES[time_in_force], client_id=client_id,
     )  # fmt: skip
-    ledger.state_terms(new, OrderTerms(good, None, terms.extended, replaces=order_id(order)))
+    ledger.state_terms(new, OrderTerms(time_in_force, None, terms.extended, replaces=order_id(order)))
     terms.replaced_by = order_id(new)
     ledger.collect()
     return now_row(ledger, new)
@@ -224,7 +229,7 @@ def find(ledger: AlpacaLedger, call: AlpacaCall) -> ExchangeOrder:
     """The account's order that the path names.
 
     Raises:
-        AlpacaRefusalError: 404.
+        AlpacaRefusalError: the account has no such order: 404.
     """
     order = ledger.orders.get(call.args["order"])
     if order is None or order.account != call.account:
@@ -268,7 +273,7 @@ def _list(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
         for order in (
             ledger.exchange.open_orders(call.account)
             if which == "open"
-            else [one for one in ledger.orders.values() if one.account == call.account]
+            else [order for order in ledger.orders.values() if order.account == call.account]
         )
         if after < order.time < until
         and not (which == "closed" and order.open)
@@ -283,8 +288,10 @@ def _list(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
 def closing(ledger: AlpacaLedger, account: str, listing: ListedPair, lots: int, side: int) -> ExchangeOrder:
     """Place the market order that closes a position or a part of it."""
     client_id = unique_id("close", account, listing.symbol, ledger.exchange.books[listing.symbol].number + 1)
-    good = "gtc" if is_crypto(listing.symbol) else "day"
-    return placed(ledger, account, AlpacaTicket(listing, side, "market", lots, None, None, client_id, OrderTerms(good)))
+    time_in_force = "gtc" if is_crypto(listing.symbol) else "day"
+    return placed(
+        ledger, account, AlpacaTicket(listing, side, "market", lots, None, None, client_id, OrderTerms(time_in_force))
+    )
 
 
 ORDER_ROUTES = (

@@ -14,19 +14,20 @@ from openfingym.market.sim.alpaca import wire
 from openfingym.market.sim.alpaca.bars import ONE_DAY, ONE_MINUTE, AlpacaBar
 from openfingym.market.sim.alpaca.data import all_bars
 from openfingym.market.sim.alpaca.ledger import AlpacaLedger
-from openfingym.market.sim.alpaca.wire import MINUTE, SECOND, Stamp, is_crypto
+from openfingym.market.sim.alpaca.wire import MINUTE, Stamp, is_crypto
 from openfingym.market.sim.events import ATOMS, BookChange, Event, ExchangeTrade, ListedPair
-from openfingym.market.sim.peers import Peer, Terms
+from openfingym.market.sim.peers import ConnectionTerms, Peer
 from openfingym.market.sim.server import compact
+from openfingym.market.ticks import SECOND
 
 STOCK_CHANNELS = ("trades", "quotes", "bars", "updatedBars", "dailyBars", "statuses", "lulds")
 COIN_CHANNELS = ("trades", "quotes", "orderbooks", "bars", "updatedBars", "dailyBars")
 RIDING = ("corrections", "cancelErrors")
-"""Channels that come with trades of stocks."""
+"""Channels that are subscribed with trades of stocks."""
 LOGIN_S = 10
-"""Seconds in which a connection has to say its keys."""
+"""Seconds in which a connection has to state its keys."""
 LATE = 30 * SECOND
-"""After a bar, when it is sent again if it has changed."""
+"""Nanoseconds after the end of a bar at which it is sent again if it has changed."""
 ERRORS = {
     400: "invalid syntax",
     401: "not authenticated",
@@ -38,28 +39,42 @@ ERRORS = {
     409: "insufficient subscription",
     410: "invalid subscribe action for this feed",
 }
+"""Texts of errors by their codes."""
 Build = Callable[[Stamp], dict[str, Any]]
+"""Makes a message, with times as a connection writes them."""
 
 
 class DataPeer(Peer):
-    """A connection to one stream of market data."""
+    """A connection to one stream of market data.
 
-    def __init__(self, number: int, request: web.Request, streams: DataStreams, terms: Terms, crypto: bool) -> None:
+    Args:
+        number: number of the connection.
+        request: the request that opens it.
+        streams: the streams of the venue.
+        terms: the limits of the connection.
+        crypto: whether the stream is one of crypto.
+    """
+
+    def __init__(
+        self, number: int, request: web.Request, streams: DataStreams, terms: ConnectionTerms, crypto: bool
+    ) -> None:
         super().__init__(number, request, streams.ledger.exchange, streams.ledger.faults, terms)
         self.crypto = crypto
         self.path = request.path
         self.channels = COIN_CHANNELS if crypto else STOCK_CHANNELS
         self.wanted: dict[str, dict[str, None]] = {channel: {} for channel in self.channels}
-        """Symbols by channel; ``*`` is all."""
+        """Symbols that are subscribed, by channel; ``*`` stands for all."""
         self.account = ""
+        """Name of the account whose keys were stated; empty before."""
         self.packed = "msgpack" in request.headers.get("Content-Type", "")
+        """Whether its messages are MessagePack, and not JSON."""
         self.stamp: Stamp = wire.packed_stamp if self.packed else wire.stamp
         self._began = self.exchange.now
         self._streams = streams
         self._headers = request.headers
 
     def welcome(self) -> None:
-        """Say the first words."""
+        """Send the first message; keys in the header are taken at once."""
         self.say({"T": "success", "msg": "connected"})
         if "APCA-API-KEY-ID" in self._headers:
             self._login(self._headers["APCA-API-KEY-ID"], self._headers.get("APCA-API-SECRET-KEY", ""))
@@ -140,11 +155,11 @@ class DataPeer(Peer):
 
 
 class DataStreams:
-    """Who hears what, and what is said.
+    """The subscriptions of all connections, and the messages of the streams.
 
     Args:
-        ledger: what is known.
-        most_symbols: trades and quotes of so many symbols may a connection subscribe.
+        ledger: the records of the venue.
+        most_symbols: how many symbols' trades and quotes a connection may subscribe.
     """
 
     def __init__(self, ledger: AlpacaLedger, most_symbols: int) -> None:
@@ -152,13 +167,13 @@ class DataStreams:
         self._most = most_symbols
         self._connected: dict[tuple[str, str], DataPeer] = {}  # by account and path
         self._listeners: dict[tuple[str, str], dict[DataPeer, None]] = defaultdict(dict)  # by channel and symbol
-        self._changes: dict[str, list[BookChange]] = defaultdict(list)
-        self._quotes: dict[str, dict[str, Any]] = {}
+        self._changes: dict[str, list[BookChange]] = defaultdict(list)  # of coins' books, since the last flush
+        self._quotes: dict[str, dict[str, Any]] = {}  # the last one that was sent, by symbol
         self._mids: dict[str, list[float]] = defaultdict(list)  # open, high, low, close of this minute
         self._late: set[tuple[str, int]] = set()  # bars that have changed since they were sent
 
     def enter(self, peer: DataPeer, account: str) -> bool:
-        """Let a connection in, unless the account has another one to the same stream."""
+        """Let a connection in; return False if the account has another one to the same stream."""
         return self._connected.setdefault((account, peer.path), peer) is peer
 
     def leave(self, peer: DataPeer) -> None:
@@ -173,7 +188,7 @@ class DataStreams:
         return len(symbols - {"*"}) + len(self.ledger.exchange.listings) * ("*" in symbols) > self._most
 
     def change(self, peer: DataPeer, wanted: dict[str, dict[str, None]]) -> None:
-        """Let a connection hear these symbols, and no others; one that is not listed stays silent."""
+        """Subscribe a connection to these symbols, and to no others; one that is not listed stays silent."""
         for channel, symbols in wanted.items():
             for gone in [symbol for symbol in peer.wanted[channel] if symbol not in symbols]:
                 self._listeners[channel, gone].pop(peer, None)
@@ -197,7 +212,7 @@ class DataStreams:
                     peer.say({"T": "o", "S": name, **row, "r": True}, symbol=name, channel="orderbooks")
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Say what has happened; books and bars wait for :meth:`flush`."""
+        """Send trades and quotes; books and bars wait for :meth:`flush`."""
         trades: dict[str, list[ExchangeTrade]] = defaultdict(list)
         moved: dict[str, None] = {}
         for event in events:
@@ -207,19 +222,19 @@ class DataStreams:
                 moved[event.symbol] = None
                 if is_crypto(event.symbol):
                     self._changes[event.symbol].append(event)
-        for symbol, found in trades.items():
+        for symbol, symbol_trades in trades.items():
             listing = self.ledger.exchange.listings[symbol]
-            self._emit(listing, "trades", "t", [_trade(listing, trade) for trade in found])
+            self._emit(listing, "trades", "t", [_trade(listing, trade) for trade in symbol_trades])
         for symbol in moved:
             self._quote(self.ledger.exchange.listings[symbol])
 
     def flush(self, now: int) -> None:
-        """Say how books and bars stand at this boundary."""
+        """Send the changes of books, and the bars that end, at a boundary of time."""
         ledger, changes = self.ledger, self._changes
         self._changes = defaultdict(list)
-        for symbol, found in changes.items():
+        for symbol, symbol_changes in changes.items():
             listing = ledger.exchange.listings[symbol]
-            self._emit(listing, "orderbooks", "o", [_changes(listing, found, ledger.now)])
+            self._emit(listing, "orderbooks", "o", [_changes(listing, symbol_changes, ledger.now)])
         for symbol, listing in ledger.exchange.listings.items():
             if is_crypto(symbol):
                 self._sample(listing)
@@ -237,7 +252,12 @@ class DataStreams:
             self._late.clear()
 
     def amended(self, trade: ExchangeTrade, instead: ExchangeTrade | None) -> None:
-        """Say that a trade was taken back, and what stands in its place."""
+        """Report that a trade was taken back or corrected.
+
+        Args:
+            trade: the trade as it was reported before.
+            instead: the trade as it is corrected; None where it was taken back.
+        """
         listing = self.ledger.exchange.listings[trade.symbol]
         old = wire.trade_row(listing, trade, wire.stamp)
         if instead is None:
@@ -245,17 +265,26 @@ class DataStreams:
             self._emit(listing, "trades", "x", [lambda stamp: row | {"t": stamp(trade.time)}], "cancelErrors")
         else:
             new = wire.trade_row(listing, instead, wire.stamp)
-            pairs = {f"{mark}{name}": found[name] for mark, found in (("o", old), ("c", new)) for name in _FIELDS}
+            pairs = {f"{mark}{name}": row[name] for mark, row in (("o", old), ("c", new)) for name in _FIELDS}
             self._emit(
                 listing, "trades", "c", [lambda stamp: {"x": "V", **pairs, "z": "C", "t": stamp(trade.time)}],
                 "corrections",
             )  # fmt: skip
+        # A bar that is over has been sent with the trade as it was.
         begin = ONE_MINUTE.left(trade.time)
         if begin + MINUTE <= self.ledger.exchange.now:
             self._late.add((trade.symbol, begin))
 
     def status(self, symbol: str, code: str, text: str, reason: str, why: str) -> None:
-        """Say that trading stops or resumes."""
+        """Report that trading stops or resumes.
+
+        Args:
+            symbol: the stock whose trading stops or resumes.
+            code: Alpaca's code of the status.
+            text: the status in words.
+            reason: Alpaca's code of the reason.
+            why: the reason in words.
+        """
         now = self.ledger.now
         row = {"sc": code, "sm": text, "rc": reason, "rm": why, "z": "C"}
         listing = self.ledger.exchange.listings[symbol]
@@ -265,12 +294,13 @@ class DataStreams:
         if not self._hearers("quotes", listing.symbol):
             return
         book, now = self.ledger.exchange.books[listing.symbol], self.ledger.now
-        found = wire.quote_row(listing, book, 0, wire.stamp)
-        if self._quotes.get(listing.symbol) != found:
-            self._quotes[listing.symbol] = found
-            self._emit(listing, "quotes", "q", [lambda stamp: found | {"t": stamp(now)}])
+        row = wire.quote_row(listing, book, 0, wire.stamp)  # without its time: a change deeper in the book is no quote
+        if self._quotes.get(listing.symbol) != row:
+            self._quotes[listing.symbol] = row
+            self._emit(listing, "quotes", "q", [lambda stamp: row | {"t": stamp(now)}])
 
     def _sample(self, listing: ListedPair) -> None:
+        """Add the mid price to the bar of this minute, which is used if nothing is traded in it."""
         book = self.ledger.exchange.books[listing.symbol]
         bid, ask = book.best(1), book.best(-1)
         if bid is not None and ask is not None:
@@ -281,22 +311,31 @@ class DataStreams:
     def _minute(self, listing: ListedPair, begin: int) -> None:
         ledger, symbol = self.ledger, listing.symbol
         mids = self._mids.pop(symbol, None)
-        found = list(all_bars(ledger, listing, ONE_MINUTE, begin, begin))
-        if not found and mids:
+        minute_bars = list(all_bars(ledger, listing, ONE_MINUTE, begin, begin))
+        if not minute_bars and mids:
             ledger.mids[symbol][begin] = AlpacaBar(begin, mids[0], mids[1], mids[2], mids[3], 0, 0, 0)
-            found = [ledger.mids[symbol][begin]]
-        self._emit(listing, "bars", "b", [bar.row for bar in found])
-        if found and self._hearers("dailyBars", symbol):
+            minute_bars = [ledger.mids[symbol][begin]]
+        self._emit(listing, "bars", "b", [bar.row for bar in minute_bars])
+        if minute_bars and self._hearers("dailyBars", symbol):
             day = ONE_DAY.left(begin)
             self._emit(listing, "dailyBars", "d", [bar.row for bar in all_bars(ledger, listing, ONE_DAY, day, day)])
 
     def _hearers(self, channel: str, symbol: str) -> list[DataPeer]:
         listeners = self._listeners
-        found = (listeners.get((channel, symbol)) or {}) | (listeners.get((channel, "*")) or {})
-        return [peer for peer in found if peer.crypto == is_crypto(symbol)]
+        peers = (listeners.get((channel, symbol)) or {}) | (listeners.get((channel, "*")) or {})
+        return [peer for peer in peers if peer.crypto == is_crypto(symbol)]
 
     def _emit(self, listing: ListedPair, channel: str, kind: str, builds: Sequence[Build], named: str = "") -> None:
-        """Send messages to all who hear a channel, in one frame."""
+        """Send messages in one frame to all connections that are subscribed.
+
+        Args:
+            listing: the terms of the symbol.
+            channel: the channel that has to be subscribed.
+            kind: the type of the messages, their ``T``.
+            builds: makes of the messages.
+            named: the channel as faults name it, if that is another one.
+        """
+        # Encoded once for each format, and not for each connection.
         hearers = self._hearers(channel, listing.symbol) if builds else []
         frames: dict[bool, str | bytes] = {}
         for peer in hearers:
@@ -306,7 +345,7 @@ class DataStreams:
             peer.send(frames[peer.packed], symbol=listing.symbol, channel=named or channel)
 
 
-_FIELDS = "ipsc"
+_FIELDS = "ipsc"  # id, price, size and conditions, which a correction states of both trades
 
 
 def _trade(listing: ListedPair, trade: ExchangeTrade) -> Build:

@@ -12,7 +12,7 @@ from aiohttp import web
 from openfingym.market.sim.alpaca.ledger import AlpacaLedger
 from openfingym.market.sim.alpaca.order_wire import update
 from openfingym.market.sim.events import Event, ExchangeExecution
-from openfingym.market.sim.peers import Peer, Terms
+from openfingym.market.sim.peers import ConnectionTerms, Peer
 from openfingym.market.sim.server import compact
 
 
@@ -20,14 +20,16 @@ class TradePeer(Peer):
     """A connection to ``trade_updates``.
 
     Args:
-        number: the number of the connection.
-        request: that opens it.
-        ledger: what is known.
-        terms: limits that the venue sets the connection.
-        binary: whether JSON goes in binary frames, as on the paper venue.
+        number: number of the connection.
+        request: the request that opens it.
+        ledger: the records of the venue.
+        terms: the limits of the connection.
+        binary: whether JSON is sent in binary frames, as on the paper venue.
     """
 
-    def __init__(self, number: int, request: web.Request, ledger: AlpacaLedger, terms: Terms, *, binary: bool) -> None:
+    def __init__(
+        self, number: int, request: web.Request, ledger: AlpacaLedger, terms: ConnectionTerms, *, binary: bool
+    ) -> None:
         super().__init__(number, request, ledger.exchange, ledger.faults, terms)
         self._ledger = ledger
         self._binary = binary
@@ -44,6 +46,7 @@ class TradePeer(Peer):
         action = asked.get("action") if isinstance(asked, dict) else None
         data = asked.get("data") if isinstance(asked, dict) else None
         data = data if isinstance(data, dict) else {}
+        # Alpaca takes the keys in two forms, of which its older clients use the nested one.
         if isinstance(asked, dict) and action in {"auth", "authenticate"}:
             key, secret = asked.get("key", data.get("key_id")), asked.get("secret", data.get("secret_key"))
             known = isinstance(key, str) and isinstance(secret, str)
@@ -59,17 +62,22 @@ class TradePeer(Peer):
             self._say("authorization", {"status": "unauthorized", "action": str(action)[:40]})
 
     def hears(self, account: str) -> bool:
-        """Whether it is told of an account's orders."""
+        """Whether it is subscribed to the events of an account's orders."""
         return self._listening and self._account == account
 
     def publish(self, events: Iterable[Event]) -> None:
-        """Tell what happened to the account's orders."""
+        """Send what happened to the account's orders."""
         for event in events:
             if isinstance(event, ExchangeExecution) and self.hears(event.account):
                 self.tell(event, waiting=self.exchange.halted(event.symbol))
 
     def tell(self, event: ExchangeExecution, *, waiting: bool) -> None:
-        """Tell of an event; of a new order that waits for its market, that it is accepted."""
+        """Send an event.
+
+        Args:
+            event: the event to send.
+            waiting: whether the order waits for its market to open, so that it is accepted, and not new yet.
+        """
         message = update(self._ledger, event, waiting=waiting)
         if message is not None:
             self.send(self._frame(message), symbol=event.symbol, channel="execution")

@@ -20,14 +20,16 @@ from openfingym.market.sim.alpaca.ledger import FIRST_CORRECTION, AlpacaLedger
 from openfingym.market.sim.alpaca.orders import ORDER_ROUTES
 from openfingym.market.sim.alpaca.streams import DataPeer, DataStreams
 from openfingym.market.sim.alpaca.updates import TradePeer
-from openfingym.market.sim.alpaca.wire import MINUTE, SECOND, AlpacaRefusalError, is_crypto, unprocessable
+from openfingym.market.sim.alpaca.wire import MINUTE, AlpacaRefusalError, is_crypto, unprocessable
 from openfingym.market.sim.events import Event, ExchangeExecution, ExchangeTrade, ListedPair
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import Faults
-from openfingym.market.sim.peers import Peer, Terms
+from openfingym.market.sim.peers import ConnectionTerms, Peer
 from openfingym.market.sim.server import LocalVenue
+from openfingym.market.ticks import SECOND
 
-TERMS = Terms(ping_s=10.0, pong_s=60.0, life_s=float("inf"), messages=100)
+# Alpaca closes no connection for its age.
+TERMS = ConnectionTerms(ping_s=10.0, pong_s=60.0, life_s=float("inf"), messages=100)
 _STOCK_FEEDS = ("iex", "sip", "delayed_sip", "test")
 _COIN_FEEDS = ("us", "us-1", "eu-1")
 
@@ -48,16 +50,16 @@ class AlpacaVenue(LocalVenue):
     """Streams and REST of market data, trading, and order events.
 
     Args:
-        exchange: what it serves; nobody else may collect its events. Symbols with a slash are crypto.
-        faults: what goes wrong.
-        terms: limits that the venue sets each connection.
-        hours: when stocks trade; always unless told otherwise. Outside, their crowds stand still.
-        requests: how many an account may send in a minute, of trading and of market data each.
-        most_symbols: whose trades or quotes one connection may subscribe.
-        paper: whether order events come in binary frames, as on the paper venue.
+        exchange: the exchange to serve; nobody else may collect its events. Symbols with a slash are crypto.
+        faults: the faults of the venue; None for none.
+        terms: the limits of each connection.
+        hours: the trading hours of stocks, outside which their crowds stand still; None for always.
+        requests: how many requests an account may send in a minute, of trading and of market data each.
+        most_symbols: how many symbols' trades or quotes one connection may subscribe.
+        paper: whether order events are sent in binary frames, as on the paper venue.
 
     Raises:
-        VenueError: the exchange lists what Alpaca would not.
+        VenueError: the exchange lists a symbol that Alpaca would not list.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class AlpacaVenue(LocalVenue):
         exchange: Exchange,
         faults: Faults | None = None,
         *,
-        terms: Terms = TERMS,
+        terms: ConnectionTerms = TERMS,
         hours: MarketHours | None = None,
         requests: int = 200,
         most_symbols: int = 30,
@@ -92,27 +94,45 @@ class AlpacaVenue(LocalVenue):
 
     @property
     def order_stream_url(self) -> str:
-        """Where the stream of order events is."""
+        """The address of the stream of order events."""
         return f"{self.stream_url}/stream"
 
     def add_key(self, name: str, secret: str, account: str) -> None:
-        """Let who has these keys trade for an account of the exchange, which was opened before."""
-        self.exchange.accounts.known(account)
+        """Let whoever has these keys trade for an account.
+
+        Args:
+            name: the API key itself.
+            secret: the secret that belongs to it.
+            account: name of an account of the exchange that was opened before.
+        """
+        self.exchange.accounts.require(account)
         self.ledger.keys[name] = Keys(name, secret), account
 
     def drop_key(self, name: str) -> None:
-        """Let keys be wrong from now on, as those of a paper account that is reset; connections stay open."""
+        """Refuse a key from now on, as when a paper account is reset; connections stay open."""
         self.ledger.keys.pop(name, None)
 
     def halt(self, symbol: str, *, reason: str = "T1", why: str = "Halt News Pending") -> None:
-        """Stop the trading of a stock, and say so."""
+        """Stop the trading of a stock, and report it.
+
+        Args:
+            symbol: the stock that is to stop.
+            reason: Alpaca's code of the reason.
+            why: the reason in words.
+        """
         self._stock(symbol)
         self._halts.add(symbol)
         self.exchange.halt(symbol)
         self._streams.status(symbol, "H", "Trading Halt", reason, why)
 
     def resume(self, symbol: str, *, reason: str = "T3", why: str = "News and Resumption Times") -> None:
-        """Let a stock trade again, and say so."""
+        """Let a stock trade again, and report it.
+
+        Args:
+            symbol: the stock that is to resume.
+            reason: Alpaca's code of the reason.
+            why: the reason in words.
+        """
         self._stock(symbol)
         self._halts.discard(symbol)
         self._streams.status(symbol, "T", "Trading Resumption", reason, why)
@@ -124,19 +144,26 @@ class AlpacaVenue(LocalVenue):
         self._amend(symbol, number, None)
 
     def correct_trade(self, symbol: str, number: int, *, price: int, quantity: int) -> None:
-        """Put a trade of a stock right: its price in ticks, and its quantity in lots."""
+        """Correct a trade of a stock.
+
+        Args:
+            symbol: the stock that was traded.
+            number: number of the trade.
+            price: its corrected price in ticks.
+            quantity: its corrected quantity in lots.
+        """
         self._amend(symbol, number, (price, quantity))
 
     def _amend(self, symbol: str, number: int, right: tuple[int, int] | None) -> None:
         self._stock(symbol)
-        trade = next((one for one in reversed(self.exchange.trades[symbol]) if one.id == number), None)
+        trade = next((trade for trade in reversed(self.exchange.trades[symbol]) if trade.id == number), None)
         if trade is None:
             raise VenueError(f"{symbol} has no trade {number}: expected the id of one of its last trades")
         instead: ExchangeTrade | None = None
         if right is not None:
             self._corrections += 1
             instead = trade._replace(id=self._corrections, price=right[0], quantity=right[1])
-        self.publish()
+        self.publish()  # the trade itself, before its correction
         self.ledger.amend(trade, instead)
         self._streams.amended(trade, instead)
 
@@ -146,12 +173,12 @@ class AlpacaVenue(LocalVenue):
 
     def routes(self) -> list[web.RouteDef]:
         """See :class:`LocalVenue`."""
-        found = [web.get(f"/v2/{feed}", self._data_stream(False)) for feed in _STOCK_FEEDS]
-        found += [web.get(f"/v1beta3/crypto/{feed}", self._data_stream(True)) for feed in _COIN_FEEDS]
-        found.append(web.get("/stream", self._order_stream))
+        handlers = [web.get(f"/v2/{feed}", self._data_stream(False)) for feed in _STOCK_FEEDS]
+        handlers += [web.get(f"/v1beta3/crypto/{feed}", self._data_stream(True)) for feed in _COIN_FEEDS]
+        handlers.append(web.get("/stream", self._order_stream))
         for of_data, routes in ((True, DATA_ROUTES), (False, (*ORDER_ROUTES, *ACCOUNT_ROUTES))):
-            found += [web.route(route.method, route.path, self._handler(route, of_data)) for route in routes]
-        return found
+            handlers += [web.route(route.method, route.path, self._handler(route, of_data)) for route in routes]
+        return handlers
 
     def tell(self, events: Sequence[Event]) -> None:
         """See :class:`LocalVenue`."""
@@ -195,6 +222,7 @@ class AlpacaVenue(LocalVenue):
         for symbol in [symbol for symbol in self.exchange.listings if not is_crypto(symbol)]:
             if not opened:
                 self.exchange.halt(symbol)
+                # Orders of the day end with it; others wait for the next one.
                 for order in self.exchange.open_orders_of(symbol):
                     if self.ledger.terms_of(order).time_in_force == "day":
                         self.exchange.expire(order)
@@ -203,7 +231,7 @@ class AlpacaVenue(LocalVenue):
         self.publish()
 
     def _begin(self, symbol: str) -> None:
-        """Let a stock trade: the orders that have waited are new now."""
+        """Let a stock trade: orders that have waited were accepted, and are new now."""
         self.publish()
         for order in self.exchange.open_orders_of(symbol):
             if order.status == "new":
@@ -213,6 +241,7 @@ class AlpacaVenue(LocalVenue):
 
     def _report_new(self, account: str, symbol: str, number: int) -> None:
         order = self.exchange.orders[symbol, number]
+        # A report of the venue's own: below zero, its number is none of the exchange's.
         event = ExchangeExecution(symbol, self.exchange.now, -number, "new", account, order, "new", 0, 0)
         for peer in self.peers.values():
             if isinstance(peer, TradePeer) and peer.hears(account):
@@ -251,7 +280,16 @@ class AlpacaVenue(LocalVenue):
         return handle
 
     def _spend(self, account: str, of_data: bool, limits: dict[str, str]) -> None:
-        """Count a request."""
+        """Count a request, and state what is left of the limit.
+
+        Args:
+            account: name of the account; empty for requests without keys, which share a limit.
+            of_data: whether it asks for market data.
+            limits: the header fields of the answer, which are added to.
+
+        Raises:
+            AlpacaRefusalError: too many requests: 429.
+        """
         minute = self.ledger.now // MINUTE
         before, used = self._used.get((account, of_data), (minute, 0))
         used = used + 1 if before == minute else 1
@@ -268,9 +306,9 @@ def _fields(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
     try:
-        found = json.loads(body)
+        fields = json.loads(body)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        fields = None
+    if not isinstance(fields, dict):
         raise unprocessable("request body format is invalid: expected a JSON object")
-    return found
+    return fields

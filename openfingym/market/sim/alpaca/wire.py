@@ -15,14 +15,15 @@ import msgspec
 from openfingym.market.sim.events import ATOMS, BookChange, ExchangeTrade, ListedPair
 from openfingym.market.sim.matching import OrderBook
 from openfingym.market.sim.server import RefusalError
+from openfingym.market.ticks import SECOND
 
-SECOND = 10**9
 MINUTE = 60 * SECOND
 ROUND_LOT = 100 * ATOMS
-"""A trade of less of a stock is an odd one: it sets no price."""
+"""Atoms of a round lot of a stock: a trade of fewer is an odd lot, and sets no price."""
 CANCELED, INCORRECT, CORRECTED = "canceled", "incorrect", "corrected"
+"""The venue's words for what became of a trade: taken back, the original of a correction, the correction."""
 Stamp = Callable[[int], object]
-"""How a connection writes a time in nanoseconds."""
+"""Writes a time in nanoseconds as a connection wants it."""
 
 
 class AlpacaRefusalError(RefusalError):
@@ -40,30 +41,30 @@ class AlpacaRefusalError(RefusalError):
 
 
 def unprocessable(text: str) -> AlpacaRefusalError:
-    """A parameter is wrong."""
+    """The refusal of a parameter that is wrong."""
     return AlpacaRefusalError(422, 42210000, text)
 
 
 def missing(what: str) -> AlpacaRefusalError:
-    """There is nothing of this name."""
+    """The refusal of a name that is not known."""
     return AlpacaRefusalError(404, 40410000, f"{what} not found")
 
 
 def stamp(time: int) -> str:
-    """RFC 3339 with as many decimals as the time has."""
+    """A time by RFC 3339, with as many decimals as it has."""
     seconds, rest = divmod(time, SECOND)
     decimals = f".{rest:09d}".rstrip("0") if rest else ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{decimals}Z"
 
 
 def packed_stamp(time: int) -> object:
-    """The timestamp of MessagePack, of 96 bits."""
+    """A time as a timestamp of MessagePack, of 96 bits."""
     seconds, rest = divmod(time, SECOND)
     return msgspec.msgpack.Ext(-1, struct.pack(">Iq", rest, seconds))
 
 
 def unique_id(*parts: object) -> str:
-    """A UUID for something: the same in every run."""
+    """A UUID for something, which is the same in every run."""
     return str(uuid.UUID(bytes=sha256("/".join(map(str, parts)).encode()).digest()[:16], version=4))
 
 
@@ -73,13 +74,13 @@ def is_crypto(symbol: str) -> bool:
 
 
 def number(atoms: int) -> int | float:
-    """A number of JSON."""
+    """Atoms as a number of JSON, in whole units."""
     whole, part = divmod(atoms, ATOMS)
     return atoms / ATOMS if part else whole
 
 
 def text(atoms: int) -> str:
-    """A number as a string without zeros at its end."""
+    """Atoms as a string in whole units, without zeros at its end."""
     whole, part = divmod(abs(atoms), ATOMS)
     decimals = f".{part:08d}".rstrip("0") if part else ""
     return f"{'-' if atoms < 0 else ''}{whole}{decimals}"
@@ -87,22 +88,22 @@ def text(atoms: int) -> str:
 
 def ratio(value: int, by: int) -> str:
     """A quotient as a string of at most nine decimals."""
-    found = f"{Decimal(value) / Decimal(by):.9f}" if by else "0"
-    return found.rstrip("0").rstrip(".") if "." in found else found
+    digits = f"{Decimal(value) / Decimal(by):.9f}" if by else "0"
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 def price_atoms(listing: ListedPair, ticks: int) -> int:
-    """A price of a whole unit, in atoms of the quote asset."""
+    """A price in ticks as the price of a whole unit, in atoms of the quote asset."""
     return ticks * listing.value * ATOMS // listing.unit
 
 
 def price(listing: ListedPair, ticks: int) -> int | float:
-    """A price."""
+    """A price in ticks as a number of JSON."""
     return number(price_atoms(listing, ticks))
 
 
 def quantity(listing: ListedPair, lots: int) -> int | float:
-    """A quantity."""
+    """A quantity in lots as a number of JSON."""
     return number(lots * listing.unit)
 
 
@@ -112,7 +113,14 @@ def sets_price(listing: ListedPair, trade: ExchangeTrade) -> bool:
 
 
 def trade_row(listing: ListedPair, trade: ExchangeTrade, stamp: Stamp, update: str = "") -> dict[str, Any]:
-    """A trade, as the REST interface has it: with what became of it, if anything did."""
+    """A trade as the REST interface states it.
+
+    Args:
+        listing: the terms of the symbol.
+        trade: the trade to state.
+        stamp: writes a time as the connection wants it.
+        update: the word for what became of it; empty where it stands.
+    """
     row = {
         "t": stamp(trade.time),
         "p": price(listing, trade.price),
@@ -126,7 +134,7 @@ def trade_row(listing: ListedPair, trade: ExchangeTrade, stamp: Stamp, update: s
 
 
 def quote_row(listing: ListedPair, book: OrderBook, time: int, stamp: Stamp) -> dict[str, Any]:
-    """The best prices and their sizes; zeros for an empty side."""
+    """The best prices and their sizes, with zeros for an empty side."""
     row: dict[str, Any] = {"t": stamp(time)}
     for name, side in (("b", 1), ("a", -1)):
         at = book.best(side)

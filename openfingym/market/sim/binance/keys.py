@@ -1,4 +1,4 @@
-"""Who may trade at a local Binance venue: API keys, signatures and the times of requests."""
+"""API keys of a local Binance venue, and the signatures and times of the requests that are made with them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,29 @@ from decimal import Decimal
 from urllib.parse import unquote
 
 from openfingym.errors import VenueError
-from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, SECOND, ApiError
+from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, ApiError
+from openfingym.market.ticks import SECOND
 
 NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
-"""What the venue takes for a number."""
+"""A number as the venue takes it."""
 
 
 @dataclass(frozen=True)
-class Key:
-    """An API key of an account, with the one of the two that checks its signatures."""
+class ApiKey:
+    """An API key of an account, with what checks its signatures: a secret or a public key.
+
+    Raises:
+        VenueError: it has neither of the two, or both.
+    """
 
     name: str
+    """The API key itself."""
     account: str
+    """Name of the account."""
     secret: str | None = field(default=None, repr=False)
-    """Of HMAC-SHA256."""
+    """The shared secret of HMAC-SHA256; None for a key of Ed25519."""
     public: bytes | None = field(default=None, repr=False)
-    """The 32 bytes of an Ed25519 public key."""
+    """The 32 bytes of an Ed25519 public key; None for a key of HMAC."""
 
     def __post_init__(self) -> None:
         if (self.secret is None) == (self.public is None):
@@ -38,7 +45,7 @@ class Key:
         """Check a signature.
 
         Raises:
-            ApiError: -1022, it is not the payload's.
+            ApiError: -1022, it is not the signature of the payload.
         """
         if self.secret is not None:
             right = hmac.new(self.secret.encode(), payload.encode(), hashlib.sha256).hexdigest()
@@ -63,26 +70,37 @@ def _ed25519(public: bytes, payload: bytes, signature: str) -> bool:
 
 
 def rest_payload(query: str, body: str) -> tuple[str, str]:
-    """What a REST request signs, as it was sent and percent-encoded, and its signature."""
+    """The text that a REST request signs, percent-encoded as it was sent, and its signature.
+
+    Args:
+        query: the query of its URL.
+        body: its body, which is a form.
+    """
     signature = ""
-    kept = []
+    signed = []
+    # Query and body one after the other, with nothing between them, are what Binance signs.
     for text in (query, body):
         pairs = text.split("&") if text else []
         signature = next((pair[10:] for pair in pairs if pair.startswith("signature=")), signature)
-        kept.append("&".join(pair for pair in pairs if not pair.startswith("signature=")))
-    return "".join(kept), unquote(signature)
+        signed.append("&".join(pair for pair in pairs if not pair.startswith("signature=")))
+    return "".join(signed), unquote(signature)
 
 
 def socket_payload(params: Mapping[str, str]) -> str:
-    """What a request over the WebSocket API signs: its parameters by name, not percent-encoded."""
+    """The text that a request over the WebSocket API signs: its parameters sorted by name, not percent-encoded."""
     return "&".join(f"{name}={params[name]}" for name in sorted(params) if name != "signature")
 
 
 def check_time(params: Mapping[str, str], now: int) -> None:
     """Check when a signed request was made, against the venue's clock.
 
+    Args:
+        params: the parameters of the request.
+        now: the venue's clock, in nanoseconds since the epoch.
+
     Raises:
-        ApiError: -1102 or -1021.
+        ApiError: the time is missing (-1102), malformed (-1100), ahead of the venue's or too old (-1021), or may be too
+            old (-1131).
     """
     if "timestamp" not in params:
         raise ApiError(-1102, "Mandatory parameter 'timestamp' was not sent, was empty/null, or malformed.")

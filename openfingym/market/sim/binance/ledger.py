@@ -1,11 +1,11 @@
-"""What a local Binance venue remembers of its exchange."""
+"""The records of a local Binance venue, beyond those of every venue."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 
-from openfingym.market.sim.binance.keys import Key
+from openfingym.market.sim.binance.keys import ApiKey
 from openfingym.market.sim.binance.wire import Aggregate, aggregated
 from openfingym.market.sim.events import Event, ExchangeTrade
 from openfingym.market.sim.exchange import Exchange
@@ -14,11 +14,16 @@ from openfingym.market.sim.ledger import VenueLedger
 
 
 class BinanceLedger(VenueLedger):
-    """Aggregate trades, cancellations' ids, and the accounts' keys."""
+    """Aggregate trades, the ids of cancellations, and the accounts' keys.
+
+    Args:
+        exchange: the exchange; nobody else may collect its events.
+        faults: the faults of the venue.
+    """
 
     def __init__(self, exchange: Exchange, faults: Faults) -> None:
         super().__init__(exchange, faults)
-        self.keys: dict[str, Key] = {}
+        self.keys: dict[str, ApiKey] = {}
         self.aggregates: dict[str, list[Aggregate]] = {
             symbol: aggregated(trades, 0) for symbol, trades in exchange.trades.items()
         }
@@ -26,15 +31,15 @@ class BinanceLedger(VenueLedger):
         """The client order id of the request that cancelled an order, by symbol and number."""
 
     def note(self, events: Sequence[Event]) -> None:
-        """Remember what happened; the trades of one incoming order come together."""
+        """Record what has happened. The trades of one incoming order must come in one call, as they are aggregated."""
         super().note(events)
         trades: dict[str, list[ExchangeTrade]] = defaultdict(list)
         for event in events:
             if isinstance(event, ExchangeTrade):
                 trades[event.symbol].append(event)
-        for symbol, found in trades.items():
+        for symbol, symbol_trades in trades.items():
             known = self.aggregates[symbol]
-            known += aggregated(found, known[-1].id if known else 0)
+            known += aggregated(symbol_trades, known[-1].id if known else 0)
             most = len(self.exchange.trades[symbol])
             if len(known) > 2 * most:
                 del known[:-most]

@@ -16,39 +16,46 @@ from openfingym.market.sim.binance.wire import ApiError
 from openfingym.market.sim.events import ATOMS, ListedPair
 
 MIN_NOTIONAL = 5 * ATOMS
-"""Of an order, in atoms of the quote asset."""
+"""Least value of an order, in atoms of the quote asset."""
 MOST_LOTS = 10**11
+"""Lots of an order at most."""
 WEIGHT_LIMIT = 6000
+"""Weight of the requests of a minute at most."""
 ORDER_LIMIT = 50
-"""Orders of an account in ten seconds."""
+"""Orders of an account in ten seconds at most."""
 _ID, _TIME = attrgetter("id"), attrgetter("time")
 
 
 @dataclass(frozen=True)
 class MarketDataCall:
-    """A request, whatever way it came."""
+    """A request, over REST or the WebSocket API."""
 
     params: Mapping[str, str]
+    """Parameters of the request."""
     unit: int = wire.MILLISECOND
-    """Nanoseconds in which its answer's times are."""
+    """Unit of the answer's times, in nanoseconds."""
     account: str = field(default="", repr=False)
-    """Of the key that signed it."""
+    """Name of the account of the key that signed it; empty for a request that is not signed."""
 
     def need(self, name: str) -> str:
         """A parameter that must be there.
 
         Raises:
-            ApiError: -1102.
+            ApiError: it is not there: -1102.
         """
         if not self.params.get(name):
             raise ApiError(-1102, f"Mandatory parameter '{name}' was not sent, was empty/null, or malformed.")
         return self.params[name]
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """A whole number, zero or more.
+        """A parameter that is a whole number, zero or more.
+
+        Args:
+            name: name of the parameter.
+            default: the number where it is not stated; None for a parameter that must be there.
 
         Raises:
-            ApiError: -1100 or -1102.
+            ApiError: it is not such a number (-1100), or not there (-1102).
         """
         text = self.params.get(name, "") or ("" if default is None else str(default))
         if not text:
@@ -58,11 +65,21 @@ class MarketDataCall:
         return int(text)
 
     def limit(self, default: int = 500, most: int = 1000) -> int:
-        """How many rows are wanted."""
+        """How many rows are wanted.
+
+        Args:
+            default: the number where it is not stated.
+            most: the largest number, which a larger one is taken for.
+        """
         return max(1, min(self.integer("limit", default), most))
 
     def time(self, name: str, default: int) -> int:
-        """A time in nanoseconds, given in milli- or microseconds."""
+        """A parameter that is a time in milli- or microseconds, in nanoseconds.
+
+        Args:
+            name: name of the parameter.
+            default: the time where it is not stated.
+        """
         if not self.params.get(name):
             return default
         stamp = self.integer(name)
@@ -70,22 +87,25 @@ class MarketDataCall:
 
 
 class Operation(NamedTuple):
-    """What a request may ask for."""
+    """A request that the venue takes."""
 
     http: str
     """Its HTTP method and path."""
     method: str
     """Its name in the WebSocket API."""
     weight: Callable[[Mapping[str, str]], int]
+    """Gives what it weighs, by its parameters."""
     signed: bool
+    """Whether it needs a key and a signature."""
     run: Callable[[BinanceLedger, MarketDataCall], Any]
+    """Carries it out, and gives the result."""
 
 
 def listing(ledger: BinanceLedger, call: MarketDataCall) -> ListedPair:
     """The listing of the parameter ``symbol``.
 
     Raises:
-        ApiError: -1121.
+        ApiError: the symbol is not listed (-1121), or not stated (-1102).
     """
     return listed(ledger, call.need("symbol"))
 
@@ -94,12 +114,12 @@ def listed(ledger: BinanceLedger, symbol: str) -> ListedPair:
     """The listing of a symbol.
 
     Raises:
-        ApiError: -1121.
+        ApiError: the symbol is not listed: -1121.
     """
-    found = ledger.exchange.listings.get(symbol)
-    if found is None:
+    pair = ledger.exchange.listings.get(symbol)
+    if pair is None:
         raise ApiError(-1121, "Invalid symbol.")
-    return found
+    return pair
 
 
 def _wanted(ledger: BinanceLedger, call: MarketDataCall) -> tuple[list[ListedPair], bool]:
@@ -127,20 +147,20 @@ def _exchange_info(ledger: BinanceLedger, call: MarketDataCall) -> Any:
             for kind, interval, number, limit in limits
         ],
         "exchangeFilters": [],
-        "symbols": [_symbol_info(found) for found in _wanted(ledger, call)[0]],
+        "symbols": [_symbol_info(pair) for pair in _wanted(ledger, call)[0]],
     }
 
 
-def _symbol_info(found: ListedPair) -> dict[str, Any]:
-    lot, tick = wire.quantity(found, 1), wire.price(found, 1)
-    lots = {"minQty": lot, "maxQty": wire.quantity(found, MOST_LOTS), "stepSize": lot}
-    most = wire.price(found, MOST_LOTS)
+def _symbol_info(pair: ListedPair) -> dict[str, Any]:
+    lot, tick = wire.quantity(pair, 1), wire.price(pair, 1)
+    lots = {"minQty": lot, "maxQty": wire.quantity(pair, MOST_LOTS), "stepSize": lot}
+    most = wire.price(pair, MOST_LOTS)
     return {
-        "symbol": found.symbol,
+        "symbol": pair.symbol,
         "status": "TRADING",
-        "baseAsset": found.base,
+        "baseAsset": pair.base,
         "baseAssetPrecision": 8,
-        "quoteAsset": found.quote,
+        "quoteAsset": pair.quote,
         "quotePrecision": 8,
         "quoteAssetPrecision": 8,
         "baseCommissionPrecision": 8,
@@ -174,55 +194,57 @@ def _symbol_info(found: ListedPair) -> dict[str, Any]:
 
 
 def _depth(ledger: BinanceLedger, call: MarketDataCall) -> Any:
-    found = listing(ledger, call)
-    return wire.levels(found, ledger.exchange.books[found.symbol], call.limit(100, 5000))
+    pair = listing(ledger, call)
+    return wire.levels(pair, ledger.exchange.books[pair.symbol], call.limit(100, 5000))
 
 
 def _trades(ledger: BinanceLedger, call: MarketDataCall) -> Any:
-    found = listing(ledger, call)
-    rows = ledger.exchange.trades[found.symbol][-call.limit() :]
-    return [wire.trade_row(found, trade, call.unit) for trade in rows]
+    pair = listing(ledger, call)
+    rows = ledger.exchange.trades[pair.symbol][-call.limit() :]
+    return [wire.trade_row(pair, trade, call.unit) for trade in rows]
 
 
 def _historical_trades(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     if not call.params.get("fromId"):
         return _trades(ledger, call)
-    found = listing(ledger, call)
-    trades = ledger.exchange.trades[found.symbol]
+    pair = listing(ledger, call)
+    trades = ledger.exchange.trades[pair.symbol]
     begin = bisect_left(trades, call.integer("fromId"), key=_ID)
-    return [wire.trade_row(found, trade, call.unit) for trade in trades[begin : begin + call.limit()]]
+    return [wire.trade_row(pair, trade, call.unit) for trade in trades[begin : begin + call.limit()]]
 
 
 def _aggregate_trades(ledger: BinanceLedger, call: MarketDataCall) -> Any:
-    found = listing(ledger, call)
-    known = ledger.aggregates[found.symbol]
+    pair = listing(ledger, call)
+    known = ledger.aggregates[pair.symbol]
     begin, end = 0, len(known)
     if call.params.get("fromId"):
         begin = bisect_left(known, call.integer("fromId"), key=_ID)
     elif call.params.get("startTime") or call.params.get("endTime"):
         begin = bisect_left(known, call.time("startTime", 0), key=_TIME)
+        # An end is included, and with it all of the milli- or microsecond that it states.
         end = bisect_left(known, call.time("endTime", 2**62) + call.unit, key=_TIME)
     else:
         begin = max(0, end - call.limit())
-    return [wire.aggregate_row(found, row, call.unit) for row in known[begin : min(end, begin + call.limit())]]
+    return [wire.aggregate_row(pair, row, call.unit) for row in known[begin : min(end, begin + call.limit())]]
 
 
 def _klines(ledger: BinanceLedger, call: MarketDataCall) -> Any:
-    found = listing(ledger, call)
+    pair = listing(ledger, call)
     interval = wire.INTERVALS.get(call.need("interval"))
     if interval is None:
         raise ApiError(-1120, "Invalid interval.")
     most, now = call.limit(), ledger.exchange.now
     end = min(call.time("endTime", now), now) + 1
+    # Without a beginning, the newest bars.
     begin = call.time("startTime", wire.left_edge(end - 1, interval) - (most - 1) * interval)
-    rows = wire.bars(ledger.exchange.trades[found.symbol], interval, begin, end, most)
-    return [wire.kline_row(found, bar, interval, call.unit) for bar in rows]
+    rows = wire.bars(ledger.exchange.trades[pair.symbol], interval, begin, end, most)
+    return [wire.kline_row(pair, bar, interval, call.unit) for bar in rows]
 
 
 def _price(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     wanted, many = _wanted(ledger, call)
     books = ledger.exchange.books
-    rows = [{"symbol": found.symbol, "price": wire.price(found, books[found.symbol].last)} for found in wanted]
+    rows = [{"symbol": pair.symbol, "price": wire.price(pair, books[pair.symbol].last)} for pair in wanted]
     return rows if many else rows[0]
 
 
@@ -230,8 +252,8 @@ def _book_ticker(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     wanted, many = _wanted(ledger, call)
     names = ("bidPrice", "bidQty", "askPrice", "askQty")
     rows = [
-        {"symbol": found.symbol, **dict(zip(names, wire.best(found, ledger.exchange.books[found.symbol]), strict=True))}
-        for found in wanted
+        {"symbol": pair.symbol, **dict(zip(names, wire.best(pair, ledger.exchange.books[pair.symbol]), strict=True))}
+        for pair in wanted
     ]
     return rows if many else rows[0]
 

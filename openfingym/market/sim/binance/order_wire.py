@@ -27,7 +27,7 @@ _EXECUTIONS = {
 
 
 def _common(listing: ListedPair, order: ExchangeOrder, unit: int) -> dict[str, Any]:
-    found = {
+    row = {
         "symbol": order.symbol,
         "orderId": order.id,
         "orderListId": -1,
@@ -44,7 +44,7 @@ def _common(listing: ListedPair, order: ExchangeOrder, unit: int) -> dict[str, A
         "workingTime": order.time // unit if order.working else -1,
         "selfTradePreventionMode": "NONE",
     }
-    return found | ({"stopPrice": price(listing, order.stop)} if order.stop is not None else {})
+    return row | ({"stopPrice": price(listing, order.stop)} if order.stop is not None else {})
 
 
 def side(order: ExchangeOrder) -> str:
@@ -53,7 +53,7 @@ def side(order: ExchangeOrder) -> str:
 
 
 def order_row(listing: ListedPair, order: ExchangeOrder, unit: int) -> dict[str, Any]:
-    """Of ``GET /order``, ``/openOrders`` and ``/allOrders``."""
+    """An order as ``GET /order``, ``/openOrders`` and ``/allOrders`` answer it."""
     return _common(listing, order, unit) | {
         "stopPrice": price(listing, order.stop),
         "icebergQty": amount(0),
@@ -66,12 +66,20 @@ def order_row(listing: ListedPair, order: ExchangeOrder, unit: int) -> dict[str,
 def order_answer(
     listing: ListedPair, order: ExchangeOrder, fills: Sequence[ExchangeExecution], answer: str, unit: int
 ) -> dict[str, Any]:
-    """Of ``POST /order``: of type ``ACK``, ``RESULT`` or ``FULL``."""
-    found = _common(listing, order, unit) | {"transactTime": order.updated // unit}
+    """The answer of ``POST /order``.
+
+    Args:
+        listing: the terms of the symbol.
+        order: the order that was placed.
+        fills: the fills of the order.
+        answer: the type of answer that is wanted: ``ACK``, ``RESULT`` or ``FULL``.
+        unit: the unit of the answer's times, in nanoseconds.
+    """
+    row = _common(listing, order, unit) | {"transactTime": order.updated // unit}
     if answer == "ACK":
-        return {name: found[name] for name in ("symbol", "orderId", "orderListId", "clientOrderId", "transactTime")}
+        return {name: row[name] for name in ("symbol", "orderId", "orderListId", "clientOrderId", "transactTime")}
     if answer == "FULL":
-        found["fills"] = [
+        row["fills"] = [
             {
                 "price": price(listing, fill.price),
                 "qty": quantity(listing, fill.quantity),
@@ -81,17 +89,17 @@ def order_answer(
             }
             for fill in fills
         ]
-    return found
+    return row
 
 
 def cancel_answer(listing: ListedPair, order: ExchangeOrder, client_id: str, unit: int) -> dict[str, Any]:
-    """Of ``DELETE /order``: its client order id is that of the cancellation."""
-    found = _common(listing, order, unit) | {"transactTime": order.updated // unit}
-    return found | {"origClientOrderId": order.client_id, "clientOrderId": client_id}
+    """The answer of ``DELETE /order``, whose client order id is that of the cancellation."""
+    row = _common(listing, order, unit) | {"transactTime": order.updated // unit}
+    return row | {"origClientOrderId": order.client_id, "clientOrderId": client_id}
 
 
 def fill_row(listing: ListedPair, fill: ExchangeExecution, unit: int) -> dict[str, Any]:
-    """Of ``/myTrades``."""
+    """A fill as ``/myTrades`` answers it."""
     return {
         "symbol": fill.symbol,
         "id": fill.trade,
@@ -110,7 +118,14 @@ def fill_row(listing: ListedPair, fill: ExchangeExecution, unit: int) -> dict[st
 
 
 def account_answer(holdings: Mapping[str, Holding], listing: ListedPair, updated: int, unit: int) -> dict[str, Any]:
-    """Of ``/account``."""
+    """The answer of ``/account``.
+
+    Args:
+        holdings: the balances, by asset.
+        listing: the terms whose fees are stated.
+        updated: when the account last changed, in nanoseconds.
+        unit: the unit of the answer's times, in nanoseconds.
+    """
     rates = {"maker": amount(100 * listing.maker_ppm), "taker": amount(100 * listing.taker_ppm)}
     return {
         "makerCommission": listing.maker_ppm // 100,
@@ -136,14 +151,22 @@ def account_answer(holdings: Mapping[str, Holding], listing: ListedPair, updated
 
 
 def execution_report(
-    listing: ListedPair, found: ExchangeExecution, cancel_id: str, now: int, unit: int
+    listing: ListedPair, event: ExchangeExecution, cancel_id: str, now: int, unit: int
 ) -> dict[str, Any]:
-    """The event ``executionReport``."""
-    order = found.order
-    traded = found.kind == "trade"
-    canceled = found.kind == "canceled"
-    cost = found.price * found.quantity * listing.value
-    working = found.status in {"new", "partially_filled"} and (order.stop is None or found.kind != "new")
+    """The event ``executionReport``.
+
+    Args:
+        listing: the terms of the symbol.
+        event: what happened to the order.
+        cancel_id: client order id of the request that cancelled the order; empty where none did.
+        now: when it is sent, in nanoseconds.
+        unit: the unit of its times, in nanoseconds.
+    """
+    order = event.order
+    traded = event.kind == "trade"
+    canceled = event.kind == "canceled"
+    cost = event.price * event.quantity * listing.value
+    working = event.status in {"new", "partially_filled"} and (order.stop is None or event.kind != "new")
     report = {
         "e": "executionReport",
         "E": now // unit,
@@ -158,23 +181,23 @@ def execution_report(
         "F": amount(0),
         "g": -1,
         "C": order.client_id if canceled else "",
-        "x": _EXECUTIONS[found.kind],
-        "X": found.status.upper(),
+        "x": _EXECUTIONS[event.kind],
+        "X": event.status.upper(),
         "r": "NONE",
         "i": order.id,
-        "l": quantity(listing, found.quantity),
-        "z": quantity(listing, found.filled),
-        "L": price(listing, found.price),
-        "n": amount(found.fee) if traded else "0",
-        "N": found.fee_asset if traded else None,
-        "T": found.time // unit,
-        "t": found.trade,
-        "I": found.id,
+        "l": quantity(listing, event.quantity),
+        "z": quantity(listing, event.filled),
+        "L": price(listing, event.price),
+        "n": amount(event.fee) if traded else "0",
+        "N": event.fee_asset if traded else None,
+        "T": event.time // unit,
+        "t": event.trade,
+        "I": event.id,
         "w": working,
-        "m": found.maker,
+        "m": event.maker,
         "M": False,
         "O": order.time // unit,
-        "Z": amount(found.cost),
+        "Z": amount(event.cost),
         "Y": amount(cost),
         "Q": amount(0),
         "V": "NONE",
@@ -188,5 +211,5 @@ def account_position(balances: Sequence[Balance], now: int, unit: int) -> dict[s
         "e": "outboundAccountPosition",
         "E": now // unit,
         "u": balances[-1].time // unit,
-        "B": [{"a": found.asset, "f": amount(found.free), "l": amount(found.locked)} for found in balances],
+        "B": [{"a": balance.asset, "f": amount(balance.free), "l": amount(balance.locked)} for balance in balances],
     }

@@ -16,7 +16,7 @@ from openfingym.market.sim.binance.market_data import ORDER_LIMIT
 from openfingym.market.sim.binance.streams import unit_of
 from openfingym.market.sim.binance.wire import MILLISECOND, ApiError
 from openfingym.market.sim.events import Balance, Event, ExchangeExecution
-from openfingym.market.sim.peers import Peer, Terms, text_of
+from openfingym.market.sim.peers import ConnectionTerms, Peer, text_of
 from openfingym.market.sim.server import compact
 
 if TYPE_CHECKING:
@@ -26,14 +26,21 @@ _OPERATIONS = {operation.method: operation for operation in OPERATIONS}
 
 
 class ApiPeer(Peer):
-    """A connection to the WebSocket API."""
+    """A connection to the WebSocket API.
 
-    def __init__(self, number: int, request: web.Request, venue: BinanceVenue, terms: Terms) -> None:
+    Args:
+        number: number of the connection.
+        request: the request that opens it.
+        venue: the venue that it is a connection to.
+        terms: the limits of the connection.
+    """
+
+    def __init__(self, number: int, request: web.Request, venue: BinanceVenue, terms: ConnectionTerms) -> None:
         super().__init__(number, request, venue.exchange, venue.faults, terms)
         self.unit = unit_of(request)
         self._venue = venue
-        self._account = ""  # of the session's logon
-        self._subscriptions: dict[int, str] = {}  # account by subscription
+        self._account = ""  # the account that has logged on; empty for none
+        self._subscriptions: dict[int, str] = {}  # accounts whose events are sent, by number of the subscription
         self._numbers = itertools.count()
 
     def shutdown(self, now: int) -> str:
@@ -45,6 +52,7 @@ class ApiPeer(Peer):
         text = text_of(frame)
         try:
             asked = json.loads(text)
+            # Numbers as they were written: they are part of what is signed.
             texts = json.loads(text, parse_int=str, parse_float=str)
         except (ValueError, RecursionError):
             asked = texts = None
@@ -94,11 +102,16 @@ class ApiPeer(Peer):
         return [dict(zip(("rateLimitType", "interval", "intervalNum", "limit", "count"), shown, strict=True))]
 
     def _result(self, method: str, params: dict[str, str]) -> object:
+        """Carry a request out, and return its result.
+
+        Raises:
+            ApiError: it is refused.
+        """
         desk = self._venue.desk
         if method == "session.logon":
             desk.spend(2)
             key = desk.authenticate(params.get("apiKey"), socket_payload(params), params.get("signature", ""), params)
-            if key.public is None:
+            if key.public is None:  # a connection can be logged on with Ed25519 keys alone
                 raise ApiError(-4056, "HMAC_SHA256 API key is not supported.", status=400)
             self._account = key.account
             return {"apiKey": key.name, "serverTime": self._venue.ledger.now // self.unit}
@@ -122,6 +135,7 @@ class ApiPeer(Peer):
         return desk.answer(operation, params, self.unit, account)
 
     def _authorised(self, params: dict[str, str]) -> str:
+        """The account that a request is for: that of its signature, or of the log-on where it is not signed."""
         if self._account and "signature" not in params:
             return self._account
         signature = params.get("signature", "")
@@ -138,11 +152,12 @@ class ApiPeer(Peer):
         return {"subscriptionId": number}
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Tell the subscribed accounts what happened to their orders and balances."""
+        """Send the subscribed accounts what happened to their orders and balances."""
         for number, account in self._subscriptions.items():
-            for found, many in itertools.groupby(events, key=_belongs):
-                if found[0] == account:
-                    for payload, symbol in self._payloads(found[1], list(many)):
+            # Balances that change together are one message.
+            for owner, own_events in itertools.groupby(events, key=_belongs):
+                if owner[0] == account:
+                    for payload, symbol in self._payloads(owner[1], list(own_events)):
                         kind = "account" if symbol is None else "execution"
                         self.send(compact({"subscriptionId": number, "event": payload}), symbol=symbol, channel=kind)
 
@@ -150,13 +165,13 @@ class ApiPeer(Peer):
         now, exchange, ledger = self._venue.ledger.now, self.exchange, self._venue.ledger
         if balances:
             return [(order_wire.account_position(events, now, self.unit), None)]
-        found = []
+        payloads = []
         for event in events:
             if event.kind != "rejected":
                 cancel_id = ledger.cancellations.get((event.symbol, event.order.id), "")
                 listing = exchange.listings[event.symbol]
-                found.append((order_wire.execution_report(listing, event, cancel_id, now, self.unit), event.symbol))
-        return found
+                payloads.append((order_wire.execution_report(listing, event, cancel_id, now, self.unit), event.symbol))
+        return payloads
 
 
 def _belongs(event: Event) -> tuple[str, bool]:

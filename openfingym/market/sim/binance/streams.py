@@ -13,11 +13,12 @@ from aiohttp import web
 
 from openfingym.market.sim.binance import wire
 from openfingym.market.sim.binance.ledger import BinanceLedger
-from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, SECOND
+from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND
 from openfingym.market.sim.events import BookChange, Event, ExchangeTrade, ListedPair
 from openfingym.market.sim.faults import FOREVER
-from openfingym.market.sim.peers import Peer, Terms, text_of
+from openfingym.market.sim.peers import ConnectionTerms, Peer, text_of
 from openfingym.market.sim.server import STEP, compact
+from openfingym.market.ticks import SECOND
 
 MOST_STREAMS = 1024
 _METHODS = ("SUBSCRIBE", "UNSUBSCRIBE", "LIST_SUBSCRIPTIONS", "SET_PROPERTY", "GET_PROPERTY")
@@ -25,18 +26,27 @@ _CHANNEL = re.compile(r"(trade|aggTrade|bookTicker|depth|depth(?:5|10|20)|kline_
 
 
 def unit_of(request: web.Request) -> int:
-    """Nanoseconds in which a connection wants its times."""
+    """The unit in which a connection wants its times, in nanoseconds."""
     return MICROSECOND if request.query.get("timeUnit", "").upper() == "MICROSECOND" else MILLISECOND
 
 
 class StreamPeer(Peer):
-    """A connection to market streams."""
+    """A connection to market streams.
 
-    def __init__(self, number: int, request: web.Request, streams: Streams, terms: Terms) -> None:
+    Args:
+        number: number of the connection.
+        request: the request that opens it.
+        streams: the streams of the venue.
+        terms: the limits of the connection.
+    """
+
+    def __init__(self, number: int, request: web.Request, streams: BinanceStreams, terms: ConnectionTerms) -> None:
         super().__init__(number, request, streams.ledger.exchange, streams.ledger.faults, terms)
         self.unit = unit_of(request)
         self.combined = request.path.startswith("/stream")
+        """Whether each message states its stream."""
         self.wanted: dict[str, None] = {}
+        """Names of the streams that are subscribed, in their order; those that do not exist included."""
         self._streams = streams
 
     def shutdown(self, now: int) -> str:
@@ -87,18 +97,24 @@ class StreamPeer(Peer):
         return {"result": None, "id": number}
 
 
-class Streams:
-    """Who hears what, and what each stream says."""
+class BinanceStreams:
+    """The subscriptions of all connections, and the messages of the streams.
+
+    Args:
+        ledger: the records of the venue.
+    """
 
     def __init__(self, ledger: BinanceLedger) -> None:
         self.ledger = ledger
-        self._listeners: dict[str, dict[StreamPeer, None]] = defaultdict(dict)
+        self._listeners: dict[str, dict[StreamPeer, None]] = defaultdict(dict)  # by name of the stream
+        # Changes of books by period and symbol, since the last message of that period.
         self._changes: dict[int, dict[str, list[BookChange]]] = {STEP: defaultdict(list), SECOND: defaultdict(list)}
-        self._quotes: dict[str, list[str]] = {}
+        self._quotes: dict[str, list[str]] = {}  # the last one that was sent, by name of the stream
+        # The last aggregate trade that was sent, by symbol.
         self._aggregates = {symbol: rows[-1].id if rows else 0 for symbol, rows in ledger.aggregates.items()}
 
     def subscribe(self, peer: StreamPeer, names: Iterable[str]) -> None:
-        """Let a connection hear streams; one that does not exist is confirmed all the same, and stays silent."""
+        """Subscribe a connection to streams; one that does not exist is confirmed all the same, and stays silent."""
         for name in names:
             peer.wanted[name] = None
             symbol, _, channel = name.partition("@")
@@ -113,7 +129,7 @@ class Streams:
                 self._listeners[name][peer] = None
 
     def unsubscribe(self, peer: StreamPeer, names: Iterable[str]) -> None:
-        """Let a connection hear streams no more."""
+        """End a connection's subscriptions to streams."""
         for name in names:
             peer.wanted.pop(name, None)
             listeners = self._listeners.get(name, {})
@@ -122,7 +138,7 @@ class Streams:
                 self._listeners.pop(name, None)
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Say what has happened; books and bars wait for :meth:`flush`."""
+        """Send trades and quotes; books and bars wait for :meth:`flush`."""
         for event in events:
             if isinstance(event, ExchangeTrade):
                 self._trade(event)
@@ -136,14 +152,14 @@ class Streams:
                 self._quote(listing, name)
 
     def flush_due(self, now: int) -> int:
-        """When :meth:`flush` has something to say next, if nothing happens by then."""
+        """When :meth:`flush` has something to send next, even if nothing happens by then."""
         periods = [period for period, changes in self._changes.items() if changes]
         if any("@kline_" in name for name in self._listeners):
             periods.append(SECOND)
         return (now // min(periods) + 1) * min(periods) if periods else FOREVER
 
     def flush(self, now: int) -> None:
-        """Say how books and bars stand at this boundary of :data:`STEP`."""
+        """Send changes of books, and bars, at a boundary of :data:`STEP`."""
         for period, suffixes in ((STEP, ("@100ms",)), (SECOND, ("", "@1000ms"))):
             if now % period:
                 continue
@@ -162,15 +178,16 @@ class Streams:
     def _aggregate(self, listing: ListedPair) -> None:
         known, said = self.ledger.aggregates[listing.symbol], self._aggregates[listing.symbol]
         last = self._aggregates[listing.symbol] = known[-1].id if known else 0
+        # Ids count up by one: so many are new, however many old ones have been dropped.
         for row in known[len(known) - (last - said) :]:
             self._emit(listing, "aggTrade", partial(wire.aggregate_event, listing, row, self.ledger.now))
 
     def _quote(self, listing: ListedPair, name: str) -> None:
         book = self.ledger.exchange.books[listing.symbol]
-        found = wire.best(listing, book)
-        if self._quotes.get(name) != found:
-            self._quotes[name] = found
-            payload = {"u": book.update, "s": listing.symbol, **dict(zip("bBaA", found, strict=True))}
+        row = wire.best(listing, book)
+        if self._quotes.get(name) != row:
+            self._quotes[name] = row
+            payload = {"u": book.update, "s": listing.symbol, **dict(zip("bBaA", row, strict=True))}
             self._emit(listing, "bookTicker", lambda _: payload)
 
     def _depth(self, listing: ListedPair, changes: Sequence[BookChange], suffix: str) -> None:
@@ -186,6 +203,7 @@ class Streams:
         interval = wire.INTERVALS[interval_name]
         listing = self.ledger.exchange.listings[symbol.upper()]
         final = wire.left_edge(now, interval) == now
+        # A bar that is not over is sent every two seconds.
         if not final and now % (2 * SECOND):
             return
         begin = wire.left_edge(now - 1, interval)
@@ -194,11 +212,18 @@ class Streams:
             self._emit(listing, f"kline_{interval_name}", build)
 
     def _emit(self, listing: ListedPair, channel: str, build: Callable[[int], dict[str, Any]]) -> None:
+        """Send a message to all connections that are subscribed.
+
+        Args:
+            listing: the terms of the symbol.
+            channel: the channel, which makes the stream's name with the symbol.
+            build: makes the message with times in a unit.
+        """
         name = f"{listing.symbol.lower()}@{channel}"
         listeners = self._listeners.get(name)
         if not listeners:
             return
-        texts: dict[int, str] = {}
+        texts: dict[int, str] = {}  # encoded once for each unit of time, and not for each connection
         for peer in listeners:
             text = texts.get(peer.unit)
             if text is None:

@@ -8,16 +8,16 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 
 from openfingym.market.sim.binance.desk import OPERATIONS, BinanceDesk
-from openfingym.market.sim.binance.keys import Key, rest_payload
+from openfingym.market.sim.binance.keys import ApiKey, rest_payload
 from openfingym.market.sim.binance.ledger import BinanceLedger
 from openfingym.market.sim.binance.market_data import WEIGHT_LIMIT, Operation
 from openfingym.market.sim.binance.socket_api import ApiPeer
-from openfingym.market.sim.binance.streams import StreamPeer, Streams
+from openfingym.market.sim.binance.streams import BinanceStreams, StreamPeer
 from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, ApiError
 from openfingym.market.sim.events import Event
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import Faults
-from openfingym.market.sim.peers import Peer, Terms
+from openfingym.market.sim.peers import ConnectionTerms, Peer
 from openfingym.market.sim.server import LocalVenue
 
 
@@ -25,10 +25,10 @@ class BinanceVenue(LocalVenue):
     """Market streams, REST and the WebSocket API.
 
     Args:
-        exchange: what it serves; nobody else may collect its events.
-        faults: what goes wrong.
-        terms: limits that the venue sets each connection.
-        weight_limit: weight of requests in a minute.
+        exchange: the exchange to serve; nobody else may collect its events.
+        faults: the faults of the venue; None for none.
+        terms: the limits of each connection; None for those of Binance.
+        weight_limit: what the requests of a minute may weigh.
     """
 
     def __init__(
@@ -36,40 +36,40 @@ class BinanceVenue(LocalVenue):
         exchange: Exchange,
         faults: Faults | None = None,
         *,
-        terms: Terms | None = None,
+        terms: ConnectionTerms | None = None,
         weight_limit: int = WEIGHT_LIMIT,
     ) -> None:
         self.ledger = BinanceLedger(exchange, faults or Faults())
         super().__init__(self.ledger)
         self.desk = BinanceDesk(self.ledger, weight_limit)
-        self._streams = Streams(self.ledger)
-        self._terms = terms or Terms()
+        self._streams = BinanceStreams(self.ledger)
+        self._terms = terms or ConnectionTerms()
 
     @property
     def socket_api_url(self) -> str:
-        """Where the WebSocket API is."""
+        """The address of the WebSocket API."""
         return f"{self.stream_url}/ws-api/v3"
 
     def add_key(self, name: str, account: str, *, secret: str | None = None, public: bytes | None = None) -> None:
-        """Let who has this key trade for an account of the exchange.
+        """Let whoever has this key trade for an account of the exchange.
 
         Args:
-            name: the API key.
+            name: the API key itself.
             account: name of an account that was opened before.
             secret: the shared secret of a key that signs with HMAC-SHA256; None for a key with ``public``.
             public: the 32 bytes of the public half of an Ed25519 key; None for a key with ``secret``.
         """
-        self.exchange.accounts.known(account)
-        self.ledger.keys[name] = Key(name, account, secret, public)
+        self.exchange.accounts.require(account)
+        self.ledger.keys[name] = ApiKey(name, account, secret, public)
 
     def routes(self) -> list[web.RouteDef]:
         """See :class:`LocalVenue`."""
-        found = [web.get(path, self._stream) for path in ("/ws", "/ws/{streams:.+}", "/stream")]
-        found.append(web.get("/ws-api/v3", self._socket_api))
+        handlers = [web.get(path, self._stream) for path in ("/ws", "/ws/{streams:.+}", "/stream")]
+        handlers.append(web.get("/ws-api/v3", self._socket_api))
         for operation in OPERATIONS:
             method, _, path = operation.http.partition(" ")
-            found.append(web.route(method, path, self._handler(operation)))
-        return found
+            handlers.append(web.route(method, path, self._handler(operation)))
+        return handlers
 
     def tell(self, events: Sequence[Event]) -> None:
         """See :class:`LocalVenue`."""
@@ -130,7 +130,8 @@ class BinanceVenue(LocalVenue):
         return handle
 
     def _carry(self, operation: Operation, request: web.Request, body: str, headers: dict[str, str]) -> object:
-        query = request.raw_path.partition("?")[2]
+        """Carry a request out, and return its result; header fields of the answer are added to ``headers``."""
+        query = request.raw_path.partition("?")[2]  # as it was sent: its signature is of these bytes
         params = dict(parse_qsl(query, keep_blank_values=True)) | dict(parse_qsl(body, keep_blank_values=True))
         micro = request.headers.get("X-MBX-TIME-UNIT", "").upper() == "MICROSECOND"
         account = ""
@@ -138,8 +139,8 @@ class BinanceVenue(LocalVenue):
             payload, signature = rest_payload(query, body)
             name = request.headers.get("X-MBX-APIKEY")
             account = self.desk.authenticate(name, payload, signature, params).account
-        found = self.desk.answer(operation, params, MICROSECOND if micro else MILLISECOND, account)
+        result = self.desk.answer(operation, params, MICROSECOND if micro else MILLISECOND, account)
         if operation.method == "order.place":
             counts = self.desk.order_counts(account)
             headers["X-MBX-ORDER-COUNT-10S"], headers["X-MBX-ORDER-COUNT-1D"] = map(str, counts)
-        return found
+        return result

@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 from openfingym.market.sim.events import ATOMS, BookChange, ExchangeTrade, ListedPair
 from openfingym.market.sim.matching import OrderBook
 from openfingym.market.sim.server import RefusalError
+from openfingym.market.ticks import SECOND
 
-SECOND = 10**9
 MILLISECOND = 10**6
 MICROSECOND = 10**3
-"""Nanoseconds. Every ``unit`` below is one of the two: a connection or request chooses in which its times are."""
+"""Nanoseconds of each. Every ``unit`` below is one of the two, as a connection or request chooses it."""
 _UNITS = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86400 * SECOND, "w": 7 * 86400 * SECOND}
 _NAMES = ("1s", "1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d", "3d", "1w")
 INTERVALS = {name: int(name[:-1]) * _UNITS[name[-1]] for name in _NAMES}
 """Length of a bar in nanoseconds by its name; months, whose length varies, are left out."""
 MONDAY = 4 * 86400 * SECOND
-"""The first Monday since the epoch, where weeks begin."""
+"""The first Monday since the epoch, in nanoseconds: weeks are counted from it."""
 _TIME = attrgetter("time")
 
 
@@ -35,13 +35,13 @@ class ApiError(RefusalError):
         self.status = status
         self.retry_after_s = retry_after_s
         self.data = data
-        """What the answer holds beside; None for nothing."""
+        """What the answer holds beside code and text; None for nothing."""
         self.headers = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
 
     def json(self) -> dict[str, Any]:
         """See :class:`RefusalError`."""
-        found = {"code": self.code, "msg": str(self)}
-        return found if self.data is None else found | {"data": self.data}
+        body = {"code": self.code, "msg": str(self)}
+        return body if self.data is None else body | {"data": self.data}
 
 
 def amount(atoms: int) -> str:
@@ -51,12 +51,12 @@ def amount(atoms: int) -> str:
 
 
 def price(listing: ListedPair, ticks: int | None) -> str:
-    """A price; zero where there is none."""
+    """A price in ticks as a string; zero where there is none."""
     return amount((ticks or 0) * listing.value * ATOMS // listing.unit)
 
 
 def quantity(listing: ListedPair, lots: int) -> str:
-    """A quantity of the base asset."""
+    """A quantity in lots as a string."""
     return amount(lots * listing.unit)
 
 
@@ -64,9 +64,11 @@ class Aggregate(NamedTuple):
     """The trades of one incoming order at one price."""
 
     id: int
+    """Number of the aggregate trade, counting up by one within its symbol."""
     first: ExchangeTrade
     last: ExchangeTrade
     quantity: int
+    """Lots of all of them."""
 
     @property
     def time(self) -> int:
@@ -76,18 +78,18 @@ class Aggregate(NamedTuple):
 
 def aggregated(trades: Iterable[ExchangeTrade], after: int) -> list[Aggregate]:
     """Trades by incoming order and price, numbered on from ``after``."""
-    found: list[Aggregate] = []
+    rows: list[Aggregate] = []
     for trade in trades:
-        before = found[-1] if found else None
+        before = rows[-1] if rows else None
         if before and (before.first.taker_order, before.first.price) == (trade.taker_order, trade.price):
-            found[-1] = before._replace(last=trade, quantity=before.quantity + trade.quantity)
+            rows[-1] = before._replace(last=trade, quantity=before.quantity + trade.quantity)
         else:
-            found.append(Aggregate(after + len(found) + 1, trade, trade, trade.quantity))
-    return found
+            rows.append(Aggregate(after + len(rows) + 1, trade, trade, trade.quantity))
+    return rows
 
 
 def trade_event(listing: ListedPair, trade: ExchangeTrade, now: int, unit: int) -> dict[str, Any]:
-    """Of the stream ``trade``."""
+    """A message of the stream ``trade``."""
     return {
         "e": "trade",
         "E": now // unit,
@@ -102,7 +104,7 @@ def trade_event(listing: ListedPair, trade: ExchangeTrade, now: int, unit: int) 
 
 
 def trade_row(listing: ListedPair, trade: ExchangeTrade, unit: int) -> dict[str, Any]:
-    """Of ``/trades`` and ``/historicalTrades``."""
+    """A trade as ``/trades`` and ``/historicalTrades`` answer it."""
     return {
         "id": trade.id,
         "price": price(listing, trade.price),
@@ -114,23 +116,23 @@ def trade_row(listing: ListedPair, trade: ExchangeTrade, unit: int) -> dict[str,
     }
 
 
-def aggregate_row(listing: ListedPair, found: Aggregate, unit: int) -> dict[str, Any]:
-    """Of ``/aggTrades``."""
+def aggregate_row(listing: ListedPair, aggregate: Aggregate, unit: int) -> dict[str, Any]:
+    """An aggregate trade as ``/aggTrades`` answers it."""
     return {
-        "a": found.id,
-        "p": price(listing, found.first.price),
-        "q": quantity(listing, found.quantity),
-        "f": found.first.id,
-        "l": found.last.id,
-        "T": found.first.time // unit,
-        "m": found.first.taker < 0,
+        "a": aggregate.id,
+        "p": price(listing, aggregate.first.price),
+        "q": quantity(listing, aggregate.quantity),
+        "f": aggregate.first.id,
+        "l": aggregate.last.id,
+        "T": aggregate.first.time // unit,
+        "m": aggregate.first.taker < 0,
         "M": True,
     }
 
 
-def aggregate_event(listing: ListedPair, found: Aggregate, now: int, unit: int) -> dict[str, Any]:
-    """Of the stream ``aggTrade``."""
-    return {"e": "aggTrade", "E": now // unit, "s": listing.symbol, **aggregate_row(listing, found, unit)}
+def aggregate_event(listing: ListedPair, aggregate: Aggregate, now: int, unit: int) -> dict[str, Any]:
+    """A message of the stream ``aggTrade``."""
+    return {"e": "aggTrade", "E": now // unit, "s": listing.symbol, **aggregate_row(listing, aggregate, unit)}
 
 
 def levels(listing: ListedPair, book: OrderBook, most: int) -> dict[str, Any]:
@@ -143,7 +145,7 @@ def levels(listing: ListedPair, book: OrderBook, most: int) -> dict[str, Any]:
 
 
 def depth_event(listing: ListedPair, changes: Sequence[BookChange], now: int, unit: int) -> dict[str, Any]:
-    """Of the stream ``depth``: the last size of every level that has changed."""
+    """A message of the stream ``depth``: the last size of every level that has changed."""
     last = {(change.side, change.price): change.quantity for change in changes}
     sides = {
         side: [[price(listing, at), quantity(listing, lots)] for (on, at), lots in last.items() if on == side]
@@ -161,20 +163,23 @@ def depth_event(listing: ListedPair, changes: Sequence[BookChange], now: int, un
 
 
 def best(listing: ListedPair, book: OrderBook) -> list[str]:
-    """Bid, its size, ask, its size; zeros for an empty side."""
-    found = []
+    """Bid, size of the bid, ask, and size of the ask; zeros for an empty side."""
+    row = []
     for side in (1, -1):
         at = book.best(side)
-        found += [price(listing, at), quantity(listing, book.size(side, at) if at is not None else 0)]
-    return found
+        row += [price(listing, at), quantity(listing, book.size(side, at) if at is not None else 0)]
+    return row
 
 
 class KlineBar(NamedTuple):
     """A bar of trades, in ticks, lots, and ticks times lots."""
 
     begin: int
+    """Left edge, in nanoseconds since the epoch."""
     first: int
+    """Number of the first trade; -1 without trades."""
     last: int
+    """Number of the last trade; -1 without trades."""
     open: int
     high: int
     low: int
@@ -185,6 +190,7 @@ class KlineBar(NamedTuple):
     bought: int
     """Volume of incoming buyers."""
     bought_cost: int
+    """Cost of what they bought."""
 
 
 def left_edge(time: int, interval: int) -> int:
@@ -194,18 +200,26 @@ def left_edge(time: int, interval: int) -> int:
 
 
 def bars(trades: list[ExchangeTrade], interval: int, begin: int, end: int, most: int) -> list[KlineBar]:
-    """The first ``most`` bars whose left edge is in [begin, end); one without trades repeats the close before it."""
+    """Bars of trades, oldest first; one without trades repeats the close before it.
+
+    Args:
+        trades: all trades of the symbol, oldest first.
+        interval: length of a bar in nanoseconds.
+        begin: the smallest left edge, in nanoseconds since the epoch.
+        end: the end of the left edges, itself left out.
+        most: how many bars to give at most.
+    """
     edge = max(begin, left_edge(trades[0].time, interval)) if trades else end
     edge = left_edge(edge + interval - 1, interval)
-    found: list[KlineBar] = []
+    rows: list[KlineBar] = []
     at = bisect_left(trades, edge, key=_TIME)
-    while edge < end and len(found) < most:
+    while edge < end and len(rows) < most:
         to = bisect_left(trades, edge + interval, lo=at, key=_TIME)
         inside = trades[at:to]
         if inside:
             prices = [trade.price for trade in inside]
             buys = [trade for trade in inside if trade.taker > 0]
-            found.append(
+            rows.append(
                 KlineBar(
                     edge, inside[0].id, inside[-1].id, prices[0], max(prices), min(prices), prices[-1],
                     sum(trade.quantity for trade in inside), sum(trade.price * trade.quantity for trade in inside),
@@ -213,15 +227,15 @@ def bars(trades: list[ExchangeTrade], interval: int, begin: int, end: int, most:
                     sum(trade.price * trade.quantity for trade in buys),
                 )
             )  # fmt: skip
-        elif at:
+        elif at:  # before the first trade there is no close to repeat
             close = trades[at - 1].price
-            found.append(KlineBar(edge, -1, -1, close, close, close, close, 0, 0, 0, 0, 0))
+            rows.append(KlineBar(edge, -1, -1, close, close, close, close, 0, 0, 0, 0, 0))
         at, edge = to, edge + interval
-    return found
+    return rows
 
 
 def kline_row(listing: ListedPair, bar: KlineBar, interval: int, unit: int) -> list[Any]:
-    """Of ``/klines``; times in ``unit`` nanoseconds."""
+    """A bar as ``/klines`` answers it."""
     return [
         bar.begin // unit,
         *(price(listing, ticks) for ticks in (bar.open, bar.high, bar.low, bar.close)),
@@ -236,7 +250,7 @@ def kline_row(listing: ListedPair, bar: KlineBar, interval: int, unit: int) -> l
 
 
 def kline_event(listing: ListedPair, bar: KlineBar, name: str, final: bool, now: int, unit: int) -> dict[str, Any]:
-    """Of the stream ``kline``."""
+    """A message of the stream ``kline``."""
     return {
         "e": "kline",
         "E": now // unit,

@@ -115,7 +115,7 @@ def told(mirror, frames):
     session = broker().session()
     for frame in frames:
         for one in session.received(frame):
-            mirror.told(one, AT)
+            mirror.merge(one, AT)
 
 
 def mirror() -> Mirror:
@@ -124,7 +124,7 @@ def mirror() -> Mirror:
 
 def test_executions_are_told_once_and_their_fee_is_taken_from_the_asset_received():
     one = mirror()
-    one.told(order(), AT)
+    one.merge(order(), AT)
     told(one, [trade(1, "0.5"), trade(1, "0.5"), report(), trade(2, "1.0"), trade(1, "0.5")])
     assert one.position("BTCUSDT") == D("0.9990")
     assert one.cash == -100
@@ -133,15 +133,15 @@ def test_executions_are_told_once_and_their_fee_is_taken_from_the_asset_received
 
 def test_the_same_trade_number_of_two_orders_is_two_trades():
     one = mirror()
-    one.told(order(), AT)
-    one.told(order("c2"), AT)
+    one.merge(order(), AT)
+    one.merge(order("c2"), AT)
     told(one, [trade(1, "0.5"), trade(1, "0.5", order_id=8, client="c2")])
     assert one.position("BTCUSDT") == D("0.9990")
 
 
 def test_a_cancellation_carries_the_id_of_its_request_and_still_ends_the_order():
     one = mirror()
-    one.told(order(), AT)
+    one.merge(order(), AT)
     told(one, [trade(1, "0.5"), report(x="CANCELED", X="CANCELED", c="web_123", C="c1", z="0.5", Z="50"), report()])
     assert (one.orders["c1"].state, one.orders["c1"].filled) == (OrderState.CANCELLED, D("0.5"))
     assert not one.live
@@ -150,7 +150,7 @@ def test_a_cancellation_carries_the_id_of_its_request_and_still_ends_the_order()
 
 def test_fills_of_the_answer_of_the_stream_and_of_the_query_are_the_same_fills():
     one, venue = mirror(), broker()
-    one.told(order(), AT)
+    one.merge(order(), AT)
     answer = {
         "symbol": "BTCUSDT", "orderId": 7, "clientOrderId": "c1", "transactTime": 1507725176595, "price": "100",
         "origQty": "1", "executedQty": "1.0", "cummulativeQuoteQty": "100", "status": "FILLED", "timeInForce": "GTC",
@@ -161,7 +161,7 @@ def test_fills_of_the_answer_of_the_stream_and_of_the_query_are_the_same_fills()
         ],
     }  # fmt: skip
     for report_ in venue.read_order(json.dumps(answer).encode()):
-        one.told(report_, AT)
+        one.merge(report_, AT)
     told(one, [trade(1, "0.5"), trade(2, "1.0")])
     fills = [
         {"symbol": "BTCUSDT", "id": number, "orderId": 7, "price": "100", "qty": "0.5", "commission": "0.0005",
@@ -170,7 +170,7 @@ def test_fills_of_the_answer_of_the_stream_and_of_the_query_are_the_same_fills()
     ]  # fmt: skip
     found, more = venue.read_fills(FillQuery("BTCUSDT", "BTCUSDT/7"), json.dumps(fills).encode(), AT)
     for fill in found:
-        one.told(fill, AT)
+        one.merge(fill, AT)
     assert more is None
     assert one.position("BTCUSDT") == D("0.9990")
     assert one.cash == -100

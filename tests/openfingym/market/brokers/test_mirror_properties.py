@@ -10,8 +10,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openfingym.market.brokers.changes import Drift
 from openfingym.market.brokers.journal import Journal
-from openfingym.market.brokers.mirror import Drift, Mirror
+from openfingym.market.brokers.mirror import Mirror
 from openfingym.market.brokers.reports import BrokerExecution, Bust, OrderReport, OrderState, Report, ReportSource
 from tests.openfingym.market.brokers.model import ASSETS, INSTRUMENTS, Model, at
 
@@ -59,13 +60,13 @@ def test_the_mirror_ends_equal_to_the_broker(seed: int, agree: bool, busts: bool
     model = Model(random.Random(seed), ids_agree=agree, busts=busts, surprises=surprises)
     mirror, filled = new_mirror(), dict.fromkeys(model.last_reports, Decimal(0))
     for time, _, report in model.deliveries():
-        mirror.told(report, at(time))
+        mirror.merge(report, at(time))
         for client, before in filled.items():
             if client in mirror.orders and not mirror.orders[client].busted:
                 assert mirror.orders[client].filled >= before
                 filled[client] = mirror.orders[client].filled
     for time, _, report in model.everything():
-        mirror.told(report, at(time))
+        mirror.merge(report, at(time))
     assert_equal(mirror, model)
     if not surprises and not busts:
         # Nothing but fills moved the account, so that no difference was anything but its lag.
@@ -83,7 +84,7 @@ def test_a_process_killed_at_any_point_counts_nothing_twice_and_forgets_nothing(
         journal = Journal(folder)
         mirror = new_mirror(journal)
         for time, _, report in model.deliveries():
-            mirror.told(report, at(time))
+            mirror.merge(report, at(time))
             if kills.random() < 0.15:
                 before = holdings(mirror), fills(mirror), mirror.held, mirror.profit("BTCUSDT", Decimal(100))
                 journal.close()
@@ -98,7 +99,7 @@ def test_a_process_killed_at_any_point_counts_nothing_twice_and_forgets_nothing(
                 told = {key: (unknown.get(state, state), *rest) for key, (state, *rest) in before[1].items()}
                 assert after == (before[0], told, *before[2:])
         for time, _, report in model.everything():
-            mirror.told(report, at(time))
+            mirror.merge(report, at(time))
         assert_equal(mirror, model)
         journal.close()
 
@@ -115,7 +116,7 @@ def test_order_and_number_of_deliveries_do_not_matter(seed: int, agree: bool, sh
         shuffles.shuffle(told)
         mirror = new_mirror()
         for report in (*orders, *told, *told[: len(told) // 2]):
-            mirror.told(report, at(0))
+            mirror.merge(report, at(0))
         results.append((holdings(mirror), fills(mirror)))
     assert results[0] == results[1] == results[2]
 

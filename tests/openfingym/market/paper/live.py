@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from openfingym.market.bars import SECOND
 from openfingym.market.buffer import Budgets
 from openfingym.market.commands import Instant
 from openfingym.market.paper.executor import PaperExecutor
 from openfingym.market.state import MarketState
-from openfingym.market.ticks import Depth, Level, Quote, Tick, Trade
+from openfingym.market.ticks import SECOND, Depth, Level, Quote, Tick, Trade
 from openfingym.trading.actions import Decision
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason, Side, TimeInForce

@@ -7,13 +7,13 @@ import json
 import pytest
 
 from openfingym.errors import FeedError
-from openfingym.market.bars import SECOND
 from openfingym.market.feed import Feed
 from openfingym.market.feeds.alpaca import AlpacaFeed
 from openfingym.market.feeds.binance import BinanceFeed
 from openfingym.market.feeds.reading import rfc3339_text
 from openfingym.market.keys import Keys
 from openfingym.market.session.history import BarHistory
+from openfingym.market.ticks import SECOND
 
 END = 1_790_000_040 * SECOND
 MINUTE = 60 * SECOND
