@@ -63,7 +63,7 @@ MAX_BATCH_BYTES = 64 * 1024 * 1024
 _BY_STATUS = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
 
 
-class FrontDoor:
+class VerifierApp:
     """The ASGI application: submissions and steps straight to their endpoints, everything else to FastAPI.
 
     FastAPI's stack of middleware takes longer than checking and rationing a submission does.
@@ -129,7 +129,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, version: str) -> FrontDoor:
+def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, version: str) -> VerifierApp:
     """The ASGI application of one verifier.
 
     Args:
@@ -159,7 +159,7 @@ def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, v
     _add_rollout_routes(app, service, tokens)
     add_question_routes(app, service, tokens)
     describe(app)
-    return FrontDoor(app, posts, LiveEndpoint(service, tokens), service, tokens, body_timeout_s)
+    return VerifierApp(app, posts, LiveEndpoint(service, tokens), service, tokens, body_timeout_s)
 
 
 def _add_problem_handlers(app: FastAPI) -> None:
@@ -298,4 +298,4 @@ def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
         },
         "media_types": (JSON,) if task.sequential else MEDIA_TYPES,
     }
-    return {name: own[name] if name in own else task.told[name] for name in doc.TaskContract.model_fields}
+    return {name: own[name] if name in own else task.contract_document[name] for name in doc.TaskContract.model_fields}

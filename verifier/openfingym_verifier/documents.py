@@ -10,7 +10,7 @@ from openfingym.instances import COUNT
 from openfingym.results import SplitName
 from openfingym.task import DataKind
 from openfingym.verifiers.answers import PastSubmission, PublicFeedback
-from openfingym_verifier.service import DEFAULT_TTL_S
+from openfingym_verifier.creation import DEFAULT_TTL_S
 
 MAX_TTL_S = 366 * 24 * 3600.0
 

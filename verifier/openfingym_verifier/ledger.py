@@ -207,7 +207,7 @@ class Ledger:
                 for row in connection.execute("SELECT name, opened_ns, closed_ns FROM seasons ORDER BY id")
             ]
 
-    def told(self) -> list[Disclosures]:
+    def disclosures(self) -> list[Disclosures]:
         """What has been disclosed of given tapes, added up over rollouts; whatever the season, since labels stay the
         same.
         """

@@ -19,6 +19,7 @@ from openfingym.verifiers.routes import NPY, NPZ
 from openfingym_verifier import documents as doc
 from openfingym_verifier.access import caller_of
 from openfingym_verifier.clock import now_ns
+from openfingym_verifier.creation import RolloutOrder
 from openfingym_verifier.openapi import PROBLEM_RESPONSE
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem
@@ -71,19 +72,7 @@ def _add_life_routes(
     @app.post("/v1/rollouts", status_code=201, response_model=RolloutTicket, **common)
     async def create(body: doc.NewRollout, caller: Caller = the_caller) -> dict[str, object]:
         """Begin a rollout; its token is in the answer and nowhere else."""
-        rollout = await service.create(
-            body.task,
-            agent=body.agent,
-            seed=body.seed,
-            ttl_s=body.ttl_s,
-            fresh=body.fresh,
-            session=None if body.session is None else SessionOrder(**body.session.model_dump()),
-            questions=None if body.questions is None else _questions_order(body.questions),
-            split=body.split,
-            instance=body.instance,
-            caller=caller,
-        )
-        return _ticket(rollout, tokens)
+        return _ticket(await service.create(_order(body), caller), tokens)
 
     @app.post("/v1/rollouts/{rollout_id}/token", response_model=RolloutTicket, **common)
     async def token(body: doc.NewToken, rollout: Rollout = the_rollout) -> dict[str, object]:
@@ -106,7 +95,7 @@ def _add_life_routes(
         A repetition gives the same; of a result that was held, what is released when its season is closed.
         """
         result = await service.finalize(rollout)
-        return result if caller.operator else service.told(rollout)
+        return result if caller.operator else service.disclosed_result(rollout)
 
     @app.post("/v1/rollouts/{rollout_id}/settle", response_model=VerifiedResult, **common)
     async def settle(rollout: Rollout = the_rollout, caller: Caller = the_caller) -> dict[str, object]:
@@ -202,10 +191,24 @@ async def _task_summary(task: HiddenTask, grading: Grading | None) -> dict[str, 
     }
 
 
-def _questions_order(asked: doc.NewRolloutQuestions | str) -> QuestionsOrder | QuestionRange:
+def _order(body: doc.NewRollout) -> RolloutOrder:
+    """The request for a rollout that a body makes; its ``questions`` are an order of questions, or a range as text."""
+    asked = body.questions
+    session = None if body.session is None else SessionOrder(**body.session.model_dump())
     try:
-        if isinstance(asked, str):
-            return QuestionRange.parse(asked)
-        return QuestionsOrder(asked.clock, tuple(asked.names))
+        return RolloutOrder(
+            body.task,
+            agent=body.agent,
+            seed=body.seed,
+            ttl_s=body.ttl_s,
+            fresh=body.fresh,
+            session=session,
+            questions=None
+            if asked is None or isinstance(asked, str)
+            else QuestionsOrder(asked.clock, tuple(asked.names)),
+            question_range=QuestionRange.parse(asked) if isinstance(asked, str) else None,
+            split=body.split,
+            instance=body.instance,
+        )
     except UsageError as error:
         raise Problem("malformed-request", str(error)) from None

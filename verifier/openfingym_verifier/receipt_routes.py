@@ -65,8 +65,8 @@ def add_receipt_routes(
         """
         if rollout.result is None:
             raise Problem("not-found", "This rollout has no result yet.")
-        told = rollout.result if caller.operator else service.told(rollout)
-        return Response(canonical_json(told), media_type="application/json")
+        disclosed = rollout.result if caller.operator else service.disclosed_result(rollout)
+        return Response(canonical_json(disclosed), media_type="application/json")
 
     @app.get("/v1/rollouts/{rollout_id}/receipt", response_model=ReceiptDocument, **common)
     async def of_rollout(rollout: Rollout = the_rollout) -> Response:

@@ -104,7 +104,7 @@ class HiddenTask:
     """Whether a submission that fits the contract may turn out not to have a score, and so is scored before it is
     accepted."""
     package: BuiltPackage
-    told: Mapping[str, Any]
+    contract_document: Mapping[str, Any]
     """``contract.json`` of the package, as it was when its digest was checked."""
     hidden: Mapping[str, Array]
     """The hidden arrays by name, read-only."""
@@ -293,7 +293,7 @@ def load_task(
         heavy,
         scored_first=heavy or not total,
         package=package,
-        told=package.contract,
+        contract_document=package.contract,
         hidden=hidden,
         renewal=renewal(package) if split == "test" else "given",
         identity=identity or manifest.name,

@@ -92,8 +92,8 @@ class Resolver:
         self._void_after_ns = int((VOID_AFTER_S if void_after_s is None else void_after_s) * 1e9)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="resolver")
         self._turn = asyncio.Lock()
-        self.settled: Callable[[Sequence[int] | None], Awaitable[None]] | None = None
-        """Told the rows of questions that have become scored or void, and None at the end of a pass."""
+        self.on_ended: Callable[[Sequence[int] | None], Awaitable[None]] | None = None
+        """Called with the rows of questions that have become scored or void, and with None at the end of a pass."""
 
     def close(self) -> None:
         """Wait for no provider any longer."""
@@ -121,8 +121,8 @@ class Resolver:
                 for start in range(0, len(due), BATCH):
                     batch = await in_threads(self._threads, self._load, due[start : start + BATCH])
                     await self._resolve(done, batch, now_ns, void_after_ns)
-            if self.settled is not None:
-                await self.settled(None)
+            if self.on_ended is not None:
+                await self.on_ended(None)
         return done
 
     async def watch(self, every_s: float) -> None:
@@ -146,12 +146,14 @@ class Resolver:
                 done.fail(name, reason)
             scored = await self.write([one.apply for one in found.events])
             done.scored += sum(map(bool, scored))
-            await self.tell([one.question_id for one, last in zip(found.events, scored, strict=True) if last])
+            await self.notify_ended(
+                [event.question_id for event, last in zip(found.events, scored, strict=True) if last]
+            )
 
-    async def tell(self, rows: Sequence[int]) -> None:
-        """Tell who waits for them that questions are scored or void."""
-        if self.settled is not None and rows:
-            await self.settled(rows)
+    async def notify_ended(self, rows: Sequence[int]) -> None:
+        """Let the rollouts that wait for these questions know that they are scored or void."""
+        if self.on_ended is not None and rows:
+            await self.on_ended(rows)
 
     async def write(self, operations: Sequence[Callable[[Transaction], object]]) -> list[object]:
         """Run operations on the ledger, many of them together; returns their results."""
@@ -227,7 +229,7 @@ class Resolver:
                 void.append(one.row)
             if isinstance(answer, OpenFinGymError):
                 done.fail(one.question.id, plain(str(answer), LONGEST_REASON))
-        await self.tell(void)
+        await self.notify_ended(void)
 
     def _event(
         self, one: DueQuestion, answer: ProviderAnswer | OpenFinGymError, now_ns: int, at_ns: int, void_after_ns: int

@@ -78,7 +78,7 @@ async def decide(
     if what:
         setattr(done, str(what), 1)
     if what == "void":
-        await resolver.tell([known.row])
+        await resolver.notify_ended([known.row])
     await resolver.score(done, [known.row])
     return done
 
