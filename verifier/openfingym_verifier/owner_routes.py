@@ -194,8 +194,9 @@ async def _task_summary(task: HiddenTask, grading: Grading | None) -> dict[str, 
 def _order(body: doc.NewRollout) -> RolloutOrder:
     """The request for a rollout that a body makes; its ``questions`` are an order of questions, or a range as text."""
     asked = body.questions
-    session = None if body.session is None else SessionOrder(**body.session.model_dump())
     try:
+        # Inside: an order of a session may contradict itself as well.
+        session = None if body.session is None else SessionOrder(**body.session.model_dump())
         return RolloutOrder(
             body.task,
             agent=body.agent,
