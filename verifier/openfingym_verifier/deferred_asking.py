@@ -109,6 +109,7 @@ class Asker:
         """The questions that a rollout of the same task was asked a moment ago, so that agents can be compared; None
         where there are none, or half of the time to answer them is over.
         """
+        # No older: whoever begins late could know how the market moved since the price that all are shown.
         since = now_ns - questions_contract(task.spec.contract).window_s * SECOND // 2
         with self._ledger.read() as connection:
             other = rows.asked_since(connection, row.task_digest, since)

@@ -162,9 +162,8 @@ class FinalizationService:
 
     async def _compared(self, task: HiddenTask, score: Score, baseline: Score) -> ComparedScore | str:
         """A score beside the baseline's, or the reason why the two cannot be compared."""
-        compute, control = (
-            partial(in_threads, self._threads, compare_with_baseline, task, own, baseline) for own in (score, baseline)
-        )
+        compute = partial(in_threads, self._threads, compare_with_baseline, task, score, baseline)
+        control = partial(in_threads, self._threads, compare_with_baseline, task, baseline, baseline)
         try:
             return await find_fault(compute, control, f"the relative total on {task.name}")
         except SubmissionError as error:

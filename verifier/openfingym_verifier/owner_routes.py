@@ -60,7 +60,7 @@ def add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> Non
 def _add_life_routes(
     app: FastAPI, service: Service, tokens: TokenIssuer, the_caller: Any, the_rollout: Any, common: dict[str, Any]
 ) -> None:
-    """Add what a rollout lives through: it is created, gone on with, looked at, finalized and settled."""
+    """Add the routes of a rollout's life: it is created, gone on with, looked at, finalized and settled."""
 
     @app.get("/v1/tasks", response_model=list[HeldTask], **common)
     async def tasks(caller: Caller = the_caller) -> list[dict[str, object]]:
@@ -109,7 +109,7 @@ def _add_life_routes(
 
 
 def _add_record_routes(app: FastAPI, service: Service, the_rollout: Any, common: dict[str, Any]) -> None:
-    """Add what the verifier has of a rollout: its data, its tape, its rows of the log, what was submitted and done."""
+    """Add the routes of a rollout's record: its data, its tape, its rows of the log, its submissions and actions."""
 
     @app.get("/v1/rollouts/{rollout_id}/data", response_class=Response, **_binary(common, NPZ))
     async def data(rollout: Rollout = the_rollout) -> Response:
@@ -152,6 +152,7 @@ def _add_record_routes(app: FastAPI, service: Service, the_rollout: Any, common:
 
 
 def _ticket(rollout: Rollout, tokens: TokenIssuer) -> dict[str, object]:
+    """The answer to whoever has begun a rollout, or goes on with one: what it is, and its token."""
     row = rollout.row
     return {
         "rollout_id": row.id,
@@ -169,6 +170,7 @@ def _ticket(rollout: Rollout, tokens: TokenIssuer) -> dict[str, object]:
 
 
 def _binary(common: dict[str, Any], media_type: str) -> dict[str, Any]:
+    """Arguments of a route that answers with bytes."""
     content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
     return {**common, "responses": {**common["responses"], 200: {"content": content}}}
 

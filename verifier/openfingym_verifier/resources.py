@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.telemetry import Telemetry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Resources:
     """The parts of one verifier that its services for submissions, episodes and results have in common."""
 

@@ -109,7 +109,7 @@ class Service:
         key = load_key(state / "tape.key", "end all open rollouts whose hidden data were drawn for them")
         self.sessions = Sessions(state)
         self.instances = TaskInstances(state, self._threads)
-        # Scores of an instance that is no longer in memory are of no use to anybody, and would grow without bound.
+        # The scores of an instance go with it; there are more instances than could be remembered.
         self.instances.on_dropped = self.grading.forget
         self.tapes = Tapes(key, self._threads, self.sessions, self.instances)
         self._choosing = asyncio.Lock()
@@ -122,14 +122,14 @@ class Service:
         self.questions = QuestionService(ledger, self._threads, secret, void_after_s=void_after_s)
         self.deferrals = Deferrals(ledger, self.questions, self.tapes, self._rollouts, self._threads)
         resources = Resources(
-            ledger,
-            self.tapes,
-            self.sessions,
-            self.grading,
-            self._rations,
-            self.deferrals,
-            self.telemetry,
-            self._threads,
+            ledger=ledger,
+            tapes=self.tapes,
+            sessions=self.sessions,
+            grading=self.grading,
+            rations=self._rations,
+            deferrals=self.deferrals,
+            telemetry=self.telemetry,
+            threads=self._threads,
         )
         self._submissions = SubmissionService(resources)
         self.episodes = EpisodeService(resources)
@@ -159,7 +159,7 @@ class Service:
         """Begin a rollout.
 
         Args:
-            order: what is asked for: a task, and which hidden data of it.
+            order: what is asked for: a task, and which hidden data the rollout is to be on.
             caller: the participant whose rollout it is; None for the operator.
 
         Raises:
@@ -195,8 +195,8 @@ class Service:
             ttl_s: seconds from now for which it is open at least.
 
         Raises:
-            Problem: ``task-unavailable``; ``malformed-request`` where its task asks no questions, so that nobody can go
-                on with what somebody else began.
+            Problem: ``task-unavailable``: the task was rebuilt or removed; ``malformed-request``: it asks no questions,
+                so that nobody can go on with what somebody else began.
         """
         async with rollout.turn:
             if not asks_questions(rollout.hidden_task().spec.contract):
