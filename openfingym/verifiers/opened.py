@@ -102,7 +102,7 @@ def check_score(folder: Path, checked: CheckedRun, opened: Path) -> PassedStep:
         ReceiptError: the score is another one, with the first figure that differs.
         UsageError: the run has no score that follows from the package's labels; says why.
     """
-    from openfingym_verifier.finalize import judge, scored_fields
+    from openfingym_verifier.finalize import compare_with_baseline, scored_fields
     from openfingym_verifier.truth import load_task
 
     verified = checked.verified
@@ -129,7 +129,7 @@ def check_score(folder: Path, checked: CheckedRun, opened: Path) -> PassedStep:
             f"{submission}: of shape {list(values.shape)}, the task's is {list(task.shape)}", step="score"
         )
     baseline = task.grader.baseline_score()
-    found: dict[str, Any] = scored_fields(judge(task, task.grader.private_score(values), baseline))
+    found: dict[str, Any] = scored_fields(compare_with_baseline(task, task.grader.private_score(values), baseline))
     found |= {"baseline_total": baseline.total, "baseline_metrics": baseline.metrics}
     _compare(found, verified)
     return PassedStep(

@@ -136,7 +136,7 @@ def test_refused_forecasts_leave_no_names_of_forecasters(tmp_path: Path) -> None
 
 
 def test_one_principal_has_so_many_names_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openfingym_verifier.questions.service.MOST_NAMES", 3)
+    monkeypatch.setattr("openfingym_verifier.questions.forecasters.MOST_NAMES", 3)
 
     async def live() -> None:
         async with service(tmp_path, Scripted()) as own:

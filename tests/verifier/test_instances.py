@@ -209,7 +209,7 @@ def test_few_are_in_memory_and_none_on_the_disk(package: BuiltPackage, tmp_path:
         with ThreadPoolExecutor(2) as threads:
             instances = TaskInstances(tmp_path, threads, most=3)
             left: list[HiddenTask] = []
-            instances.left = left.append
+            instances.on_dropped = left.append
             group = await asyncio.gather(*(instances.get(task, "train", 0) for _ in range(8)))
             assert len({id(one) for one in group}) == 1
             for index in range(1, 8):

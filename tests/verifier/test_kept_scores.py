@@ -14,7 +14,7 @@ import pytest
 from openfingym.metrics import Score
 from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.grading import Grading
-from openfingym_verifier.kept_scores import FOLDER, keep, kept, score_document
+from openfingym_verifier.kept_scores import FOLDER, score_document, store_score, stored_score
 from openfingym_verifier.truth import HiddenTask, load_task
 from openfingym_verifier.worker import Action
 from openfingym_verifier.workers import Workers
@@ -75,16 +75,16 @@ def test_a_damaged_file_is_computed_again_and_replaced(task: HiddenTask, tmp_pat
 
 
 def test_another_answer_labels_or_terms_have_another_score(task: HiddenTask) -> None:
-    keep(task, task.grader.baseline_score())
+    store_score(task, task.grader.baseline_score())
     other = replace(task.grader, baseline=task.grader.baseline + 0.001)
-    assert kept(task) is not None
-    assert kept(replace(task, grader=other)) is None
-    assert kept(replace(task, manifest=replace(task.manifest, truth_digest="0" * 64))) is None
+    assert stored_score(task) is not None
+    assert stored_score(replace(task, grader=other)) is None
+    assert stored_score(replace(task, manifest=replace(task.manifest, truth_digest="0" * 64))) is None
 
 
 def test_of_the_tape_of_one_rollout_nothing_is_kept(task: HiddenTask, tmp_path: Path) -> None:
     for one in (replace(task, identity=f"{task.name}/r1"), replace(task, split="train"), replace(task, heavy=False)):
-        keep(one, task.grader.baseline_score())
+        store_score(one, task.grader.baseline_score())
     assert not (tmp_path / FOLDER).exists()
 
 

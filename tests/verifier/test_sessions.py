@@ -99,6 +99,8 @@ def late(server: Any, _: Path) -> None:
     client = server.client
     with pytest.raises(VerifierError, match="a multiple of 2 s"):
         client.create_rollout(TASK, session={"duration_s": 7})
+    with pytest.raises(VerifierError, match=r"malformed-request.*lasts as long as the tape"):
+        client.create_rollout(TASK, session={"duration_s": 4, "tape": "some.tape"})
     ticket = client.create_rollout(TASK, session=LIVE)
     begun = client.start_episode(ticket.token)
     assert begun.info["missed"] == 0

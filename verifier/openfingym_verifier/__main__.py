@@ -20,6 +20,7 @@ from openfingym_verifier.serving import (
 from openfingym_verifier.tokens import token_from_environment
 
 START_FAILED = 4
+"""Exit code of a verifier that does not start."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,8 +93,10 @@ def _announce(addresses: list[str], _stop: Callable[[], None]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve; returns the exit code: 0 after a signal, 2 for impossible arguments, 4 where the verifier refuses to
-    start.
+    """Serve; returns the exit code: 0 after a signal, 2 for impossible arguments, 4 if the verifier does not start.
+
+    Args:
+        arguments: the command line without the name of the program; None for that of this process.
     """
     options = _parser().parse_args(arguments)
     # No child is to inherit it, and no other process to read it.

@@ -1,4 +1,4 @@
-"""Who may call a route, as FastAPI is told it."""
+"""FastAPI dependencies that say who may call a route."""
 
 from __future__ import annotations
 

@@ -12,10 +12,7 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from openfingym.verifiers.answers import (
-    Participant,
-    Season,
-)
+from openfingym.verifiers.answers import Participant, Season
 from openfingym.verifiers.routes import (
     EPISODES,
     JSON,
@@ -60,10 +57,11 @@ MAX_CONTROL_BYTES = 64 * 1024
 BATCHES = frozenset({QUESTIONS, RECORDINGS})
 """Paths that the operator posts many things to at once."""
 MAX_BATCH_BYTES = 64 * 1024 * 1024
+"""Longest body of a request to one of these."""
 _BY_STATUS = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
 
 
-class FrontDoor:
+class VerifierApp:
     """The ASGI application: submissions and steps straight to their endpoints, everything else to FastAPI.
 
     FastAPI's stack of middleware takes longer than checking and rationing a submission does.
@@ -78,6 +76,16 @@ class FrontDoor:
         tokens: TokenIssuer,
         body_timeout_s: float,
     ) -> None:
+        """Route requests.
+
+        Args:
+            control: the application of all routes but those of agents.
+            posts: endpoints of the agents' POST routes, by path.
+            live: endpoint of the agents' WebSocket.
+            service: the verifier, for its participants.
+            tokens: recognises callers by their tokens.
+            body_timeout_s: seconds that a body may take to arrive.
+        """
         self.control = control
         self._posts = posts
         self._live = live
@@ -87,6 +95,7 @@ class FrontDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or serve one WebSocket."""
+        # A WebSocket's endpoint asks for the token itself: its refusal is another message than a response.
         if scope["type"] == "websocket":
             await (self._live if scope["path"] == LIVE else self.control)(scope, receive, send)
             return
@@ -101,6 +110,7 @@ class FrontDoor:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Route one request; nothing of a body is read before its sender is authenticated."""
         path, headers = scope["path"], dict(scope["headers"])
+        # A load balancer has no token. All else is closed to strangers, routes that do not exist included.
         if path != HEALTH:
             peer = scope.get("client")
             self._tokens.admit(
@@ -111,31 +121,32 @@ class FrontDoor:
             await endpoint(scope, receive, send)
             return
         limit = MAX_BATCH_BYTES if path in BATCHES and scope["method"] == "POST" else MAX_CONTROL_BYTES
+        # Read here, within bounds, since FastAPI would read a body of any length.
         body = await read_within(receive, headers, limit, self._body_timeout_s)
-        await self.control(scope, _again(body, receive), send)
+        await self.control(scope, _replayed(body, receive), send)
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def _replayed(body: bytes, receive: Receive) -> Receive:
     """An ASGI ``receive`` that gives a body that was read once more, and then what comes after it."""
-    given = False
+    replayed = False
 
     async def replay() -> Message:
-        nonlocal given
-        if given:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        given = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
 
 
-def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, version: str) -> FrontDoor:
+def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, version: str) -> VerifierApp:
     """The ASGI application of one verifier.
 
     Args:
         service: the verifier's tasks, rollouts and ledger.
         tokens: recognises callers by their tokens.
-        body_timeout_s: seconds the body of a submission or a step may take to arrive.
+        body_timeout_s: seconds that the body of a request may take to arrive.
         version: version that the OpenAPI description shows.
     """
     app = FastAPI(title="OpenFinGym verifier", version=version, docs_url=None, redoc_url=None)
@@ -159,7 +170,7 @@ def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, v
     _add_rollout_routes(app, service, tokens)
     add_question_routes(app, service, tokens)
     describe(app)
-    return FrontDoor(app, posts, LiveEndpoint(service, tokens), service, tokens, body_timeout_s)
+    return VerifierApp(app, posts, LiveEndpoint(service, tokens), service, tokens, body_timeout_s)
 
 
 def _add_problem_handlers(app: FastAPI) -> None:
@@ -171,12 +182,14 @@ def _add_problem_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http(_request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        # Of Starlette's own errors, such as a path that does not exist, nothing but the status is told.
         slug = _BY_STATUS.get(error.status_code, "bad-request")
         return Problem(slug, "See /openapi.json for what this verifier offers.").response(error.headers)
 
     @app.exception_handler(RequestValidationError)
     async def validation(_request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
+        # Place and message alone: pydantic's own document repeats what was sent, which may be long.
         problems = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()[:5]]
         return Problem("malformed-request", "; ".join(problems)).response()
 
@@ -219,7 +232,7 @@ def _add_operator_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
     @app.get("/v1/participants", response_model=list[Participant], **common)
     async def participants() -> list[dict[str, object]]:
         """Everybody who was given a key."""
-        return [_participant(one) for one in members.participants()]
+        return [_participant(record) for record in members.participants()]
 
     @app.post("/v1/participants", status_code=201, response_model=doc.NewKey, **common)
     async def add(body: doc.NewParticipant) -> dict[str, object]:
@@ -268,9 +281,9 @@ def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
         return {**rollout.agent_status(), **await service.episodes.place(rollout)}
 
 
-def _participant(one: ParticipantRecord) -> dict[str, object]:
-    revoked = None if one.revoked_ns is None else utc(one.revoked_ns)
-    return {"name": one.name, "created_at": utc(one.created_ns), "revoked_at": revoked}
+def _participant(record: ParticipantRecord) -> dict[str, object]:
+    revoked = None if record.revoked_ns is None else utc(record.revoked_ns)
+    return {"name": record.name, "created_at": utc(record.created_ns), "revoked_at": revoked}
 
 
 def _season(season: SeasonRecord) -> dict[str, object]:
@@ -298,4 +311,4 @@ def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
         },
         "media_types": (JSON,) if task.sequential else MEDIA_TYPES,
     }
-    return {name: own[name] if name in own else task.told[name] for name in doc.TaskContract.model_fields}
+    return {name: own[name] if name in own else task.contract_document[name] for name in doc.TaskContract.model_fields}

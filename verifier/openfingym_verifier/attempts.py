@@ -34,6 +34,7 @@ class Attempts:
         network = _network(address)
         bucket, wait_s = take(self._buckets.get(network, Bucket(float(RATE.burst), now_ns)), RATE, now_ns)
         self._buckets[network] = bucket
+        # Dropped first is the network that was heard of longest ago, whose bucket has most likely filled up again.
         self._buckets.move_to_end(network)
         if len(self._buckets) > MAX_KNOWN:
             self._buckets.popitem(last=False)
@@ -52,7 +53,7 @@ class Attempts:
 def _network(address: str) -> str:
     """The network an address counts under: whoever has one IPv6 address has a /64, which is 2^64 of them."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else str(found)
+    return str(ipaddress.ip_network((parsed, 64), strict=False)) if parsed.version == 6 else str(parsed)

@@ -10,7 +10,9 @@ class Rate:
     """How fast a bucket refills, and what it holds when full."""
 
     per_second: float
+    """Tokens that a bucket gains in a second."""
     burst: int
+    """Tokens in a full bucket."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class Bucket:
     """The state of a token bucket at an instant."""
 
     tokens: float
+    """Tokens in the bucket, of which each request takes one."""
     at_ns: int
     """Unix time in nanoseconds at which ``tokens`` was true."""
 

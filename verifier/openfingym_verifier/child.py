@@ -26,7 +26,12 @@ def command(module: str) -> list[str]:
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """This process's environment, with the packages on the path however they came onto its own."""
+    """This process's environment, with the packages on the path however they came onto its own.
+
+    Args:
+        changes: variables to set, by name.
+    """
+    # Of a checkout or an editable install, the packages may be on this process's path and nowhere else.
     homes = [str(Path(module.__path__[0]).resolve().parent) for module in (openfingym, openfingym_verifier)]
     path = os.pathsep.join(dict.fromkeys([*homes, *filter(None, [os.environ.get("PYTHONPATH")])]))
     return {**os.environ, "PYTHONPATH": path, **changes}

@@ -7,6 +7,7 @@ import time
 # What goes on while the machine sleeps: a deadline passes then, too. Elsewhere than on Linux there is no such clock.
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _START_NS = time.time_ns() - time.clock_gettime_ns(_STEADY)
+"""What is added to the steady clock to give Unix time, as the machine's clock had it when the process began."""
 
 
 def now_ns() -> int:

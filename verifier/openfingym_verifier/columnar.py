@@ -31,7 +31,9 @@ KINDS = {
 }
 """Media type to the name the decoder knows it by."""
 TIMEOUT_S = 20.0
+"""Longest time that a decoder may run; its time on the processor is bounded by itself."""
 _SLOTS = threading.BoundedSemaphore(2)
+"""Decoders that may run at once, each of which may take 2 GiB of memory."""
 
 
 def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Sequence[str]) -> NDArray[np.generic]:
@@ -45,6 +47,9 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
         body: content of the Arrow or Parquet file or stream.
         shape: shape of the submission that is expected.
         labels: column names expected, in any order.
+
+    Returns:
+        float64 of that shape.
 
     Raises:
         Problem: the table is refused, or pyarrow is not installed.
@@ -61,20 +66,22 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
     command = [sys.executable, "-P", str(CHILD), KINDS[media_type], json.dumps(list(labels)), str(rows)]
     with _SLOTS:
         try:
-            done = subprocess.run(command, input=body, capture_output=True, timeout=TIMEOUT_S, check=False)
+            decoder = subprocess.run(command, input=body, capture_output=True, timeout=TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:
             raise Problem(
                 "malformed-submission", "The table takes too long to decode; send application/x-npy instead."
             ) from None
         except OSError as error:
             raise VerifierError(f"the table decoder cannot be started: {error}") from error
-    if done.returncode == REFUSED:
-        raise _refusal(done.stdout)
-    if done.returncode != 0 or len(done.stdout) != math.prod(shape) * 8:
+    if decoder.returncode == REFUSED:
+        raise _refusal(decoder.stdout)
+    # Any other end is the table's doing: the kernel killed the decoder, or it crashed on the bytes. What it wrote is
+    # not trusted either, and must be as long as the array.
+    if decoder.returncode != 0 or len(decoder.stdout) != math.prod(shape) * 8:
         raise Problem(
             "malformed-submission", "The table cannot be decoded within the memory and time that a submission may take."
         )
-    return np.frombuffer(done.stdout, dtype="<f8").reshape(shape)
+    return np.frombuffer(decoder.stdout, dtype="<f8").reshape(shape)
 
 
 def _refusal(output: bytes) -> Problem:

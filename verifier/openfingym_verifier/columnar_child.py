@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MEMORY_BYTES = 2 * 1024**3
+"""Limit on the process's address space, which is larger than the memory that is in use."""
 CPU_SECONDS = 10
 REFUSED = 3
+"""Exit code with which the reason of a refusal stands in the output."""
 
 
 def restrict() -> None:
@@ -35,6 +37,7 @@ def restrict() -> None:
     for kind, value in (
         (resource.RLIMIT_AS, MEMORY_BYTES),
         (resource.RLIMIT_CPU, CPU_SECONDS),
+        # No file may grow: a decoder that is taken over by its input has nowhere to leave anything.
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
     ):
@@ -56,7 +59,16 @@ class TableRefused(Exception):  # noqa: N818 - a verdict on what was sent, not a
 
 
 def read_table(kind: str, body: bytes, rows: int) -> pa.Table:
-    """The table, refused before it is decoded if it states a wrong number of rows."""
+    """The table, refused before it is decoded if it states a wrong number of rows.
+
+    Args:
+        kind: ``stream`` or ``file`` for Arrow, or ``parquet``.
+        body: content of the file or stream.
+        rows: number of rows that is expected.
+
+    Raises:
+        TableRefused: the table has another number of rows.
+    """
     import pyarrow as pa
 
     if kind == "parquet":
@@ -67,14 +79,15 @@ def read_table(kind: str, body: bytes, rows: int) -> pa.Table:
         return file.read(use_threads=False)
     source = pa.BufferReader(body)
     reader = pa.ipc.open_stream(source) if kind == "stream" else pa.ipc.open_file(source)
+    # Arrow states no number of rows ahead: batch by batch, so that a table that is too long is given up early.
     batches = []
-    found = 0
+    count = 0
     for batch in reader if kind == "stream" else (reader.get_batch(i) for i in range(reader.num_record_batches)):
-        found += batch.num_rows
-        if found > rows:
-            check_rows(found, rows)
+        count += batch.num_rows
+        if count > rows:
+            check_rows(count, rows)
         batches.append(batch)
-    check_rows(found, rows)
+    check_rows(count, rows)
     return pa.Table.from_batches(batches, reader.schema)
 
 
@@ -91,8 +104,14 @@ def check_rows(found: int, rows: int) -> None:
 def decode(kind: str, body: bytes, channels: list[str], rows: int) -> NDArray[np.float64]:
     """The values of a table, float64[rows, channels].
 
+    Args:
+        kind: ``stream`` or ``file`` for Arrow, or ``parquet``.
+        body: content of the file or stream.
+        channels: names of the columns that are expected, in the order of the result.
+        rows: number of rows that is expected.
+
     Raises:
-        Refused: the table is another, or none. Whatever its bytes set off comes to this.
+        TableRefused: the table is another, or none. Whatever its bytes set off comes to this.
     """
     try:
         table = read_table(kind, body, rows)
@@ -108,10 +127,10 @@ def decode(kind: str, body: bytes, channels: list[str], rows: int) -> NDArray[np
 
 
 def values_of(table: pa.Table, channels: list[str]) -> NDArray[np.float64]:
-    """The numeric columns side by side; missing values become NaN.
+    """The numeric columns side by side, float64[rows, channels]; missing values become NaN.
 
     Raises:
-        Refused: a column holds something else.
+        TableRefused: a column holds something else than numbers.
     """
     import numpy as np
     import pyarrow as pa
@@ -137,6 +156,7 @@ def main() -> None:
     except TableRefused as refusal:
         sys.stdout.write(json.dumps({"problem": refusal.problem, "detail": refusal.detail[:500]}))
         sys.stdout.flush()
+        # At once: threads and destructors of a decoder that has read a bad table could still hang or crash.
         os._exit(REFUSED)
     sys.stdout.buffer.write(values.tobytes())
 

@@ -12,7 +12,7 @@ import logging
 import secrets
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds import Array
-    from openfingym_verifier.deferred_rows import Kept
+    from openfingym_verifier.deferred_rows import QuestionOutcomes
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.ledger_rows import RolloutRow
     from openfingym_verifier.questions.events import ForecastReceived
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.writer import Transaction
 
 SALT_BYTES = 16
+
 logger = logging.getLogger(__name__)
 
 
@@ -62,9 +63,11 @@ class Answered:
     """An answer to a question of a rollout, which is not written yet."""
 
     known: LedgerQuestion
+    """The question that is answered."""
     forecast: ForecastReceived
-    later: Any
-    """What is left to wait for of what its market shows; None for nothing."""
+    """The event by which the answer becomes a forecast."""
+    pending: asyncio.Future[str | None] | None
+    """What the question's market shows, as JSON, while the provider has not answered; None if nothing is waited for."""
 
 
 class Deferrals:
@@ -73,7 +76,15 @@ class Deferrals:
     def __init__(
         self, ledger: Ledger, questions: QuestionService, tapes: Tapes, rollouts: RolloutTable, threads: Executor
     ) -> None:
-        """Take part in drawing tapes and in resolving questions."""
+        """Take part in drawing tapes and in resolving questions.
+
+        Args:
+            ledger: the ledger of the verifier.
+            questions: asks questions, takes forecasts and resolves; it tells of each question that has ended.
+            tapes: the tapes of rollouts, which show a deferred rollout its own questions from now on.
+            rollouts: the rollouts in memory.
+            threads: where the ledger is read and markets are asked.
+        """
         self._ledger = ledger
         self._questions = questions
         self._tapes = tapes
@@ -81,17 +92,18 @@ class Deferrals:
         self._threads = threads
         self.asker = Asker(ledger, questions.providers)
         tapes.asked = self.asked
-        questions.resolver.settled = self._resolved
+        questions.resolver.on_ended = self._settle_all
 
     async def ask(self, row: RolloutRow, task: HiddenTask) -> Callable[[Transaction], None]:
         """Ask the questions of a rollout; returns the operation that writes them, behind that of the rollout.
 
         Args:
-            row: the rollout, which is not written yet.
-            task: its task, on its own tape.
+            row: the rollout's row, which is not written yet.
+            task: the task of the rollout, on the rollout's own tape.
 
         Raises:
-            Problem: ``unavailable``: the market cannot be asked.
+            Problem: ``malformed-request``: the ledger has no such questions; ``unavailable``: the market cannot be
+                asked.
         """
         order, now_ns = order_of(row), self._questions.clocks.real()
         try:
@@ -105,48 +117,57 @@ class Deferrals:
 
         def write(transaction: Transaction) -> None:
             if simulated:
-                _done(ClockAdvanced(clock_of(order, row.id), now_ns, now_ns).apply(transaction))
-            for place, one in enumerate(asked.questions):
-                number = _done(QuestionAsked(one, simulated, now_ns, now_ns).apply(transaction))
+                _require_written(ClockAdvanced(clock_of(order, row.id), now_ns, now_ns).apply(transaction))
+            for place, question in enumerate(asked.questions):
+                number = _require_written(QuestionAsked(question, simulated, now_ns, now_ns).apply(transaction))
                 transaction.connection.execute(
                     "INSERT INTO rollout_questions VALUES (?, ?, ?)", (row.id, place, number)
                 )
                 if asked.truths:
-                    kept = record(
-                        one,
+                    # With the question, before any answer: so the log shows that no truth was chosen afterwards.
+                    content_of_truth = record(
+                        question,
                         {
-                            "available_ns": one.evaluation_ns,
+                            "available_ns": question.evaluation_ns,
                             "truth": asked.truths[place],
                             "source": f"SIMULATED, as drawn for rollout {row.id}",
                             "reference": asked.references[place],
                         },
                     )
-                    _done(TruthRecorded(one.id, kept, secrets.token_hex(SALT_BYTES), now_ns).apply(transaction))
+                    salt = secrets.token_hex(SALT_BYTES)
+                    _require_written(TruthRecorded(question.id, content_of_truth, salt, now_ns).apply(transaction))
             transaction.connection.execute("INSERT INTO rollout_data VALUES (?, ?)", (row.id, content))
-            places = "\n".join(f"{place} {one.id}" for place, one in enumerate(asked.questions))
+            places = "\n".join(f"{place} {question.id}" for place, question in enumerate(asked.questions))
             entry = {"event": "rollout-asked", "at_ns": now_ns, "questions": sha256_of_text(places)}
             transaction.log(row.id, {**entry, "shown": sha256_of(content)})
 
         return write
 
-    async def ready(self, row: RolloutRow) -> None:
-        """Know the clock that the operation of :meth:`ask` has written."""
+    async def start_clock(self, row: RolloutRow) -> None:
+        """Take the simulated clock into memory that the operation of :meth:`ask` has written."""
         order = order_of(row)
         if order.clock != REAL_CLOCK:
-            await self._questions.clocks.advance(clock_of(order, row.id), await self._begun(row.id))
+            outcomes = await self._outcomes(row.id)
+            # To where it stands: this writes nothing, and the clock is known from then on.
+            await self._questions.clocks.advance(clock_of(order, row.id), outcomes.questions[0].question.generated_ns)
 
     def asked(self, rollout: str, task: HiddenTask) -> HiddenTask:
-        """The task as a rollout is asked it: its own questions in the place of the private rows, without outcomes."""
+        """The task as a rollout is asked it: its own questions in the place of the private rows, without outcomes.
+
+        Args:
+            rollout: id of the rollout.
+            task: the task of the rollout, on the tape that the rollout would have without questions.
+        """
         from openfingym_verifier.truth import load_task
 
         stored = self._shown_to(rollout)
         first = task.manifest.n_public
 
-        def whole(name: str) -> Array:
-            known = np.asarray(task.data[name] if name in task.data else task.package.array(name))
-            return np.concatenate([known[:first], stored[name]])
+        def with_questions(name: str) -> Array:
+            array = np.asarray(task.data[name] if name in task.data else task.package.array(name))
+            return np.concatenate([array[:first], stored[name]])
 
-        data = {**task.data, **{name: whole(name) for name in stored if name != "shown"}}
+        data = {**task.data, **{name: with_questions(name) for name in stored if name != "shown"}}
         hidden = {name: np.array(array) for name, array in task.hidden.items()}
         hidden["targets"][first:] = 0.0  # of what nobody is to know, this process knows nothing here either
         return load_task(task.package, hidden, data, f"{task.name}/{rollout}", task.spec)
@@ -156,69 +177,85 @@ class Deferrals:
         by which it becomes forecasts.
 
         Args:
-            rollout: the rollout.
-            values: the whole submission.
-            first: row of the first private question.
+            rollout: the rollout whose submission it is.
+            values: the whole submission, float64 of the task's shape.
+            first: row of the submission that answers the first private question.
 
         Raises:
-            Problem: ``deadline-passed``: that of all of them; or an answer is none.
+            Problem: ``deadline-passed``: the deadlines of all questions have passed; or an answer is not of the form
+                that its question asks for.
         """
-        kept = await self._kept(rollout.id)
+        asked = (await self._outcomes(rollout.id)).questions
         shown = (await in_threads(self._threads, self._shown_to, rollout.id))["shown"]
-        who = (rollout.row.principal, rollout.row.agent or "unnamed", rollout.row.task_digest[:16])
-        count = len(kept.questions)
+        forecaster = (rollout.row.principal, rollout.row.agent or "unnamed", rollout.row.task_digest[:16])
+        count = len(asked)
         numbers = values[first : first + count].reshape(count, -1)  # rows behind the questions are unused
         # One time for all of them: a submission comes before a deadline or after it, whatever takes long here.
-        now_ns = self._questions.clocks.now(kept.questions[0].question.clock)
-        in_time = [place for place, known in enumerate(kept.questions) if now_ns < known.question.deadline_ns]
+        now_ns = self._questions.clocks.now(asked[0].question.clock)
+        in_time = [place for place, known in enumerate(asked) if now_ns < known.question.deadline_ns]
         if not in_time:
-            last = max((known.question for known in kept.questions), key=lambda one: one.deadline_ns)
+            last = max((known.question for known in asked), key=lambda question: question.deadline_ns)
             raise deadline_passed(last.id, last.deadline_ns)
 
-        async def one(place: int) -> Answered | None:
-            known = kept.questions[place]
-            answer = document_of(known.question, numbers[place], float(shown[place]))
+        async def answered(place: int) -> Answered | None:
+            known = asked[place]
+            document = document_of(known.question, numbers[place], float(shown[place]))
             try:
-                made = await self._questions.prepare(known, who, answer, now_ns, rollout_id=rollout.id)
-                return Answered(known, *made)
+                forecast, pending = await self._questions.prepare(
+                    known, forecaster, document, now_ns, rollout_id=rollout.id
+                )
             except Problem as problem:
                 if problem.slug == "truth-known":
                     return None  # of a market that closed early, what was said before it did counts
                 raise
+            return Answered(known, forecast, pending)
 
-        found = await asyncio.gather(*map(one, in_time))
-        return [answered for answered in found if answered is not None]
+        # Together: each may wait for what its market shows, and they are asked about in one request where possible.
+        answers = await asyncio.gather(*map(answered, in_time))
+        return [answer for answer in answers if answer is not None]
 
-    def written(self, answered: Sequence[Answered], receipts: Sequence[Acknowledgement | Problem]) -> None:
-        """Add to forecasts that are written what their markets showed, where it is not known yet."""
-        for one, receipt in zip(answered, receipts, strict=True):
-            if one.later is not None and isinstance(receipt, Acknowledgement):
-                self._questions.add_later(one.later, one.known, receipt.forecast)
+    def add_late_references(self, answered: Sequence[Answered], receipts: Sequence[Acknowledgement | Problem]) -> None:
+        """Add to forecasts that are written what their markets showed, where that is not known yet.
 
-    def result(self, rollout: Rollout, now_ns: int, kept: Kept) -> dict[str, object]:
-        """The deferred result of a rollout with a submission, without ``log_head``."""
-        return deferred_result(rollout, order_of(rollout.row), kept, now_ns)
+        Args:
+            answered: the answers of one submission.
+            receipts: what came of writing each of them, in the same order.
+        """
+        for answer, receipt in zip(answered, receipts, strict=True):
+            if answer.pending is not None and isinstance(receipt, Acknowledgement):
+                self._questions.add_later(answer.pending, answer.known, receipt.forecast)
 
-    async def of(self, rollout: Rollout) -> Kept:
-        """What the ledger holds of a rollout's questions."""
-        return await self._kept(rollout.id)
+    def result(self, rollout: Rollout, now_ns: int, outcomes: QuestionOutcomes) -> dict[str, object]:
+        """The deferred result of a rollout with a submission, without ``log_head``.
+
+        Args:
+            rollout: the rollout that has ended.
+            now_ns: Unix time in nanoseconds at which it ended.
+            outcomes: what the rollout was asked, from :meth:`outcomes`.
+        """
+        return deferred_result(rollout, order_of(rollout.row), outcomes, now_ns)
+
+    async def outcomes(self, rollout: Rollout) -> QuestionOutcomes:
+        """What a rollout was asked, and what has come of it so far, by the ledger."""
+        return await self._outcomes(rollout.id)
 
     async def settle(self, rollout: Rollout) -> None:
         """Move the simulated clock of a rollout that has ended past its questions, and have them resolved.
 
         Raises:
-            Problem: ``malformed-request`` where its clock is the real one, or it has not ended.
+            Problem: ``malformed-request``: the rollout's clock is the real one, or the rollout has not ended.
         """
         if rollout.row.questions is None or order_of(rollout.row).clock == REAL_CLOCK:
             raise Problem("malformed-request", "Only questions with a simulated clock are resolved when it is wanted.")
         if rollout.result is None:
             raise Problem("malformed-request", "The rollout has not ended; its clock stands until then.")
-        kept, clock = await self._kept(rollout.id), clock_of(order_of(rollout.row), rollout.id)
-        end = max(one.question.evaluation_ns for one in kept.questions)
+        outcomes, clock = await self._outcomes(rollout.id), clock_of(order_of(rollout.row), rollout.id)
+        end = max(known.question.evaluation_ns for known in outcomes.questions)
+        # Never backwards, which would be refused: a repetition finds the clock past the last question.
         await self._questions.clocks.advance(clock, max(end, self._questions.clocks.now(clock)))
         await self._questions.resolver.run(clock=clock)
 
-    async def _resolved(self, rows: Sequence[int] | None) -> None:
+    async def _settle_all(self, rows: Sequence[int] | None) -> None:
         """Settle the rollouts that wait for these questions alone; with None all that wait for nothing any more, such
         as those whose task was not held when they were resolved.
         """
@@ -226,18 +263,21 @@ class Deferrals:
             await self._settle(rollout)
 
     async def _settle(self, rollout_id: str) -> None:
+        """Write the final result of a deferred rollout, if all of its questions have ended and it has none yet."""
         rollout = await self._rollouts.find(rollout_id)
         async with rollout.turn:
-            kept = await self._kept(rollout_id)
+            outcomes = await self._outcomes(rollout_id)
             if rollout.task is None:
                 logger.warning("rollout %s waits for a verifier that holds %s", rollout_id, rollout.row.task)
                 return
-            if not kept.over or rollout.result is None or rollout.result["state"] != "deferred":
+            # Looked at in the rollout's turn: another pass may have settled it since it was found.
+            if not outcomes.all_ended or rollout.result is None or rollout.result["state"] != "deferred":
                 return
             try:
                 task = await self._tapes.of(rollout)
-                result = await in_threads(self._threads, self._final, rollout, task, kept)
+                result = await in_threads(self._threads, self._final, rollout, task, outcomes)
             except (OpenFinGymError, Problem):
+                # One rollout that fails must not keep others from being settled; the next pass tries it again.
                 logger.exception("rollout %s cannot be settled", rollout_id)
                 return
             written = await self._ledger.writer.submit(Settled(rollout_id, self._questions.clocks.real(), result).apply)
@@ -245,20 +285,17 @@ class Deferrals:
                 rollout.result = written
             self._tapes.forget(rollout_id)
 
-    def _final(self, rollout: Rollout, task: HiddenTask, kept: Kept) -> dict[str, object]:
+    def _final(self, rollout: Rollout, task: HiddenTask, outcomes: QuestionOutcomes) -> dict[str, object]:
+        """The final result of a rollout whose questions have all ended; in a thread, since it is scored here."""
         shown = self._shown_to(rollout.id)["shown"]
-        return settled_result(rollout, order_of(rollout.row), task, kept, shown, self._questions.clocks.real())
+        return settled_result(rollout, order_of(rollout.row), task, outcomes, shown, self._questions.clocks.real())
 
-    async def _kept(self, rollout_id: str) -> Kept:
-        def look() -> Kept:
+    async def _outcomes(self, rollout_id: str) -> QuestionOutcomes:
+        def look() -> QuestionOutcomes:
             with self._ledger.read() as connection:
-                return rows.kept_of(connection, rollout_id)
+                return rows.outcomes_of(connection, rollout_id)
 
         return await in_threads(self._threads, look)
-
-    async def _begun(self, rollout_id: str) -> int:
-        kept = await self._kept(rollout_id)
-        return kept.questions[0].question.generated_ns
 
     def _shown_to(self, rollout_id: str) -> dict[str, Array]:
         with self._ledger.read() as connection:
@@ -270,12 +307,13 @@ class Deferrals:
 
 
 def order_of(row: RolloutRow) -> QuestionsOrder:
-    """Which questions a rollout is asked."""
+    """Which questions a rollout of this row is to be asked."""
     assert row.questions is not None, "only a rollout with questions has an order"
     return QuestionsOrder(**row.questions)  # type: ignore[arg-type]  # as QuestionsOrder.to_dict wrote it
 
 
-def _done(found: object) -> object:
-    if isinstance(found, Problem):
-        raise found  # what was written of the others is rolled back
-    return found
+def _require_written(written: object) -> object:
+    """What an event returned, unless that is a refusal: raised, it rolls back what was written of the others."""
+    if isinstance(written, Problem):
+        raise written
+    return written

@@ -36,7 +36,11 @@ class Asker:
         self._turns: dict[str, asyncio.Lock] = {}
 
     def require(self, order: QuestionsOrder, task: HiddenTask) -> None:
-        """Return if a task can be asked questions so.
+        """Return if a rollout of a task can be asked the questions that an order wants.
+
+        Args:
+            order: which questions are wanted, and by which clock.
+            task: the task of the rollout.
 
         Raises:
             Problem: ``malformed-request``, with the reason.
@@ -58,6 +62,7 @@ class Asker:
         """A rollout's turn to be asked and written, so that those of one task that begin together on the real clock are
         asked the same.
         """
+        # Simulated questions are drawn for each rollout, and no two rollouts have the same.
         if order.clock != REAL_CLOCK:
             yield
             return
@@ -68,10 +73,10 @@ class Asker:
         """The questions of a rollout, and what it is shown of them; blocks while a market is asked.
 
         Args:
-            order: which questions.
-            row: the rollout.
-            task: its task, on its own tape.
-            now_ns: the time.
+            order: which questions are wanted, and by which clock.
+            row: the rollout's row, which is not written yet.
+            task: the task of the rollout, on the rollout's own tape.
+            now_ns: present Unix time in nanoseconds, by the verifier's own clock.
 
         Raises:
             UsageError: the ledger has no such questions.
@@ -79,7 +84,7 @@ class Asker:
         """
         contract, first = task.spec.contract, task.manifest.n_public
         if order.clock == REAL_CLOCK:
-            names, count = list(task.told["channels"]), task.manifest.n_private
+            names, count = list(task.contract_document["channels"]), task.manifest.n_private
             if takes_questions(contract):
                 return ask_given(self._given(order, questions_contract(contract), count, now_ns), names, count, now_ns)
             return self._asked_before(row, task, now_ns) or self._ask_market(row, task, names, count, now_ns)
@@ -92,24 +97,26 @@ class Asker:
     def _ask_market(
         self, row: RolloutRow, task: HiddenTask, names: list[str], count: int, now_ns: int
     ) -> RolloutQuestions:
+        """Questions about the market of a task as it is now."""
         contract = task.spec.contract
         provider = self._providers.get(questions_contract(contract).provider)
         asked = ask_real(contract, provider, names, count, row.id, now_ns)
-        for one in asked.questions:
-            provider.check(one)
+        for question in asked.questions:
+            provider.check(question)
         return asked
 
     def _asked_before(self, row: RolloutRow, task: HiddenTask, now_ns: int) -> RolloutQuestions | None:
         """The questions that a rollout of the same task was asked a moment ago, so that agents can be compared; None
         where there are none, or half of the time to answer them is over.
         """
+        # No older: whoever begins late could know how the market moved since the price that all are shown.
         since = now_ns - questions_contract(task.spec.contract).window_s * SECOND // 2
         with self._ledger.read() as connection:
             other = rows.asked_since(connection, row.task_digest, since)
             if other is None:
                 return None
-            kept, data = rows.kept_of(connection, other), rows.shown_to(connection, other)
-        return RolloutQuestions(tuple(one.question for one in kept.questions), data, data.pop("shown"))
+            earlier, data = rows.outcomes_of(connection, other), rows.shown_to(connection, other)
+        return RolloutQuestions(tuple(known.question for known in earlier.questions), data, data.pop("shown"))
 
     def _given(self, order: QuestionsOrder, contract: QuestionsContract, count: int, now_ns: int) -> list[Question]:
         """The questions that a task without a market of its own is asked.
@@ -119,23 +126,24 @@ class Asker:
         """
         with self._ledger.read() as connection:
             if order.names:
-                found = rows.named_questions(connection, order.names)
+                known = rows.named_questions(connection, order.names)
             else:
-                found = rows.open_questions(connection, contract.form, now_ns + contract.window_s * SECOND)[:count]
-        asked = [one.question for one in found]
-        if unknown := set(order.names) - {one.id for one in asked}:
+                # Those that an agent has time for: open for as long as the task gives it to answer.
+                known = rows.open_questions(connection, contract.form, now_ns + contract.window_s * SECOND)[:count]
+        asked = [one.question for one in known]
+        if unknown := set(order.names) - {question.id for question in asked}:
             raise UsageError(f"there is no question {min(unknown)[:100]!r}; ask it first, with POST /v1/questions")
         # Truths of simulated questions follow from a key on this machine; a real score may not rest on them.
-        if made_up := [known.question.id for known in found if known.simulated]:
+        if made_up := [one.question.id for one in known if one.simulated]:
             raise UsageError(f"question {made_up[0]} is SIMULATED; on the real clock expected one of the real world")
-        for one in asked:
-            if (one.form, one.clock) != (contract.form, REAL_CLOCK):
+        for question in asked:
+            if (question.form, question.clock) != (contract.form, REAL_CLOCK):
                 raise UsageError(
-                    f"question {one.id} has the form {one.form} and the clock {one.clock}; this task asks "
-                    f"{contract.form} on the real clock"
+                    f"question {question.id} has the form {question.form} and the clock {question.clock}; this task "
+                    f"asks {contract.form} on the real clock"
                 )
-            if one.deadline_ns <= now_ns:
-                raise UsageError(f"the deadline of question {one.id} has passed; leave it out")
+            if question.deadline_ns <= now_ns:
+                raise UsageError(f"the deadline of question {question.id} has passed; leave it out")
         if not FEWEST_GIVEN <= len(asked) <= count:
             where = "are named" if order.names else f"of the form {contract.form} take answers for another hour or more"
             where = where.replace("another hour", f"{contract.window_s / 60:g} minutes")

@@ -4,14 +4,13 @@ A score on some tens of hidden windows is known only up to its standard error. D
 agent; all they carry is the labels. Under a strict policy a result is therefore shown on a grid of two standard errors:
 
 - The relative total is moved towards the baseline to the next multiple of two standard errors of its logarithm. What is
-not
-  better than the baseline by two standard errors is shown as the baseline: 1, without an interval. How much worse
+  not better than the baseline by two standard errors is shown as the baseline: 1, without an interval. How much worse
   something is, is never shown, nor how surely; with large offsets these numbers could be made to say anything about the
   labels.
 - Where a relative total is told apart from the baseline, every metric and the paper's total are moved towards the
   baseline's in the same way, each on a grid of two standard errors of its own. Otherwise they are the baseline's.
 - Standard errors, of which the grid is made, are rounded up a coarse ladder; intervals and the baseline's own figures
-have three digits.
+  have three digits.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ LADDER = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 """Sizes of an error that are told, times a power of ten: a finer one would say which windows an answer moved, and what
 it met there."""
 BASELINE_DIGITS = 3
+"""Significant digits of the baseline's own figures, and of the bounds of intervals."""
 FINEST = 1e-4
 """Smallest error told, as a share: where an answer's losses are proportional to the baseline's, the error is that of
 arithmetic alone."""
@@ -62,8 +62,8 @@ def told_digest(result: Document) -> str:
 
 
 def toward(value: float, anchor: float, width: float) -> float:
-    """``value`` moved towards ``anchor`` to the next multiple of ``width`` from it; the anchor where there is no
-    width.
+    """``value`` moved towards ``anchor`` to the next multiple of ``width`` from it; the anchor if the width is not a
+    positive number.
     """
     if not width > 0.0 or not math.isfinite(width):
         return anchor
@@ -72,7 +72,7 @@ def toward(value: float, anchor: float, width: float) -> float:
 
 
 def significant(value: float, digits: int) -> float:
-    """``value`` rounded to so many significant digits."""
+    """``value`` rounded to ``digits`` significant digits."""
     return float(f"{value:.{digits - 1}e}")
 
 
@@ -81,15 +81,20 @@ def coarsely(error: float) -> float:
     if not 0.0 < error < math.inf:
         return error
     unit = 10.0 ** math.floor(math.log10(error))
+    # With a tolerance, so that an error that is a step of the ladder stays there; and with one step more, for an error
+    # that is just above ten units by the rounding of the logarithm.
     return next(step for step in (*LADDER, 2.0 * LADDER[-1]) if step * (1.0 + 1e-12) >= error / unit) * unit
 
 
 def _told_salt(result: Document) -> str:
-    """A salt of its own, so that who is told little can try nothing out, neither before it is told nor of the rest."""
+    """The salt of what is told, which is told with it: with the result's own one could try out which figures of the
+    full result give the digest in the log.
+    """
     return sha256_of_text(f"told {result['salt']}")[:32]
 
 
 def _held(result: Document) -> Document:
+    """What is told of a result that is held: that there is one."""
     return {
         "state": "held",
         "reason": f"the result is held; when a season is closed, the latest {RELEASED} of a participant and task are "
@@ -107,42 +112,42 @@ def _held(result: Document) -> Document:
 
 
 def _rounded(result: Document) -> Document:
+    """What is told of a scored result: figures on grids, and nothing of how much worse than the baseline it is."""
     baseline = _baseline(result)
     error = _number(result["relative_standard_error"])
+    # Without an error there is no grid, and everything is shown as the baseline.
     width = GRID * coarsely(max(error, FINEST)) if error else math.nan
     gain = -math.log(_number(result["relative_total"]))
     # Worse than the baseline is shown as the baseline.
     shown = toward(max(gain, 0.0), 0.0, width)
-    steps_shown = shown > 0.0
+    is_better = shown > 0.0
     base_total, base_metrics = _number(baseline["baseline_total"]), _numbers(baseline["baseline_metrics"])
     errors = {
         name: coarsely(max(value, FINEST * abs(base_metrics[name])))
         for name, value in _numbers(result["standard_errors"]).items()
     }
-    # In this order a total without an error stays without.
+    # In this order a total without an error stays without: max(nan, x) is nan, and max(x, nan) is x.
     total_error = max(_number(result["total_standard_error"]), FINEST * abs(base_total))
     metrics = {
-        name: toward(value, base_metrics[name], GRID * errors.get(name, math.nan))
-        if steps_shown
-        else base_metrics[name]
+        name: toward(value, base_metrics[name], GRID * errors.get(name, math.nan)) if is_better else base_metrics[name]
         for name, value in _numbers(result["metrics"]).items()
     }
-    total = toward(_number(result["total"]), base_total, GRID * coarsely(total_error)) if steps_shown else base_total
+    total = toward(_number(result["total"]), base_total, GRID * coarsely(total_error)) if is_better else base_total
     relative = math.exp(-shown)
     # The value lies up to one step beyond what is shown, and the truth up to two standard errors on either side of
     # that.
-    interval = [math.exp(-shown - 2.0 * width), math.exp(-shown + width)] if steps_shown else []
+    interval = [math.exp(-shown - 2.0 * width), math.exp(-shown + width)] if is_better else []
     return {
         "relative_total": relative,
         # Of what is shown as the baseline no error either: a large offset in one window makes that one say what it met
         # there.
-        "relative_standard_error": width / GRID if steps_shown else None,
+        "relative_standard_error": width / GRID if is_better else None,
         "relative_interval": [significant(bound, BASELINE_DIGITS) for bound in interval] or None,
         "total": total,
-        "total_standard_error": coarsely(total_error) if steps_shown and math.isfinite(total_error) else None,
+        "total_standard_error": coarsely(total_error) if is_better and math.isfinite(total_error) else None,
         "total_interval": None,
         "metrics": metrics,
-        "standard_errors": errors if steps_shown else {},
+        "standard_errors": errors if is_better else {},
         **baseline,
     }
 
@@ -158,6 +163,7 @@ def _baseline(result: Document) -> Document:
 
 
 def _number(value: object) -> float:
+    """A figure of a result; NaN where it is null."""
     return math.nan if value is None else float(value)  # type: ignore[arg-type]  # a document of ours
 
 

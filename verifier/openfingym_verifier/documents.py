@@ -10,7 +10,7 @@ from openfingym.instances import COUNT
 from openfingym.results import SplitName
 from openfingym.task import DataKind
 from openfingym.verifiers.answers import PastSubmission, PublicFeedback
-from openfingym_verifier.service import DEFAULT_TTL_S
+from openfingym_verifier.creation import DEFAULT_TTL_S
 
 MAX_TTL_S = 366 * 24 * 3600.0
 
@@ -24,8 +24,9 @@ class NewSession(_Document):
 
     venue: Literal["simulated", "real"] = "simulated"
     duration_s: Annotated[int, Field(ge=1, le=86_400)] | None = None
+    """Seconds that the session lasts; null for the task's own length."""
     tape: Annotated[str, Field(max_length=4096)] | None = None
-    """Path on the verifier's machine; the operator's alone."""
+    """Path of an earlier session's tape on the verifier's machine; for the operator alone."""
 
 
 class NewRolloutQuestions(_Document):
@@ -42,20 +43,20 @@ class NewRollout(_Document):
     agent: Annotated[str, Field(max_length=200)] | None = None
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     ttl_s: Annotated[float, Field(gt=0.0, le=MAX_TTL_S)] = DEFAULT_TTL_S
-    """Seconds until the token expires."""
+    """Seconds until the rollout's token expires."""
     fresh: bool = False
     """Whether hidden data other than the package's own is wanted, where the task can have any."""
     session: NewSession | None = None
-    """The session that the private episode is to be, of a task about a live market; without one it is played on the
+    """The session that the private episode is to be, of a task about a live market; null to play the episode on the
     package's own bars."""
     questions: NewRolloutQuestions | Annotated[str, Field(max_length=40)] | None = None
-    """The questions to ask, of a task about what has not happened yet; or, of a task that asks one by one, which of its
-    own that count are asked, as ``1-10``. Without it all of the package's own are asked."""
+    """The questions to ask, of a task about what has not happened yet; or, as ``1-10``, which of the package's own that
+    count are asked, of a task that asks one by one. Null to ask all of the package's own."""
     split: SplitName = "test"
     """``test`` for the task as it is; else an instance, cut from its training data, which goes neither with ``fresh``
     nor with a session or questions."""
     instance: Annotated[int, Field(ge=0, lt=COUNT)] | None = None
-    """Which instance of the split."""
+    """Number of the instance within its split; null on the task as it is."""
 
 
 class NewToken(_Document):
@@ -88,10 +89,12 @@ class SubmissionAnswer(_Document):
     """Answer to an accepted submission."""
 
     submission: int
+    """Counts the rollout's accepted submissions, from 1."""
     state: Literal["scored"]
     fold: Literal["public"]
     feedback: PublicFeedback
     remaining: int
+    """Submissions that may still be accepted."""
 
 
 class NewEpisode(_Document):
@@ -105,9 +108,9 @@ class NewStep(_Document):
     """Body of ``POST /v1/steps``."""
 
     episode: int
-    """The latest, as its start was answered."""
+    """Number of the latest episode, as its start was answered."""
     step: int
-    """One more than the latest; the latest again, with the same action, repeats its answer."""
+    """One more than the latest step; the latest step again, with the same action, repeats its answer."""
     action: Any
     """The action, of the form that the task's instruction states; null does nothing."""
 
@@ -119,7 +122,7 @@ class StepAnswer(_Document):
     """Counts the episodes that the rollout has begun, from 1."""
     fold: Literal["private", "public"]
     number: int
-    """Position in the fold, from 0."""
+    """Position of the episode in the fold, from 0."""
     episodes_left: int
     """Private episodes not yet begun."""
     step: int
@@ -143,9 +146,9 @@ class RolloutView(_Document):
     submissions: tuple[PastSubmission, ...]
     expires_at: str
     episode: int | None = None
-    """The latest episode, counted from 1; None before the first, and of a task without."""
+    """Number of the latest episode, from 1; null before the first, and of a task without episodes."""
     step: int | None = None
-    """Actions taken in it so far."""
+    """Number of actions taken in the latest episode so far."""
 
 
 class MetricDocument(_Document):
@@ -157,7 +160,7 @@ class MetricDocument(_Document):
 
 
 class TaskLimits(_Document):
-    """What the interface allows."""
+    """Limits on submissions and on their feedback."""
 
     max_body_bytes: int
     requests_per_minute: float

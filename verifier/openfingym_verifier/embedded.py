@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from openfingym.results import PolicyName
 
 START_S = 60.0
+"""Seconds that a verifier may take to start, apart from its tasks."""
 START_A_TASK_S = 10.0
-"""Loading the labels of one takes half a second of processor time, which may be shared with many; who dies is noticed
-at once."""
+"""Seconds more for each task. Loading its labels takes half a second of processor time, which may be shared with many;
+a process that dies is noticed at once."""
 MAX_SOCKET_PATH = 100
-"""A unix socket's path has room for about 104 bytes."""
+"""Longest path of a unix socket that is tried; the kernel has room for about 104 bytes."""
 
 
 @dataclass
@@ -50,7 +51,9 @@ class EmbeddedVerifier:
     """State directory of the verifier."""
     _process: subprocess.Popen[bytes]
     _directory: Path
+    """Private folder with the socket, and the state if the caller gave no place for it."""
     _owner: Lock
+    """Held for as long as this process lives, so that nobody removes the folder before."""
 
     @classmethod
     def start(
@@ -64,14 +67,15 @@ class EmbeddedVerifier:
         """Start a verifier for ``packages`` and wait until it answers.
 
         Args:
-            packages: the tasks it is to hold; none where it is for questions alone.
-            state: directory of its ledger; None for a private one that goes with the verifier.
-            policy: what is told to whom; whoever starts one for itself can read the labels, and is told everything.
+            packages: the built packages of the tasks to hold; none for a verifier of questions alone.
+            state: directory of the verifier's ledger; None for a private one that goes with the verifier.
+            policy: name of the policy on what is told to whom; whoever starts a verifier for itself can read the
+                labels, and is told everything.
             wait_s: seconds to wait for another verifier that uses ``state``.
 
         Raises:
             DigestMismatchError: a package is not what it was when it was built.
-            VerifierError: it did not start; the message says why.
+            VerifierError: the verifier did not start; the message says why.
         """
         directory, owner = _private_directory()
         token = secrets.token_urlsafe(32)
@@ -108,6 +112,7 @@ class EmbeddedVerifier:
         """Stop the verifier, wait for it, and remove what was private to it; a second call does nothing."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        # The end of its input is the sign to stop.
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         try:
@@ -126,6 +131,7 @@ class EmbeddedVerifier:
 
 
 def _spawn(stderr: Path) -> subprocess.Popen[bytes]:
+    """Start the process of a verifier, which waits for its order on stdin."""
     stderr.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with stderr.open("ab") as stream:
         # A session of its own: Ctrl-C at the caller's terminal is for the caller, who then closes stdin.
@@ -141,8 +147,21 @@ def _spawn(stderr: Path) -> subprocess.Popen[bytes]:
 
 
 def _hand_over(process: subprocess.Popen[bytes], order: dict[str, object], stderr: Path, timeout_s: float) -> None:
+    """Send a process its order, and wait until it is ready.
+
+    Args:
+        process: the process of the verifier.
+        order: what it is to serve; see :mod:`openfingym_verifier.embedded_child`.
+        stderr: file of its error output, the last line of which says why it did not start.
+        timeout_s: seconds that it may take.
+
+    Raises:
+        DigestMismatchError: a package is not what it was when it was built.
+        VerifierError: the process did not start; it has ended then.
+    """
     assert process.stdin is not None
     assert process.stdout is not None
+    # A process that is dead already has no reader; what it died of is found out below.
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(json.dumps(order).encode() + b"\n")
     readable, _, _ = select.select([process.stdout], [], [], timeout_s)
@@ -174,24 +193,31 @@ def _private_directory() -> tuple[Path, Lock]:
 
 
 def _root() -> Path:
+    """The folder of this user's embedded verifiers, below a temporary folder with a short enough path.
+
+    Raises:
+        VerifierError: there is none, or somebody else made it.
+    """
     for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - a 0700 folder inside it, checked below
         root = Path(parent) / f"openfingym-verifier-{os.getuid()}"
         if len(str(root)) + len("/abcdefgh/v.sock") > MAX_SOCKET_PATH:
             continue
         root.mkdir(mode=0o700, exist_ok=True)
         # The temporary folder is everybody's: another user may have made this name first, or a link.
-        found = root.lstat()
-        if root.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        status = root.lstat()
+        if root.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o077:
             raise VerifierError(f"{root}: not a private directory of this user; remove it")
         return root
     raise VerifierError("no temporary directory with a short enough path for a unix socket; set TMPDIR")
 
 
 def _reap(directory: Path) -> None:
+    """Remove the directory of a verifier whose owner has died."""
     try:
         take(directory / "owner", wait=False, flags=0).release()
     except BlockingIOError:
         return
+    # Its owner died between making it and taking its lock: a living one would still hold the lock of the root.
     except FileNotFoundError:
         pass
     shutil.rmtree(directory, ignore_errors=True)
@@ -199,4 +225,5 @@ def _reap(directory: Path) -> None:
 
 def _remove(directory: Path, owner: Lock) -> None:
     shutil.rmtree(directory, ignore_errors=True)
+    # Last, so that no other start begins to remove the same directory.
     owner.release()

@@ -25,6 +25,8 @@ def _reply(document: dict[str, object]) -> None:
 
 
 def _stop_at_eof(stop: Callable[[], None]) -> None:
+    """Wait for the end of stdin, then stop the server."""
+    # The descriptor itself: a daemon thread within Python's own reader would hold its lock when the interpreter ends.
     while os.read(sys.stdin.fileno(), 4096):
         pass
     stop()

@@ -32,7 +32,15 @@ class PostRoute:
         *,
         status: int,
     ) -> None:
-        """Answer with ``status`` and the JSON that ``act`` gives."""
+        """Answer with ``status`` and the JSON that ``act`` gives.
+
+        Args:
+            service: finds the rollout of a token.
+            tokens: recognises callers by their tokens.
+            body_timeout_s: seconds that a body may take to arrive.
+            act: does what is asked for, for the rollout, and gives the body of the answer.
+            status: HTTP status of an answer.
+        """
         self._service = service
         self._tokens = tokens
         self._body_timeout_s = body_timeout_s
@@ -69,6 +77,7 @@ def _small(headers: dict[bytes, bytes]) -> bool:
 
 
 def _media_type(headers: dict[bytes, bytes]) -> str:
+    """The media type of a body, without parameters, in lower case; empty where none is stated."""
     # A decompressor would turn a body within the limit into one of any size.
     encoding = headers.get(b"content-encoding", b"identity").strip().lower()
     if encoding not in {b"identity", b""}:
@@ -77,6 +86,7 @@ def _media_type(headers: dict[bytes, bytes]) -> str:
 
 
 def _idempotency_key(headers: dict[bytes, bytes]) -> str | None:
+    """The idempotency key of a request; None for a request without one."""
     raw = headers.get(b"idempotency-key")
     if raw is None:
         return None
@@ -88,6 +98,12 @@ def _idempotency_key(headers: dict[bytes, bytes]) -> str | None:
 
 async def read_within(receive: Receive, headers: dict[bytes, bytes], limit: int, seconds: float) -> bytes:
     """The whole body of a request, within limits on its length and its time.
+
+    Args:
+        receive: the ASGI callable that gives the body in pieces.
+        headers: headers of the request, names in lower case.
+        limit: largest number of bytes.
+        seconds: longest time that the body may take to arrive.
 
     Raises:
         Problem: ``payload-too-large``; ``request-timeout``, if it does not arrive in time; ``bad-request``, if it
@@ -115,6 +131,7 @@ async def _read(receive: Receive, headers: dict[bytes, bytes], limit: int) -> by
             raise Problem("bad-request", "The connection was closed before the body was complete.", close=True)
         chunk = message.get("body", b"")
         size += len(chunk)
+        # A body in chunks states no length ahead.
         if size > limit:
             raise Problem("payload-too-large", detail, close=True)
         chunks.append(chunk)

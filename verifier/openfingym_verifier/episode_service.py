@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +17,6 @@ from openfingym.errors import VerifierError
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.episodes import Play, answer, is_repetition, outcomes, play_idly, read_move, read_start, take
 from openfingym_verifier.events import EpisodeStarted, Stepped
-from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.ledger_rows import EpisodeRow
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.sessions import INTERRUPTED
@@ -30,12 +28,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from openfingym.task.episodes import FoldName
+    from openfingym.task.episodes import FoldName, Step
     from openfingym_verifier.episodes import Move
+    from openfingym_verifier.resources import Resources
     from openfingym_verifier.rollout import Rollout
-    from openfingym_verifier.sessions import Sessions
-    from openfingym_verifier.tapes import Tapes
-    from openfingym_verifier.telemetry import Telemetry
     from openfingym_verifier.truth import HiddenTask
 
 T = TypeVar("T")
@@ -43,7 +39,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 MAX_KEPT_BYTES = 64 * 1024 * 1024
-"""All actions of a rollout together."""
+"""Most bytes that all actions of a rollout may take in the ledger together."""
 
 
 @dataclass
@@ -51,11 +47,11 @@ class EpisodeProgress:
     """The episodes that a rollout has begun, and the latest one as it is played."""
 
     rows: list[EpisodeRow]
-    """Its episodes, in the order they began."""
+    """The rollout's episodes, in the order they began."""
     play: Play | None
-    """The latest of them."""
+    """The latest episode as it is played; None before the first."""
     action_bytes: int
-    """Kept for all of its actions."""
+    """Bytes of all actions of the rollout that are in the ledger."""
 
     def practised(self) -> int:
         """Number of practice episodes that were begun."""
@@ -65,22 +61,20 @@ class EpisodeProgress:
 class EpisodeService:
     """Starts and steps the episodes of one verifier's rollouts. Belongs to the event loop."""
 
-    def __init__(
-        self, ledger: Ledger, tapes: Tapes, sessions: Sessions, telemetry: Telemetry, threads: Executor
-    ) -> None:
-        self._sessions = sessions
-        self._ledger = ledger
-        self._tapes = tapes
-        self._telemetry = telemetry
-        self._threads = threads
+    def __init__(self, resources: Resources) -> None:
+        self._ledger = resources.ledger
+        self._tapes = resources.tapes
+        self._sessions = resources.sessions
+        self._telemetry = resources.telemetry
+        self._threads = resources.threads
 
     async def start(self, rollout: Rollout, document: Mapping[str, object], key: str | None) -> bytes:
         """Begin the next episode of a fold, and end the one at hand.
 
         Args:
-            rollout: the rollout that it belongs to.
+            rollout: the rollout that the episode belongs to.
             document: the parsed body of the request.
-            key: idempotency key; the key of the latest episode gives its start again.
+            key: idempotency key of the request; the key of the latest episode gives its start again.
 
         Raises:
             Problem: the request is refused; its slug is one of :data:`~openfingym_verifier.problems.KINDS`.
@@ -96,6 +90,10 @@ class EpisodeService:
 
     async def step(self, rollout: Rollout, document: Mapping[str, object]) -> bytes:
         """Take an action in the latest episode; the same action again is answered the same, and not taken again.
+
+        Args:
+            rollout: the rollout that the episode belongs to.
+            document: the parsed body of the request.
 
         Raises:
             Problem: the action is refused; its slug is one of :data:`~openfingym_verifier.problems.KINDS`.
@@ -117,7 +115,7 @@ class EpisodeService:
                     raise
 
     async def place(self, rollout: Rollout) -> dict[str, int | None]:
-        """``episode`` that is the latest, and ``step`` that it is at; both None before the first."""
+        """The number of the latest ``episode``, and the ``step`` that it is at; both None before the first."""
         play = rollout.progress.play if rollout.progress is not None else None
         if play is not None:
             return {"episode": play.row.n, "step": play.step}
@@ -134,9 +132,9 @@ class EpisodeService:
         """The submission that a rollout's episodes amount to, computed from the recorded actions alone."""
 
         def played() -> NDArray[np.float64]:
-            over = self._sessions.over(rollout.id)
+            ended = self._sessions.ended(rollout.id)
             recorded = self._ledger.episodes(rollout.id), partial(self._ledger.actions, rollout.id)
-            return outcomes(task, *recorded, None if over is None else over.record)
+            return outcomes(task, *recorded, None if ended is None else ended.record)
 
         return await in_threads(self._threads, played)
 
@@ -144,22 +142,23 @@ class EpisodeService:
         """End the live session of a rollout, if it has begun one.
 
         Raises:
-            VerifierError: it was interrupted.
+            VerifierError: the session was interrupted.
         """
         if rollout.row.session is not None:
             await in_threads(self._sessions.threads, self._sessions.finish, rollout.row)
-            # Of the two, one may have been lost: then what is known would be scored as if it were all.
-            if (rollout.accepted > 0) != (self._sessions.over(rollout.id) is not None):
+            # The ledger says that the episode was begun, the tape what happened in it. Where one of the two was lost,
+            # the other would be scored as if it were all.
+            if (rollout.accepted > 0) != (self._sessions.ended(rollout.id) is not None):
                 raise VerifierError(INTERRUPTED)
 
     def forget_session(self, rollout: Rollout) -> None:
         """Drop what is in memory of a session whose result is written."""
         self._sessions.forget(rollout.id)
 
-    def session_said(self, rollout: Rollout) -> dict[str, object] | None:
+    def session_summary(self, rollout: Rollout) -> dict[str, object] | None:
         """What a result says of the rollout's session; None where it had none."""
-        over = self._sessions.over(rollout.id)
-        return None if over is None else over.said
+        ended = self._sessions.ended(rollout.id)
+        return None if ended is None else ended.summary
 
     def _begin_session(self, rollout: Rollout, task: HiddenTask, row: EpisodeRow) -> Play:
         return Play.of(row, self._sessions.begin(rollout.row, task))
@@ -169,6 +168,7 @@ class EpisodeService:
         return rollout.row.session is not None and play.row.fold == "private"
 
     async def _start(self, rollout: Rollout, task: HiddenTask, fold: FoldName, key: str | None) -> bytes:
+        """Begin an episode in the rollout's turn, or repeat the answer to the start with the same key."""
         progress = await self._progress(rollout, task)
         known = next((row for row in progress.rows if key is not None and row.idempotency_key == key), None)
         if known is not None:
@@ -190,6 +190,7 @@ class EpisodeService:
             play = await in_threads(self._threads, Play.begin, task, row)
         else:
             play = await in_threads(self._sessions.threads, self._begin_session, rollout, task, row)
+        # On the disk before the first observation is shown: a private episode that was seen counts as begun.
         await self._ledger.writer.submit(EpisodeStarted(rollout.id, row, rollout.accepted, now_ns()).apply)
         rollout.accepted += fold == "private"
         progress.rows.append(row)
@@ -197,7 +198,8 @@ class EpisodeService:
         return answer(row, rollout.remaining, 0, play.first)
 
     async def _step(self, rollout: Rollout, move: Move) -> bytes:
-        # Drawing a tape is for those who are not in the midst of an episode.
+        """Take an action in the rollout's turn, or repeat the answer to the latest one."""
+        # The tape is only needed to rebuild the episode; in the midst of one it would be drawn for nothing.
         progress = rollout.progress or await self._progress(rollout, await self._tapes.of(rollout))
         play = progress.play
         repeated = is_repetition(play, move)
@@ -208,32 +210,44 @@ class EpisodeService:
                 raise Problem(
                     "payload-too-large", f"All actions of a rollout together may take {MAX_KEPT_BYTES} bytes."
                 )
-            try:
-                if self._in_session(rollout, play):
-                    led_to = await in_threads(self._sessions.threads, take, play, move)
-                elif rollout.hidden_task().slow_steps:
-                    led_to = await in_threads(self._threads, take, play, move)
-                else:
-                    led_to = take(play, move)
-            except (Problem, VerifierError):
-                raise  # what the episode calls a failure of its own is none of the action's
-            except Exception as error:
-                if self._in_session(rollout, play):
-                    raise
-                rollout.progress = None  # the episode may be half a step on
-                await in_threads(self._threads, play_idly, await self._tapes.of(rollout), play.row, move.step)
-                logger.warning(
-                    "rollout %s: an action was refused that the episode failed on", rollout.id, exc_info=True
-                )
-                raise Problem(
-                    "malformed-action", f"The episode cannot go on with this action ({type(error).__name__})."
-                ) from None
+            led_to = await self._take(rollout, play, move)
+            # Written before it is answered. If the write fails, the episode in memory is a step ahead of the ledger;
+            # the caller drops it then.
             await self._ledger.writer.submit(Stepped(rollout.id, move.episode, move.step, move.text, now_ns()).apply)
             play.took(move.text, led_to)
             progress.action_bytes = size
         return answer(play.row, rollout.remaining, play.step, play.last)
 
+    async def _take(self, rollout: Rollout, play: Play, move: Move) -> Step:
+        """The step that a new action leads to.
+
+        Raises:
+            Problem: ``malformed-action``: the action is refused, or the episode fails on it and not without it.
+            VerifierError: the episode fails without any action as well.
+        """
+        try:
+            # A live session waits for its market's next bar, in threads of its own; most simulated steps take
+            # microseconds, less than a trip to a thread.
+            if self._in_session(rollout, play):
+                return await in_threads(self._sessions.threads, take, play, move)
+            if rollout.hidden_task().slow_steps:
+                return await in_threads(self._threads, take, play, move)
+            return take(play, move)
+        except (Problem, VerifierError):
+            raise  # what the episode calls a failure of its own is none of the action's
+        except Exception as error:
+            # A market goes on, and cannot be played once more without the action to find out whose fault it is.
+            if self._in_session(rollout, play):
+                raise
+            rollout.progress = None  # the episode may be half a step on
+            await in_threads(self._threads, play_idly, await self._tapes.of(rollout), play.row, move.step)
+            logger.warning("rollout %s: an action was refused that the episode failed on", rollout.id, exc_info=True)
+            raise Problem(
+                "malformed-action", f"The episode cannot go on with this action ({type(error).__name__})."
+            ) from None
+
     async def _progress(self, rollout: Rollout, task: HiddenTask) -> EpisodeProgress:
+        """The episodes of a rollout, read from the ledger if they are not in memory."""
         if rollout.progress is None:
             rollout.progress = await in_threads(
                 self._threads, self._restore, rollout.id, task, session=rollout.row.session is not None
@@ -243,6 +257,7 @@ class EpisodeService:
 
     def _restore(self, rollout_id: str, task: HiddenTask, *, session: bool) -> EpisodeProgress:
         rows = self._ledger.episodes(rollout_id)
+        # What happened on a market cannot be rebuilt from actions.
         if session and rows and rows[-1].fold == "private":
             raise VerifierError(INTERRUPTED)
         play = Play.begin(task, rows[-1], self._ledger.actions(rollout_id, rows[-1].n)) if rows else None
@@ -255,8 +270,10 @@ class EpisodeService:
         """
         try:
             yield
+        # A refusal changed nothing, so that memory still agrees with the ledger.
         except Problem:
             raise
+        # Cancellation included: a request may be given up between the step and its write.
         except BaseException as error:
             rollout.progress = None
             if isinstance(error, Exception) and self._sessions.is_open(rollout.id):
@@ -265,6 +282,7 @@ class EpisodeService:
 
     @contextmanager
     def _counted(self, rollout: Rollout) -> Iterator[None]:
+        """Count a start or a step for the metrics, by what became of it."""
         outcome = "failed"
         try:
             yield
@@ -283,11 +301,13 @@ def _next(rollout: Rollout, task: HiddenTask, progress: EpisodeProgress, fold: F
             raise Problem(
                 "episodes-exhausted", f"All {rollout.row.budget} private episodes of this rollout have been begun."
             )
+        # A slice begins in the midst of the fold; its questions are counted from 1.
         asked = rollout.row.asked
         return rollout.accepted + (0 if asked is None else asked.first - 1)
     practised, allowed = progress.practised(), task.spec.verification.budget
     if practised >= allowed:
         raise Problem("budget-exhausted", f"All {allowed} practice episodes of this rollout have been begun.")
+    # A budget may be larger than the fold: then its episodes come round again.
     return practised % task.manifest.n_public
 
 

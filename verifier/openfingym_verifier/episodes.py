@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MAX_DIGITS = 18
 """Largest number of digits of an integer, which then fits into 64 bits."""
 MAX_DETAIL = 1000
+"""Longest explanation of a refused action, in characters: it may repeat what the agent sent."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,11 @@ class Move:
     """A request to take an action."""
 
     episode: int
+    """Number of the episode, as its start was answered."""
     step: int
+    """Which of the episode's actions it is, from 1."""
     action: object
+    """The action as JSON values."""
     text: str
     """The action as canonical JSON: what is kept, and what a repetition is compared with."""
 
@@ -45,23 +49,32 @@ class Play:
     """The latest episode of a rollout, as far as it has been played."""
 
     row: EpisodeRow
+    """The episode's row in the ledger."""
     episode: SteppedEpisode
+    """The episode itself, as far as it has been played."""
     first: Step
     """What was seen before the first action."""
     last: Step
+    """What the latest action led to; before the first action, what was seen then."""
     step: int = 0
     """Number of actions taken so far."""
     action: str = ""
-    """The latest of them."""
+    """The latest action as canonical JSON; empty before the first."""
 
     @classmethod
     def begin(cls, task: HiddenTask, row: EpisodeRow, actions: Sequence[str] = ()) -> Play:
         """Open an episode and take actions that were taken before.
 
+        Args:
+            task: the sequential task, on the tape of the rollout.
+            row: the episode's row in the ledger.
+            actions: the actions to take, in order, each as JSON.
+
         Raises:
-            VerifierError: an action is not what it was when it was taken.
+            VerifierError: the episode refuses an action that it took before.
         """
         assert task.open_episode is not None
+        # Episodes are numbered over both folds, those of the public one first.
         play = cls.of(row, task.open_episode(row.number + (task.manifest.n_public if row.fold == "private" else 0)))
         for text in actions:
             try:
@@ -74,7 +87,7 @@ class Play:
 
     @classmethod
     def of(cls, row: EpisodeRow, episode: SteppedEpisode) -> Play:
-        """Begin an episode that is open."""
+        """Begin an episode that was opened and not started."""
         first = episode.start()
         return cls(row, episode, first, first)
 
@@ -91,6 +104,7 @@ def read_json(text: str | bytes) -> dict[str, object]:
     """
     try:
         document = json.loads(text, parse_int=_integer)
+    # Every error, such as one of endless nesting: whatever a text sets off is the text's fault.
     except Exception as error:
         raise Problem("malformed-request", f"Not valid JSON: {str(error)[:200]}") from None
     if not isinstance(document, dict):
@@ -124,6 +138,7 @@ def read_move(document: Mapping[str, object]) -> Move:
         Problem: ``malformed-request``; ``malformed-action`` for an action that JSON cannot hold.
     """
     episode, step = document.get("episode"), document.get("step")
+    # The exact type, since true is an int by inheritance.
     if document.keys() != {"episode", "step", "action"} or type(episode) is not int or type(step) is not int:
         raise Problem("malformed-request", 'Expected {"episode": integer, "step": integer, "action": value or null}.')
     try:
@@ -138,6 +153,10 @@ def read_move(document: Mapping[str, object]) -> Move:
 
 def is_repetition(play: Play | None, move: Move) -> bool:
     """Whether a move is the latest one once more; False if it is the next.
+
+    Args:
+        play: the latest episode of the rollout; None where none has begun.
+        move: the request to take an action.
 
     Raises:
         Problem: the move is neither the latest one nor the next.
@@ -161,10 +180,10 @@ def is_repetition(play: Play | None, move: Move) -> bool:
 
 
 def take(play: Play, move: Move) -> Step:
-    """Take an action.
+    """The step that an action leads to; :meth:`Play.took` records it.
 
     Raises:
-        Problem: ``malformed-action``; the episode is unchanged.
+        Problem: ``malformed-action``: the action is not of the task's form, and the episode is unchanged.
     """
     try:
         return play.episode.step(move.action)
@@ -173,7 +192,12 @@ def take(play: Play, move: Move) -> Step:
 
 
 def play_idly(task: HiddenTask, row: EpisodeRow, steps: int) -> None:
-    """Play an episode to its end without acting: an agent's action is not at fault if this fails as well.
+    """Play an episode without acting, as far as a step: an agent's action is not at fault if this fails as well.
+
+    Args:
+        task: the sequential task, on the tape of the rollout.
+        row: the episode's row in the ledger.
+        steps: number of steps to play; fewer if the episode ends before.
 
     Raises:
         VerifierError: the episode fails without any action.
@@ -189,7 +213,14 @@ def play_idly(task: HiddenTask, row: EpisodeRow, steps: int) -> None:
 
 
 def answer(row: EpisodeRow, episodes_left: int, number: int, step: Step) -> bytes:
-    """What an agent is sent after its ``number``-th action, as JSON; numbers that are not finite are null."""
+    """What an agent is sent after an action, or before the first one, as JSON; numbers that are not finite are null.
+
+    Args:
+        row: the episode's row in the ledger.
+        episodes_left: number of private episodes not yet begun.
+        number: number of actions taken so far.
+        step: what the latest of them led to.
+    """
     document = {
         "episode": row.n,
         "fold": row.fold,
@@ -218,22 +249,25 @@ def outcomes(
     Args:
         task: the sequential task that was played.
         rows: the rollout's episodes, in the order they began.
-        actions: gives the actions of the n-th of them.
+        actions: gives the actions of the n-th of them, from 1, each as JSON.
         session: outcome of the private episode, where that was a live session.
 
+    Returns:
+        float64 of the task's submission shape.
+
     Raises:
-        VerifierError: the record cannot be played, or the kind does not keep its shape.
+        VerifierError: the recorded actions cannot be played, or an outcome has another shape than the task says.
     """
     from openfingym_verifier.ledger_rows import EpisodeRow
 
     counts: dict[FoldName, int] = {"public": task.manifest.n_public, "private": task.manifest.n_private}
     # Later rows replace earlier ones of the same episode.
     latest = {(row.fold, row.number): row for row in rows}
-    found = np.empty(task.shape)
+    values = np.empty(task.shape)
     every = [(fold, number) for fold, count in counts.items() for number in range(count)]
     for index, (fold, number) in enumerate(every):
         if session is not None and fold == "private":
-            found[index] = session
+            values[index] = session
             continue
         row = latest.get((fold, number))
         play = (
@@ -244,8 +278,8 @@ def outcomes(
         outcome = play.episode.outcome()
         if outcome.shape != task.shape[1:]:
             raise VerifierError(f"{task.name}: an outcome has shape {outcome.shape}, expected {task.shape[1:]}")
-        found[index] = outcome
-    return found
+        values[index] = outcome
+    return values
 
 
 def _integer(text: str) -> int:
@@ -255,6 +289,7 @@ def _integer(text: str) -> int:
 
 
 def _plain(value: object) -> object:
+    """A mapping that is no dictionary as one; all else in an observation is JSON already."""
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"an observation holds {type(value).__name__}, which is no JSON value")

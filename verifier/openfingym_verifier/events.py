@@ -23,6 +23,7 @@ class Created:
     """A rollout was created."""
 
     rollout: RolloutRow
+    """The row of the rollout, as it begins."""
 
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
@@ -58,6 +59,7 @@ class Created:
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
         entry |= {"principal": row.principal, "season": row.season, "policy": row.policy}
         entry |= {"tape": row.tape, "tape_commitment": row.tape_commitment}
+        # What a rollout has not is left out, as in entries that were written before there was any.
         entry |= {} if row.session is None else {"session": row.session}
         entry |= {} if row.questions is None else {"questions": row.questions}
         entry |= {} if row.split == "test" else {"split": row.split, "instance": row.instance}
@@ -74,6 +76,7 @@ class Extended:
     rollout_id: str
     at_ns: int
     expires_ns: int
+    """Unix time in nanoseconds until which the rollout is open."""
 
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
@@ -92,12 +95,19 @@ class Accepted:
 
     rollout_id: str
     n: int
+    """Counts the rollout's accepted submissions, from 1."""
     received_ns: int
+    """Unix time in nanoseconds at which the submission's turn came, its body being there."""
     idempotency_key: str | None
+    """Key under which the same request may be sent again; None for a request without one."""
     body_digest: str | None
+    """Hex SHA-256 of the body as it came, which a repetition must have; None without a key."""
     payload: memoryview
+    """The values: little-endian float64, C order."""
     payload_digest: str
+    """Hex SHA-256 of the values."""
     bucket: Bucket
+    """State of the rate limit after the request."""
 
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
@@ -126,8 +136,11 @@ class Rejected:
     rollout_id: str
     at_ns: int
     slug: str
+    """Slug of the problem that was answered, a key of :data:`openfingym_verifier.problems.KINDS`."""
     detail: str
+    """What the agent was told."""
     bucket: Bucket
+    """State of the rate limit after the request."""
 
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
@@ -152,6 +165,7 @@ class Scored:
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
         text = canonical_json(self.feedback)
+        # The first score stands, whoever computes it again.
         written = transaction.connection.execute(
             "UPDATE submissions SET feedback = ? WHERE rollout_id = ? AND n = ? AND feedback IS NULL",
             (text.decode(), self.rollout_id, self.n),
@@ -173,12 +187,13 @@ class EpisodeStarted:
     rollout_id: str
     episode: EpisodeRow
     begun: int
-    """Private episodes that it had begun before."""
+    """Number of private episodes that the rollout had begun before."""
     at_ns: int
 
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
         connection, row = transaction.connection, self.episode
+        # Private episodes are the budget of a sequential task: counted in the statement that compares the count.
         if row.fold == "private":
             begun = connection.execute(
                 "UPDATE rollouts SET accepted = accepted + 1 WHERE id = ? AND accepted = ? AND result IS NULL",
@@ -208,12 +223,16 @@ class Stepped:
 
     rollout_id: str
     n: int
+    """Which of the rollout's episodes, from 1."""
     step: int
+    """Which of the episode's actions, from 1."""
     action: str
+    """The action as canonical JSON."""
     at_ns: int
 
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
+        # The table's key is episode and step, so that a step is written once, whatever memory says.
         written = transaction.connection.execute(
             "INSERT INTO steps (episode, step, action) SELECT id, ?, ? FROM episodes WHERE rollout_id = ? AND n = ?",
             (self.step, self.action, self.rollout_id, self.n),
@@ -234,7 +253,9 @@ class EpisodePlayed:
     rollout_id: str
     at_ns: int
     payload: memoryview
+    """The outcomes of all episodes: little-endian float64, C order."""
     finalized: Finalized
+    """The result of the rollout."""
 
     def apply(self, transaction: Transaction) -> dict[str, object]:
         """Write both, or neither; returns the complete result."""
@@ -262,6 +283,7 @@ class Finalized:
 
     def apply(self, transaction: Transaction) -> dict[str, object]:
         """Write it; returns the complete result."""
+        # Of the result without log_head: that is the hash of the very row that holds the digest.
         digest = sha256_of_json(self.result)
         entry = {
             "event": "finalized",
@@ -271,6 +293,7 @@ class Finalized:
             "result": digest,
             "disclosure": self.disclosure,
         }
+        # Whoever is told less than all can check that by a digest as well.
         if self.disclosure != "full":
             entry["told"] = told_digest(self.result)
         if self.disclosure == "held":
@@ -302,6 +325,7 @@ class Settled:
 
     def apply(self, transaction: Transaction) -> dict[str, object] | None:
         """Write it beside the deferred one; returns the complete result, or None where it was settled before."""
+        # Looked up before the log is appended to, which cannot be taken back within the transaction.
         row = transaction.connection.execute(
             "SELECT 1 FROM rollouts WHERE id = ? AND json_extract(result, '$.state') = 'deferred' AND settled IS NULL",
             (self.rollout_id,),
@@ -318,7 +342,17 @@ class Settled:
 
 
 def disclose(transaction: Transaction, rollout_id: str, fold: FoldName, n: int, at_ns: int) -> None:
-    """Record that a principal was told something of a fold's hidden data; what instances hide, is training data."""
+    """Record that a principal was told something of a fold's hidden data; what instances hide is training data, and is
+    not counted.
+
+    Args:
+        transaction: the transaction of the event that tells it.
+        rollout_id: the rollout whose principal is told.
+        fold: the fold that it was told about.
+        n: number of the submission of the rollout; 1 for its result.
+        at_ns: Unix time in nanoseconds.
+    """
+    # The same disclosure a second time tells nothing new.
     transaction.connection.execute(
         "INSERT INTO disclosures (rollout_id, fold, n, at_ns) SELECT id, ?, ?, ? FROM rollouts WHERE id = ? AND split ="
         " 'test' ON CONFLICT DO NOTHING",

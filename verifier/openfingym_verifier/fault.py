@@ -35,11 +35,11 @@ async def find_fault(
         compute: computes the result from what the agent sent.
         control: does the same with a valid input.
         what: name of what is computed, for the message.
-        afresh: computes it again after a failure, without anything that the failure may have damaged, such as a killed
-            worker; None for ``compute`` itself.
+        afresh: computes the result again after a failure, without anything that the failure may have damaged, such as a
+            killed worker; None for ``compute`` itself.
 
     Raises:
-        SubmissionError: what was sent is refused, or alone fails.
+        SubmissionError: what was sent is refused, or fails while the valid input does not.
         VerifierError: the valid input fails too.
     """
     try:
@@ -48,6 +48,7 @@ async def find_fault(
         raise
     except Exception:
         logger.exception("%s failed and is tried again", what)
+    # A second time, since a failure may pass, such as a process that ran out of memory beside others.
     try:
         return await (afresh or compute)()
     except SubmissionError:

@@ -20,6 +20,7 @@ WITHHELD: Mapping[str, object] = MappingProxyType({"total": None, "metrics": {}}
 
 def coarse(value: float, digits: int, clip: float) -> float:
     """``value`` rounded to ``digits`` significant digits, and never beyond ``clip`` on either side."""
+    # Clipped before, since infinity cannot be rounded, and after, since rounding may lead beyond the limit.
     return max(-clip, min(float(f"{max(-clip, min(value, clip)):.{digits - 1}e}"), clip))
 
 
@@ -28,6 +29,11 @@ def feedback(score: Score, scoring: Scoring, rules: Verification) -> dict[str, o
 
     The total is computed from the shown metrics, so that it holds no information about the
     labels that they do not.
+
+    Args:
+        score: the score on the public fold.
+        scoring: the metrics of the task, with their weights in the total.
+        rules: the task's limits on what feedback shows.
     """
     digits, clip = rules.feedback_digits, rules.feedback_clip
     shown: Mapping[str, float] = {name: coarse(value, digits, clip) for name, value in score.metrics.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,13 @@ from openfingym.errors import SubmissionError
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.events import EpisodePlayed, Finalized
 from openfingym_verifier.fault import find_fault
-from openfingym_verifier.finalize import Judged, final_result, judge, nothing_accepted, stored_values
+from openfingym_verifier.finalize import (
+    ComparedScore,
+    compare_with_baseline,
+    final_result,
+    nothing_accepted,
+    stored_values,
+)
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
@@ -22,14 +27,10 @@ if TYPE_CHECKING:
 
     from openfingym.metrics import Score
     from openfingym.results import Disclosure
-    from openfingym_verifier.deferral import Deferrals
     from openfingym_verifier.episode_service import EpisodeService
-    from openfingym_verifier.grading import Grading
-    from openfingym_verifier.ledger import Ledger
-    from openfingym_verifier.ration import Rations
+    from openfingym_verifier.resources import Resources
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.submission_service import SubmissionService
-    from openfingym_verifier.tapes import Tapes
     from openfingym_verifier.truth import HiddenTask
     from openfingym_verifier.watch import ParticipantWatch
 
@@ -39,72 +40,78 @@ class FinalizationService:
 
     def __init__(
         self,
-        ledger: Ledger,
-        tapes: Tapes,
-        grading: Grading,
-        rations: Rations,
+        resources: Resources,
         watch: ParticipantWatch,
         submissions: SubmissionService,
         episodes: EpisodeService,
-        threads: Executor,
     ) -> None:
-        self._ledger = ledger
-        self._tapes = tapes
-        self._grading = grading
-        self._rations = rations
+        self._ledger = resources.ledger
+        self._tapes = resources.tapes
+        self._grading = resources.grading
+        self._rations = resources.rations
+        self._deferrals = resources.deferrals
+        self._threads = resources.threads
         self._watch = watch
         self._submissions = submissions
         self._episodes = episodes
-        self._threads = threads
-        self.deferrals: Deferrals | None = None
-        """Knows what rollouts were asked, whose outcome is not known yet."""
 
     async def finalize(self, rollout: Rollout) -> dict[str, object]:
         """The final result as it was computed, once: from the private fold of the last submission or the episodes.
 
         Its principal may be told less; see :func:`openfingym_verifier.disclosure.disclosed`.
         """
+        # In the rollout's turn, so that no submission or step comes between the score and the result, and of two
+        # requests that come together the second gets the result of the first.
         async with rollout.turn:
-            if rollout.result is None:
-                await self._episodes.end_session(rollout)
-                if rollout.row.questions is not None and rollout.accepted:
-                    await self._defer(rollout)
-                    return rollout.result  # type: ignore[return-value]  # written just now
-                task = await self._tapes.of(rollout)
-                for n, known in enumerate(rollout.feedback, 1):
-                    if known is None:
-                        with contextlib.suppress(SubmissionError):  # it has no score, and its rollout's result says so
-                            await self._submissions.score_missing(rollout, n)
-                values = await self._values(rollout, task)
-                score, baseline = await asyncio.gather(
-                    self._private_score(rollout, task, values), self._baseline(rollout, task)
-                )
-                if isinstance(score, str):
-                    outcome: Judged | str = score
-                else:
-                    assert baseline is not None, "where nothing is known, nothing was scored"
-                    outcome = await self._judged(task, score, baseline)
-                flags = await self._flags(rollout, task, values, outcome)
-                now = now_ns()
-                result = final_result(rollout, outcome, baseline, flags, now, self._episodes.session_said(rollout))
-                finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
-                if task.sequential and values is not None:
-                    written = await self._ledger.writer.submit(
-                        EpisodePlayed(rollout.id, now, values.data.cast("B"), finalized).apply
-                    )
-                    rollout.feedback, rollout.progress = [None], None
-                else:
-                    written = await self._ledger.writer.submit(finalized.apply)
-                assert isinstance(written, dict)
-                rollout.result, rollout.disclosure = written, finalized.disclosure
-                self._tapes.forget(rollout.id)
-                self._episodes.forget_session(rollout)
-                if task.tape_of_its_own:
-                    self._grading.forget(task)
-        return rollout.result
+            if rollout.result is not None:
+                return rollout.result
+            # First, since the hidden data of a rollout with a session are what happened in it.
+            await self._episodes.end_session(rollout)
+            if rollout.row.questions is not None and rollout.accepted:
+                return await self._defer(rollout)
+            return await self._finalize(rollout)
+
+    async def _finalize(self, rollout: Rollout) -> dict[str, object]:
+        """Compute the result of a rollout whose hidden data are known, and write it; returns it as written."""
+        task = await self._tapes.of(rollout)
+        # What was accepted and never scored, after a failure of ours, is tried a last time, so that its owner is told.
+        for n, known in enumerate(rollout.feedback, 1):
+            if known is None:
+                with contextlib.suppress(SubmissionError):  # it has no score, and its rollout's result says so
+                    await self._submissions.score_missing(rollout, n)
+        values = await self._values(rollout, task)
+        score, baseline = await asyncio.gather(
+            self._private_score(rollout, task, values), self._baseline(rollout, task)
+        )
+        if isinstance(score, str):
+            outcome: ComparedScore | str = score
+        else:
+            assert baseline is not None, "where nothing is known, nothing was scored"
+            outcome = await self._compared(task, score, baseline)
+        flags = await self._flags(rollout, task, values, outcome)
+        now = now_ns()
+        result = final_result(rollout, outcome, baseline, flags, now, self._episodes.session_summary(rollout))
+        # The ration is taken last, just before the write: a failure above must not use up a result of the participant.
+        finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
+        if task.sequential and values is not None:
+            written = await self._ledger.writer.submit(
+                EpisodePlayed(rollout.id, now, values.data.cast("B"), finalized).apply
+            )
+            # The outcomes of all episodes are its one submission, which has no feedback; the last episode is over.
+            rollout.feedback, rollout.progress = [None], None
+        else:
+            written = await self._ledger.writer.submit(finalized.apply)
+        assert isinstance(written, dict)
+        rollout.result, rollout.disclosure = written, finalized.disclosure
+        # Only once the result is on the disk: until then a repetition needs the same tape and session.
+        self._tapes.forget(rollout.id)
+        self._episodes.forget_session(rollout)
+        if task.tape_of_its_own:
+            self._grading.forget(task)
+        return written
 
     async def _flags(
-        self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None, outcome: Judged | str
+        self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None, outcome: ComparedScore | str
     ) -> list[str]:
         """What the rollout's submissions look like; of an instance nothing, whose labels are training data."""
         if task.split != "test":
@@ -113,14 +120,15 @@ class FinalizationService:
             rollout.row, task, values, None if isinstance(outcome, str) else outcome.relative
         )
 
-    async def _defer(self, rollout: Rollout) -> None:
-        """End a rollout whose outcomes are not known yet; who has them resolved gets its score."""
-        assert self.deferrals is not None
-        now, kept = now_ns(), await self.deferrals.of(rollout)
-        finalized = Finalized(rollout.id, now, self.deferrals.result(rollout, now, kept), "full")
+    async def _defer(self, rollout: Rollout) -> dict[str, object]:
+        """End a rollout whose outcomes are not known yet, with a deferred result; returns it as written."""
+        now, questions = now_ns(), await self._deferrals.outcomes(rollout)
+        # In full, since nothing hidden is in it: there is no score yet.
+        finalized = Finalized(rollout.id, now, self._deferrals.result(rollout, now, questions), "full")
         written = await self._ledger.writer.submit(finalized.apply)
         assert isinstance(written, dict)
         rollout.result, rollout.disclosure = written, finalized.disclosure
+        return written
 
     def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
         """How much of a result its principal may be told."""
@@ -140,7 +148,7 @@ class FinalizationService:
     async def _private_score(
         self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None
     ) -> Score | str:
-        """The private score of that array, or the reason why there is none."""
+        """The private score of the array to score, or the reason why there is none."""
         if values is None:
             return nothing_accepted(rollout)
         try:
@@ -152,10 +160,11 @@ class FinalizationService:
         """The baseline's private score; None where the outcomes are not known."""
         return None if rollout.row.questions is not None else await self._grading.baseline(task)
 
-    async def _judged(self, task: HiddenTask, score: Score, baseline: Score) -> Judged | str:
+    async def _compared(self, task: HiddenTask, score: Score, baseline: Score) -> ComparedScore | str:
         """A score beside the baseline's, or the reason why the two cannot be compared."""
-        judged, control = (partial(in_threads, self._threads, judge, task, one, baseline) for one in (score, baseline))
+        compute = partial(in_threads, self._threads, compare_with_baseline, task, score, baseline)
+        control = partial(in_threads, self._threads, compare_with_baseline, task, baseline, baseline)
         try:
-            return await find_fault(judged, control, f"the relative total on {task.name}")
+            return await find_fault(compute, control, f"the relative total on {task.name}")
         except SubmissionError as error:
             return str(error)

@@ -22,22 +22,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ComparedScore:
     """A private score beside the baseline's, and its sampling error."""
 
     score: Score
     relative: float
+    """The relative total: lower is better, 1 is the baseline."""
     error: SamplingError
 
 
-def judge(task: HiddenTask, score: Score, baseline: Score) -> Judged:
-    """Set a private score in relation to the baseline's."""
-    return Judged(score, task.relative_total(score, baseline), task.sampling_error(score, baseline))
+def compare_with_baseline(task: HiddenTask, score: Score, baseline: Score) -> ComparedScore:
+    """Set a private score in relation to the private score of the task's baseline; both with their replicates."""
+    return ComparedScore(score, task.relative_total(score, baseline), task.sampling_error(score, baseline))
 
 
 def final_result(
     rollout: Rollout,
-    outcome: Judged | str | tuple[State, str],
+    outcome: ComparedScore | str | tuple[State, str],
     baseline: Score | None,
     flags: list[str],
     now_ns: int,
@@ -48,13 +49,14 @@ def final_result(
 
     Args:
         rollout: the rollout that is finalized.
-        outcome: the judged score of its last accepted submission or its episodes; the reason why it was rejected; or
-            another state, and the reason.
+        outcome: the score of the rollout's last accepted submission or its episodes, beside the baseline's; the reason
+            why the rollout is rejected; or another state, and the reason.
         baseline: private score of the task's baseline; None where there is none yet.
-        flags: flags raised by its submissions; see :mod:`openfingym_verifier.watch`.
+        flags: flags raised by the rollout's submissions; see :mod:`openfingym_verifier.watch`.
         now_ns: Unix time in nanoseconds at which the rollout ended.
-        session: what is to be said of its live session; None where it had none.
-        questions: what is to be said of the questions that it was asked; None where it had the package's.
+        session: what is to be said of the rollout's live session; None where it had none.
+        questions: what is to be said of the questions that the rollout was asked in the place of the package's; None
+            where it had the package's.
 
     Raises:
         Problem: ``task-unavailable``: the task was rebuilt or removed since the rollout began.
@@ -70,7 +72,7 @@ def final_result(
         "instance": rollout.row.instance,
         "agent": rollout.row.agent,
         "seed": rollout.row.seed,
-        **(scored_fields(outcome) if isinstance(outcome, Judged) else _unscored(outcome)),
+        **(scored_fields(outcome) if isinstance(outcome, ComparedScore) else _unscored(outcome)),
         "baseline": task.spec.scoring.baseline,
         "baseline_total": None if baseline is None else baseline.total,
         "baseline_metrics": {} if baseline is None else baseline.metrics,
@@ -101,19 +103,19 @@ def nothing_accepted(rollout: Rollout) -> str:
 
 
 def stored_values(payload: bytes, task: HiddenTask) -> NDArray[np.float64]:
-    """The values of a submission as the ledger keeps them."""
+    """The values of a submission, float64 of the task's shape, from the bytes that the ledger keeps."""
     return np.frombuffer(payload, "<f8").reshape(task.shape)
 
 
-def scored_fields(found: Judged) -> dict[str, object]:
+def scored_fields(compared: ComparedScore) -> dict[str, object]:
     """What a result says of a score."""
-    error = found.error
+    error = compared.error
     return {
         "state": "scored",
         "reason": None,
-        "total": found.score.total,
-        "relative_total": found.relative,
-        "metrics": found.score.metrics,
+        "total": compared.score.total,
+        "relative_total": compared.relative,
+        "metrics": compared.score.metrics,
         "relative_interval": error.relative_interval,
         "relative_standard_error": error.relative_standard_error,
         "total_interval": error.total_interval,
@@ -123,6 +125,7 @@ def scored_fields(found: Judged) -> dict[str, object]:
 
 
 def _unscored(outcome: str | tuple[State, str]) -> dict[str, object]:
+    """What a result says where there is no score: every figure is there, and null."""
     state, reason = ("rejected", outcome) if isinstance(outcome, str) else outcome
     nothing = dict.fromkeys(("total", "relative_total", *INTERVALS, "relative_standard_error", "total_standard_error"))
     return {"state": state, "reason": reason, **nothing, "metrics": {}, "standard_errors": {}}

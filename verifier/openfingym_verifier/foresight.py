@@ -27,7 +27,9 @@ TIMING_LIMIT = 8.0
 """t statistic of the gains on the baseline; a Sharpe ratio of 3 above it gives 5 in three years of days, and 1.7 in
 2,800 hours."""
 FEWEST_STEPS = 100
+"""Bars below which a t statistic says nothing."""
 MAX_TAPES = 64
+"""Tapes whose gains are remembered, the latest ones."""
 BEST_POWER, BEST_SHARE = 3.0, 0.5
 """An answer is beyond belief if its relative total is below this share of the best recorded one's to this power."""
 ATTAINABLE = 0.1
@@ -46,14 +48,15 @@ class BarGains:
     largest: float = 0.0
     """The largest t statistic so far."""
     _tapes: OrderedDict[bytes, tuple[int, NDArray[np.float64]]] = field(default_factory=OrderedDict)
+    """By digest of the bars: the number of rollouts on them, and the sum of their gains, [episodes, steps]."""
 
     def add(self, tape: bytes, record: NDArray[np.float64], baseline: NDArray[np.float64]) -> None:
         """Record the private episodes of a rollout.
 
         Args:
-            tape: a digest of the bars.
+            tape: digest of the bars.
             record: float64[episodes, steps + 1, columns], the account's record.
-            baseline: the account record of the baseline on the same bars.
+            baseline: float64 of the same shape, the record of the baseline's account on the same bars.
         """
         gained = _returns(record) - _returns(baseline)
         count, total = self._tapes.pop(tape, (0, np.zeros_like(gained)))
@@ -70,7 +73,7 @@ class BarGains:
 
 
 def t_statistic(gains: NDArray[np.float64]) -> float:
-    """The t statistic of the mean gain a bar; 0 where there are too few gains, or all are equal."""
+    """The t statistic of the mean gain per bar; 0 where there are too few gains, or all are equal."""
     deviation = float(gains.std(ddof=1)) if gains.size >= FEWEST_STEPS else 0.0
     return float(gains.mean()) / deviation * gains.size**0.5 if deviation > 0.0 else 0.0
 
@@ -80,13 +83,15 @@ def beyond_belief(contract: Contract, relative: float, best: float | None) -> bo
 
     Args:
         contract: the contract of the task.
-        relative: the relative total, in [0.01, 100].
+        relative: the relative total of the answer, in [0.01, 100].
         best: relative total of the best recorded baseline; None where none is recorded, so that nothing can be said.
     """
     kind = kind_named(contract)
-    # The ratios of an account are moved by luck as much as by skill; it is judged by its timing.
+    # The ratios of an account are moved by luck as much as by skill; it is judged by its timing. Where what is asked
+    # was known already, a perfect answer is skill.
     if best is None or kind.is_record or kind.of_the_past(contract):
         return False
+    # Each metric's ratio is clipped from below, so that this is an answer without any error.
     perfect = relative <= SMALLEST_RATIO * (1.0 + 1e-6) and best > ATTAINABLE
     # Gaps between statistics of drawn samples come near zero by luck.
     return perfect or (not kind.drawn and relative < BEST_SHARE * min(best, 1.0) ** BEST_POWER)
@@ -94,13 +99,18 @@ def beyond_belief(contract: Contract, relative: float, best: float | None) -> bo
 
 @functools.cache
 def best_recorded(task: str, data_kind: str) -> float | None:
-    """The best relative total of a recorded baseline.
+    """The best relative total of a recorded baseline; None where none is recorded.
+
+    Args:
+        task: name of the task.
+        data_kind: kind of the task's data, such as ``real``.
 
     Raises:
         StoreError: the record of baselines cannot be read.
     """
     from openfingym.reports.baselines import CHECKS, recorded
 
+    # Without the agents that check a task: among them is the oracle, which knows the labels.
     rows = [row for row in recorded() if row.task == task and row.data_kind == data_kind and row.agent not in CHECKS]
     return min((row.relative_total for row in rows if row.relative_total is not None), default=None)
 

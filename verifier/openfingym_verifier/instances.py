@@ -55,7 +55,14 @@ class TaskInstances:
         most: int = MOST,
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        """Remove what a verifier that was killed left in the state directory."""
+        """Remove what a verifier that was killed left in the state directory.
+
+        Args:
+            state: the verifier's state directory.
+            threads: where instances are built.
+            most: largest number of instances in memory.
+            most_bytes: largest number of bytes that their arrays take together.
+        """
         self._folder = state / FOLDER
         shutil.rmtree(self._folder, ignore_errors=True)
         self._threads = threads
@@ -64,44 +71,50 @@ class TaskInstances:
         self._sources: dict[str, InstanceSource] = {}
         self._reading = threading.Lock()
         self._number = count(1)
-        self.left: Callable[[HiddenTask], None] = lambda _: None
-        """Told of each that is no longer kept."""
+        self.on_dropped: Callable[[HiddenTask], None] = lambda _: None
+        """Called with each instance that is no longer kept in memory."""
 
     async def of(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
         """The instance that a rollout is on.
 
         Args:
-            row: the rollout's row in the ledger; of a rollout that is yet to begin, without a digest to compare.
+            row: the rollout's row in the ledger.
             task: the task that the instance is cut from.
 
         Raises:
             Problem: ``task-unavailable``: the task was rebuilt since the rollout began.
-            VerifierError: it cannot be built.
+            VerifierError: the instance cannot be built.
         """
         split, index = _place(row)
-        found = await self.get(task, split, index)
-        _require_same(row, found)
-        return found
+        instance = await self.get(task, split, index)
+        _require_same(row, instance)
+        return instance
 
     async def get(self, task: HiddenTask, split: InstanceSplit, index: int) -> HiddenTask:
         """An instance of a task, built if it is not in memory.
 
+        Args:
+            task: the task that the instance is cut from.
+            split: the split of the instance.
+            index: number of the instance within its split.
+
         Raises:
             UsageError: the task has no instances.
-            VerifierError: it cannot be built.
+            VerifierError: the instance cannot be built.
         """
         key = (task.name, split, index)
+        # The future is kept, not its result, so that requests that come together wait for one building.
         if key not in self._kept:
             loop = asyncio.get_running_loop()
-            building = loop.run_in_executor(self._threads, self.built, task, split, index)
-            self._kept[key] = asyncio.ensure_future(building)
-        found = self._kept[key]
+            self._kept[key] = asyncio.ensure_future(loop.run_in_executor(self._threads, self.built, task, split, index))
+        building = self._kept[key]
         self._kept.move_to_end(key)
         try:
-            # Who no longer waits must not take the instance from those who do.
-            return await asyncio.shield(found)
+            # A caller that gives up must not cancel the building that others wait for.
+            return await asyncio.shield(building)
         except Exception:
-            if self._kept.get(key) is found:
+            # A failure is not kept: the next caller tries again.
+            if self._kept.get(key) is building:
                 del self._kept[key]
             raise
         finally:
@@ -109,17 +122,13 @@ class TaskInstances:
 
     def built_here(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
         """The instance that a rollout is on, built in this thread and not kept; raises what :meth:`of` does."""
-        found = self.built(task, *_place(row))
-        _require_same(row, found)
-        return found
+        instance = self.built(task, *_place(row))
+        _require_same(row, instance)
+        return instance
 
     def built(self, task: HiddenTask, split: InstanceSplit, index: int) -> HiddenTask:
-        """An instance, built in this thread and not kept.
-
-        Raises:
-            UsageError: the task has no instances.
-            VerifierError: it cannot be built.
-        """
+        """An instance, built in this thread and not kept; arguments and errors as for :meth:`get`."""
+        # A folder of its own, since the same instance may be built by two threads at once.
         folder = self._folder / str(next(self._number))
         try:
             with store.writing(folder):
@@ -133,6 +142,7 @@ class TaskInstances:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _source(self, task: HiddenTask) -> InstanceSource:
+        """The training data of a task, read once."""
         with self._reading:
             if task.name not in self._sources:
                 # The files may have been changed since the verifier was started.
@@ -141,14 +151,14 @@ class TaskInstances:
             return self._sources[task.name]
 
     def _shrink(self) -> None:
-        """Let go of the oldest that are built, until the rest is few and small enough."""
-        done = [(key, found.result()) for key, found in self._kept.items() if _is_built(found)]
+        """Let go of the instances that were used longest ago, until the rest is few and small enough."""
+        done = [(key, building.result()) for key, building in self._kept.items() if _is_built(building)]
         size = sum(_size(task) for _, task in done)
         while done and (len(done) > self._most or size > self._most_bytes):
             key, task = done.pop(0)
             size -= _size(task)
             del self._kept[key]
-            self.left(task)
+            self.on_dropped(task)
 
 
 def _place(row: RolloutRow) -> tuple[InstanceSplit, int]:
@@ -157,8 +167,8 @@ def _place(row: RolloutRow) -> tuple[InstanceSplit, int]:
     return row.split, row.instance  # type: ignore[return-value]  # checked above
 
 
-def _require_same(row: RolloutRow, found: HiddenTask) -> None:
-    if row.task_digest != found.manifest.digest:
+def _require_same(row: RolloutRow, instance: HiddenTask) -> None:
+    if row.task_digest != instance.manifest.digest:
         raise Problem("task-unavailable", "The task was rebuilt since this rollout began; create a new rollout.")
 
 
@@ -167,7 +177,7 @@ def _arrays(folder: Path) -> dict[str, np.ndarray]:
 
 
 def _held(package: BuiltPackage, task: HiddenTask) -> dict[str, np.ndarray]:
-    """Public arrays that are read after the instance is loaded: those of episodes."""
+    """Public arrays that are read after the instance is loaded, when its folder is gone: those of episodes."""
     if not task.sequential:
         return {}
     held = _arrays(package.data)
@@ -176,10 +186,10 @@ def _held(package: BuiltPackage, task: HiddenTask) -> dict[str, np.ndarray]:
     return held
 
 
-def _is_built(found: asyncio.Future[HiddenTask]) -> bool:
-    return found.done() and not found.cancelled() and found.exception() is None
+def _is_built(building: asyncio.Future[HiddenTask]) -> bool:
+    return building.done() and not building.cancelled() and building.exception() is None
 
 
 def _size(task: HiddenTask) -> int:
-    """Bytes of its arrays."""
+    """Bytes of the arrays that an instance keeps in memory."""
     return sum(array.nbytes for array in (*task.hidden.values(), *task.held.values(), task.grader.baseline))

@@ -43,24 +43,32 @@ class Parsed:
     """A submission that passed every check."""
 
     values: NDArray[np.float64]
+    """float64 of the task's shape, finite and in range."""
     payload: memoryview
     """The bytes of ``values``."""
     payload_digest: str
+    """Hex SHA-256 of these bytes."""
     body_digest: str | None
-    """Digest of the body as it came; only where an idempotency key will need it."""
+    """Hex SHA-256 of the body as it came; None for a request without an idempotency key, which will not need it."""
 
 
 def parse(submission: Submission, body: bytes, task: HiddenTask) -> Parsed:
     """Read and check a body: the one place where bytes of an agent become an array, and every failure is a refusal.
 
+    Args:
+        submission: the request that the body came with.
+        body: the body, at most ``task.max_body_bytes`` long.
+        task: the task that is answered.
+
     Raises:
         Problem: the submission is refused; ``slug`` says why.
-        VerifierError: no process to decode it in can be started.
+        VerifierError: no process to decode the body in can be started.
     """
     try:
         values = read_submission(submission.media_type, body, task)
     except (Problem, VerifierError):
         raise
+    # Whatever else the bytes set off is theirs: as an error of ours it would buy the agent a second try.
     except Exception:
         logger.exception(
             "a body of %s was refused for a reason that nobody had thought of", submission.media_type[:100]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.truth import HiddenTask
 
 FOLDER = "baseline-scores"
+"""Folder of the store that holds the scores, one file each."""
 _MOST = 16 * MEGABYTE
 _LIBRARY = Path(openfingym.__file__).resolve().parent
 _PARTS = ("metrics", "kinds", "task", "compiling.py")
@@ -41,26 +42,26 @@ _PARTS = ("metrics", "kinds", "task", "compiling.py")
 _COMPUTING = ("numpy", "scipy", "scikit-learn", "numba", "threadpoolctl")
 
 
-def kept(task: HiddenTask) -> Score | None:
-    """The score of a task's baseline, where it is known from before."""
+def stored_score(task: HiddenTask) -> Score | None:
+    """The score of a task's baseline, if an earlier verifier has stored it; None otherwise."""
     name = _name(task)
     if name is None:
         return None
     try:
-        found = read_json(home() / FOLDER, name, _MOST)
+        stored = read_json(home() / FOLDER, name, _MOST)
     except (OSError, ValueError):
         return None
-    if not isinstance(found, dict) or not isinstance(document := found.get("score"), dict):
+    if not isinstance(stored, dict) or not isinstance(document := stored.get("score"), dict):
         return None
     with contextlib.suppress(ValueError, TypeError, KeyError):
         # What a disk has damaged, or another hand has edited, is not what was written.
-        if found.get("sha256") == sha256_of_json(document):
+        if stored.get("sha256") == sha256_of_json(document):
             return read_score(document)
     return None
 
 
-def keep(task: HiddenTask, score: Score) -> None:
-    """Keep the score of a task's baseline."""
+def store_score(task: HiddenTask, score: Score) -> None:
+    """Store the score of a task's baseline for later verifiers, where it is worth it."""
     name = _name(task)
     if name is None:
         return
@@ -68,6 +69,7 @@ def keep(task: HiddenTask, score: Score) -> None:
     with contextlib.suppress(OSError, ValueError):  # a value that is no number cannot be kept
         folder = home() / FOLDER
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Without waiting for the disk: what a power cut damages is computed again.
         write_json(folder / name, {"score": document, "sha256": sha256_of_json(document)}, sync=False)
 
 
@@ -100,6 +102,7 @@ def _name(task: HiddenTask) -> str | None:
 
 
 def _version(name: str) -> str:
+    """The version of an installed library; empty where it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -38,13 +38,14 @@ if TYPE_CHECKING:
     from openfingym_verifier.writer import Transaction
 
 LOCK_PAUSE_S = 0.05
+"""Pause between two tries to take the lock of a state directory."""
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
 CHECKPOINT_PAGES = 4096
 """16 MB of log before it is copied into the database: some hundred submissions."""
 
-# Written and emptied again, to see whether a rollout could be.
 PROBE_BYTES = 64 * 1024
+"""Bytes that are written and emptied again, to see whether a rollout could be written."""
 
 
 class Ledger:
@@ -54,15 +55,16 @@ class Ledger:
         """Open or create the ledger in ``state``.
 
         Args:
-            state: the state directory.
-            wait_s: seconds to wait for another verifier that uses it.
+            state: the state directory, which is made if it is missing.
+            wait_s: seconds to wait for another verifier that uses the directory.
 
         Raises:
             VerifierError: another verifier uses the directory, or it was written by a newer version.
-            StoreError: it cannot be read or written.
+            StoreError: the directory or the ledger cannot be read or written.
         """
         try:
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Before the file is opened: two verifiers on one ledger would each spend the same budget.
             self._lock = _exclusive(state / "lock", wait_s)
             self.path = state / "ledger.db"
             # SQLite gives its side files the mode of the database.
@@ -116,7 +118,7 @@ class Ledger:
             connection.close()
 
     def rollout(self, rollout_id: str) -> tuple[RolloutRow, list[SubmissionRow]] | None:
-        """A rollout and its accepted submissions in order."""
+        """A rollout and its accepted submissions in order; None where there is no such rollout."""
         with self.read() as connection:
             row = connection.execute("SELECT * FROM rollouts WHERE id = ?", (rollout_id,)).fetchone()
             if row is None:
@@ -133,6 +135,11 @@ class Ledger:
     def played(self, principal: str, tasks: Sequence[str], now_ns: int) -> bool:
         """Whether a principal has played the given tape of one of these tasks: begun a private episode on it, or could
         still begin one.
+
+        Args:
+            principal: name of the principal.
+            tasks: names of the tasks.
+            now_ns: present Unix time in nanoseconds.
         """
         query = (
             "SELECT 1 FROM rollouts WHERE principal = ? AND task IN (SELECT value FROM json_each(?)) AND tape = 'given'"
@@ -145,7 +152,7 @@ class Ledger:
             )
 
     def payload(self, rollout_id: str, n: int) -> bytes | None:
-        """Values of an accepted submission: little-endian float64, C order."""
+        """Values of the n-th accepted submission, from 1: little-endian float64, C order; None where there is none."""
         query = "SELECT content FROM payloads JOIN submissions ON submission = id WHERE rollout_id = ? AND n = ?"
         with self.read() as connection:
             row = connection.execute(query, (rollout_id, n)).fetchone()
@@ -176,6 +183,7 @@ class Ledger:
             "SELECT n, fold, number, step, action FROM steps JOIN episodes ON episode = id WHERE rollout_id = ? ORDER "
             "BY n, step"
         )
+        # Put together as text: an action is JSON already, and the log holds the digest of these very bytes.
         with self.read() as connection:
             lines = (
                 f'{{"episode":{row["n"]},"fold":"{row["fold"]}","number":{row["number"]},'
@@ -185,7 +193,7 @@ class Ledger:
             return "".join(lines).encode()
 
     def action_bytes(self, rollout_id: str) -> int:
-        """Length of all actions of a rollout together."""
+        """Length of all actions of a rollout together, in bytes."""
         query = (
             "SELECT coalesce(sum(length(CAST(action AS BLOB))), 0) FROM steps JOIN episodes ON episode = id WHERE "
             "rollout_id = ?"
@@ -207,7 +215,7 @@ class Ledger:
                 for row in connection.execute("SELECT name, opened_ns, closed_ns FROM seasons ORDER BY id")
             ]
 
-    def told(self) -> list[Disclosures]:
+    def disclosures(self) -> list[Disclosures]:
         """What has been disclosed of given tapes, added up over rollouts; whatever the season, since labels stay the
         same.
         """
@@ -219,7 +227,13 @@ class Ledger:
             return [Disclosures(**dict(row)) for row in connection.execute(query)]
 
     def finished_of(self, principal: str, task_digest: str, newest: int) -> list[str]:
-        """Ids of a principal's latest finished rollouts on a task's given tape, oldest first."""
+        """Ids of a principal's latest finished rollouts on a task's given tape, oldest first.
+
+        Args:
+            principal: name of the principal.
+            task_digest: digest of the task.
+            newest: how many there are at most; older ones are left out.
+        """
         query = (
             "SELECT id FROM rollouts WHERE principal = ? AND task_digest = ? AND tape = 'given' AND result IS NOT NULL"
             " AND questions IS NULL AND question_range IS NULL ORDER BY created_ns DESC, id LIMIT ?"
@@ -245,6 +259,7 @@ class Ledger:
 
 
 def _exclusive(path: Path, wait_s: float) -> Lock:
+    """The lock of a state directory, waited for at most ``wait_s`` seconds."""
     until = time.monotonic() + wait_s
     while True:
         try:
@@ -254,5 +269,5 @@ def _exclusive(path: Path, wait_s: float) -> Lock:
                 raise VerifierError(
                     f"{path.parent}: another verifier is using this state directory; stop it or choose another"
                 ) from None
-        # The lock itself can be waited for, but not for so long and no longer.
+        # Asked again and again, since waiting for the lock itself cannot be given a time.
         time.sleep(LOCK_PAUSE_S)

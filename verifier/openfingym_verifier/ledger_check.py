@@ -29,11 +29,11 @@ def verify_ledger(path: Path, earlier_checkpoint: Path | None = None, key: Publi
         path: ``ledger.db`` of a state directory, or the directory; opened read-only.
         earlier_checkpoint: a signed checkpoint that the log gave before, with which it must begin: its file, a
             receipt, or a run's folder.
-        key: public key that must have signed it; None for that of the state directory. Without either, the file is
-            taken at its reader's word.
+        key: public key that must have signed the checkpoint; None for that of the state directory. Without either, the
+            checkpoint is taken at its reader's word.
 
     Raises:
-        VerifierError: the ledger is not what was written.
+        VerifierError: the ledger is not what was written, or its file is damaged.
         ReceiptError: the checkpoint is not signed by the key, or the log does not begin with it.
         StoreError: the ledger cannot be read.
         UsageError: the file of the checkpoint cannot be read.
@@ -46,6 +46,7 @@ def verify_ledger(path: Path, earlier_checkpoint: Path | None = None, key: Publi
 
 
 def _earlier(file: Path, checkpoint: Path, key: PublicKey | None) -> Checkpoint:
+    """The earlier checkpoint, its signature checked if there is a key to check it with."""
     note, own = read_note(checkpoint), file.parent / KEY_FILE
     if key is None and own.exists():
         key = read_signing_key(own).public
@@ -63,13 +64,15 @@ def _check_file(file: Path) -> None:
 def _require_sound(file: Path) -> None:
     with contextlib.closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
+        # A new ledger of the same format has the tables, triggers and indices that this one must have, and no others.
         with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
             fresh.executescript("".join(STEPS[:version]))
-            expected, found = _guards(fresh), _guards(connection)
-        for name in sorted(expected.keys() | found.keys()):
-            if expected.get(name) != found.get(name):
-                what = "missing" if name not in found else "changed" if name in expected else "not one of ours"
+            expected, present = _guards(fresh), _guards(connection)
+        for name in sorted(expected.keys() | present.keys()):
+            if expected.get(name) != present.get(name):
+                what = "missing" if name not in present else "changed" if name in expected else "not one of ours"
                 raise VerifierError(f"{file}: {name} is {what}, in a ledger of format {version}")
+        # Among other things, the rows of indices against those of tables, which no query of ours compares.
         (first,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if first != "ok":
             raise VerifierError(f"{file}: the file is damaged: {first}")
@@ -77,6 +80,8 @@ def _require_sound(file: Path) -> None:
 
 def _guards(connection: sqlite3.Connection) -> dict[str, str]:
     """Tables, triggers, indices and views, by kind and name: their text, whatever the spaces in it."""
+    # Without the tables that ANALYZE makes, which change nothing but the plans of queries.
     query = "SELECT type || ' ' || name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_stat_'"
+    # Bytes that are no text are replaced: a damaged file differs then, and does not end in a decoding error.
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
     return {name: " ".join(sql.split()) for name, sql in connection.execute(query)}

@@ -13,9 +13,9 @@ from openfingym_verifier.problems import Problem
 logger = logging.getLogger(__name__)
 
 LOOK_S = 2.0
-"""How long what was found out about the disk holds."""
+"""Seconds for which the outcome of a probe of the disk is taken to hold."""
 PROBE_S = 10.0
-"""A disk that takes longer is as good as none."""
+"""Seconds that a probe may take; a disk that takes longer is as good as none."""
 
 
 class LedgerHealth:
@@ -23,8 +23,10 @@ class LedgerHealth:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._looked: asyncio.Future[str | None] | None = None
-        self._look_again = 0.0
+        self._probe: asyncio.Future[str | None] | None = None
+        """The latest probe: the reason why no rollout could be written; None where one could."""
+        self._probe_again = 0.0
+        """Monotonic time in seconds after which the disk is probed again."""
 
     async def require_well(self) -> None:
         """Check that a rollout could be created and written now; the check is repeated every few seconds at most.
@@ -32,11 +34,12 @@ class LedgerHealth:
         Raises:
             Problem: ``unavailable``: no rollout could be written; the message says why.
         """
-        if self._looked is None or (self._looked.done() and time.monotonic() > self._look_again):
-            self._look_again = time.monotonic() + LOOK_S
-            self._looked = asyncio.ensure_future(self._unwell())
+        # While a probe is under way no second one is begun: a slow disk would be given ever more to do.
+        if self._probe is None or (self._probe.done() and time.monotonic() > self._probe_again):
+            self._probe_again = time.monotonic() + LOOK_S
+            self._probe = asyncio.ensure_future(self._unwell())
         # The probe is shared by all who ask, so one caller that goes away must not cancel it for the others.
-        reason = await asyncio.shield(self._looked)
+        reason = await asyncio.shield(self._probe)
         if reason is not None:
             raise Problem("unavailable", reason, retry_after_s=LOOK_S)
 

@@ -39,48 +39,51 @@ class RolloutRow:
     last_refusal: str | None
     """``slug: detail`` of the latest of them."""
     bucket: Bucket
+    """State of the rate limit on the rollout's requests."""
     result: dict[str, object] | None
-    """The final result, once there is one, as it was computed."""
+    """The result as it was computed, once there is one; of a deferred rollout the deferred one."""
     principal: str = LOCAL_USER
     """Name of the principal to whom the rollout belongs."""
     season: str = FIRST_SEASON
     """Name of the season in which the rollout was begun."""
     policy: PolicyName = "local"
-    """Under which it was begun."""
+    """Name of the policy under which the rollout was begun."""
     disclosure: Disclosure = "full"
-    """How much of the result its principal is told."""
+    """How much of the result the rollout's principal is told."""
     tape: TapeKind = "given"
     """Kind of the tape; its seed follows from the rollout's id and the key of tapes."""
     tape_commitment: str | None = None
-    """SHA-256 that the seed must have; None of a given tape."""
+    """Hex SHA-256 that the seed of the tape must have; None for a given tape."""
     session: dict[str, object] | None = None
-    """The session that its private episode is; None where it is played on a tape. See
+    """The order of the live session that the private episode is; None for an episode on a tape. See
     :mod:`openfingym_verifier.sessions`."""
     questions: dict[str, object] | None = None
-    """The questions that are asked in the place of its private rows; None where it has the package's. See
+    """The order of the questions that are asked in the place of the private rows; None for the package's own rows. See
     :mod:`openfingym_verifier.deferral`."""
     settled: dict[str, object] | None = None
-    """The result once those are resolved, which takes the place of a deferred one."""
+    """The final result of a deferred rollout, once its questions are resolved."""
     split: SplitName = "test"
-    """``test`` on the task as it is; else on an instance, cut from its training data."""
+    """``test`` for a rollout on the task as it is; else it is on an instance, cut from the task's training data."""
     instance: int | None = None
-    """Which instance of the split; None on the task as it is."""
+    """Number of the instance within its split; None on the task as it is."""
     question_range: str | None = None
-    """Which of its task's questions it is asked, such as ``1-10``; None for all."""
+    """Which of the package's questions the rollout is asked, such as ``1-10``; None for all."""
 
     @property
     def asked(self) -> QuestionRange | None:
-        """The questions of its task that it is asked, of a rollout that is not asked all."""
+        """Which of the package's questions the rollout is asked; None for all."""
         return None if self.question_range is None else QuestionRange.parse(self.question_range)
 
 
 @dataclass(frozen=True)
 class SeasonRecord:
-    """A season: a period over which what participants are told is added up."""
+    """A season: a period at whose end results that were held are released."""
 
     name: str
     opened_ns: int
+    """Unix time in nanoseconds at which the season began."""
     closed_ns: int | None
+    """Unix time in nanoseconds at which it ended; None while it is open."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Disclosures:
     """How often a principal was told something about the hidden data of a task."""
 
     principal: str
+    """Name of the principal."""
     task: str
     """Name of the task, since a package built again over the same labels has another digest."""
     fold: FoldName
@@ -99,10 +103,13 @@ class SubmissionRow:
     """An accepted submission as stored, without its values."""
 
     n: int
+    """Counts the rollout's accepted submissions, from 1."""
     idempotency_key: str | None
+    """Key under which the same request may be sent again; None for a request without one."""
     body_digest: str | None
+    """Hex SHA-256 of the body as it came, which a repetition must have; None without a key."""
     feedback: dict[str, object] | None
-    """None where the process ended between accepting and scoring."""
+    """Feedback on the submission; None where the process ended between accepting and scoring."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +120,13 @@ class EpisodeRow:
     """Counts the rollout's episodes, from 1."""
     fold: FoldName
     number: int
-    """Its position in the fold, from 0."""
+    """Position of the episode in the fold, from 0."""
     idempotency_key: str | None
+    """Key under which the same start may be requested again; None for a request without one."""
 
 
 def rollout_row(row: sqlite3.Row) -> RolloutRow:
-    """A rollout of its row of the table."""
+    """A rollout, from its row of the table ``rollouts``."""
     fields = dict(row)
     bucket = Bucket(fields.pop("bucket_tokens"), fields.pop("bucket_ns"))
     for name in ("result", "session", "questions", "settled"):
@@ -127,7 +135,7 @@ def rollout_row(row: sqlite3.Row) -> RolloutRow:
 
 
 def submission_row(row: sqlite3.Row) -> SubmissionRow:
-    """A submission of its row of the table."""
+    """A submission, from its row of the table ``submissions``."""
     feedback = row["feedback"]
     return SubmissionRow(
         row["n"], row["idempotency_key"], row["body_digest"], None if feedback is None else json.loads(feedback)

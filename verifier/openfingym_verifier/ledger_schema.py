@@ -147,11 +147,11 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring a ledger to this version, whole or not at all.
 
     Args:
-        connection: connection to it.
-        path: its file, for messages.
+        connection: a connection to the ledger that may write.
+        path: file of the ledger, for messages.
 
     Raises:
-        VerifierError: a newer version wrote it.
+        VerifierError: a newer version of this library wrote the ledger.
     """
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
@@ -162,6 +162,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     if missing:
         # All steps and the new version in one transaction: a migration that breaks off has not begun.
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION};")
+        # The log may be older than the tree over it.
         if version < tree.VERSION:
             tree.fill(connection)
         connection.execute("COMMIT")

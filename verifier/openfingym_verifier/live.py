@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from openfingym_verifier.tokens import TokenIssuer
 
 IDLE_S = 600.0
-"""How long a WebSocket may be silent."""
+"""Seconds that a WebSocket may be silent before it is closed."""
 POLICY_VIOLATION, UNSUPPORTED_DATA = 1008, 1003
+"""Codes of RFC 6455 with which a WebSocket is closed."""
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class LiveEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection to its end."""
-        await receive()
+        await receive()  # the request to connect
         authorization = dict(scope["headers"]).get(b"authorization")
         try:
             await self._rollout(authorization)
@@ -83,6 +84,7 @@ class LiveEndpoint:
             await asyncio.sleep(0)
 
     async def _rollout(self, authorization: bytes | None) -> Rollout:
+        """The open rollout of a token."""
         rollout = await self._service.find(self._tokens.require_rollout(authorization, now_ns()))
         rollout.require_open()
         return rollout
@@ -100,6 +102,7 @@ class LiveEndpoint:
         return '{"type":"step",' + answer.decode()[1:], False
 
     async def _call(self, rollout: Rollout, text: str) -> bytes:
+        """The answer to one message, as over HTTP."""
         document = read_json(text)
         match document.pop("type", None):
             case "step":
@@ -110,17 +113,19 @@ class LiveEndpoint:
 
 
 async def _document(request: Submission) -> dict[str, object]:
+    """The JSON object in the body of a request."""
     body = await request.read_body(MAX_ACTION_BYTES)
     if request.media_type != JSON:
         raise Problem("unsupported-media-type", f"Found Content-Type {request.media_type[:100]!r}; expected {JSON}.")
     return read_json(body)
 
 
-def _key(found: object) -> str | None:
-    if found is None:
+def _key(key: object) -> str | None:
+    """The idempotency key of a message; None for a message without one."""
+    if key is None:
         return None
-    if isinstance(found, str) and is_idempotency_key(found):
-        return found
+    if isinstance(key, str) and is_idempotency_key(key):
+        return key
     raise Problem("malformed-request", KEY_RULE)
 
 

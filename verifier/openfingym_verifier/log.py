@@ -56,7 +56,7 @@ SELECT id FROM rollouts WHERE result IS NOT NULL AND json_extract(result, '$.log
 """
 """Results that state another hash than that of their row, to which they cannot commit by the digest that it holds."""
 OTHER_FINAL_HEADS = OTHER_HEADS.replace("result", "settled").replace("'finalized'", "'settled'")
-"""The same of final results of deferred rollouts."""
+"""Final results of deferred rollouts that state another hash than that of their row."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,11 @@ def entry_hash(prev_hash: str, entry: bytes) -> str:
 
 
 def row_after(seq: int, prev_hash: str, rollout_id: str, entry: dict[str, object]) -> Row:
-    """The row with number ``seq``, from 1, that continues the row with the hash ``prev_hash``."""
+    """The row with number ``seq``, from 1, that continues the row with the hash ``prev_hash``.
+
+    Raises:
+        VerifierError: the entry is longer than a bundle of entries can hold.
+    """
     text = canonical_json({**entry, "rollout": rollout_id})
     tree.require_short(text)
     return seq, rollout_id, text.decode(), prev_hash, entry_hash(prev_hash, text)
@@ -120,7 +124,7 @@ def verify_chain(path: Path, *, expected_head: str | None = None, earlier: Check
         raise StoreError(f"{file}: no such ledger")
     connection = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
     try:
-        # recursive_triggers and plug-ins are for writers.
+        # recursive_triggers and plug-ins are for writers; a plug-in could also change what this check sees.
         database = sqlite_utils.Database(connection, recursive_triggers=False, execute_plugins=False)
         return _verify(database, expected_head, earlier)
     except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
@@ -133,8 +137,9 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
     from openfingym_verifier.questions.checking import QuestionRowsCheck
 
     head, last, heads, digests = GENESIS, 0, {GENESIS}, Digests()
-    frontier, inner, statements = Frontier(), dict[object, str](), Statements()
-    rows = QuestionRowsCheck(database.conn)
+    frontier, tree_hashes, statements = Frontier(), dict[object, str](), Statements()
+    questions = QuestionRowsCheck(database.conn)
+    # Each row: numbered without a gap, chained to the one before, hashed as it stands, filed under its rollout.
     _compare(frontier, earlier)
     for row in database.query("SELECT seq, rollout_id, entry, prev_hash, hash FROM log ORDER BY seq"):
         seq, text = int(row["seq"]), str(row["entry"])
@@ -149,14 +154,15 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
             raise VerifierError(f"log row {seq} was edited: it is filed under another rollout than its entry names")
         digests.add(entry)
         statements.add(entry)
-        rows.add(seq, entry)
-        inner.update(((level, n), found.hex()) for level, n, found in frontier.push(leaf_hash(text.encode())))
+        questions.add(seq, entry)
+        tree_hashes.update(((level, n), hash_.hex()) for level, n, hash_ in frontier.push(leaf_hash(text.encode())))
         head, last = str(row["hash"]), seq
         heads.add(head)
         _compare(frontier, earlier)
-    written = next(iter(database.query("SELECT coalesce(max(seq), 0) AS seq FROM sqlite_sequence WHERE name = 'log'")))[
-        "seq"
-    ]
+    # The end of the log: AUTOINCREMENT remembers the largest number that was ever given, in a table of SQLite's own.
+    (written,) = database.conn.execute(
+        "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'log'"
+    ).fetchone()
     if written != last:
         raise VerifierError(f"log rows {last + 1} to {written} are missing at the end")
     if expected_head is not None and expected_head not in heads:
@@ -167,16 +173,18 @@ def _verify(database: Database, expected_head: str | None, earlier: Checkpoint |
             "another one",
             step="consistency",
         )
-    # A ledger that no verifier has opened since there is a tree has none.
+    # The other tables against what the log says of them. A ledger that no verifier has opened since there is a tree
+    # has none.
     if database.conn.execute("PRAGMA user_version").fetchone()[0] >= tree.VERSION:
         stored = database.query("SELECT level, n, hash FROM tree")
-        _same("tree's hash", inner, (((row["level"], row["n"]), bytes(row["hash"]).hex()) for row in stored))
+        _same("tree's hash", tree_hashes, (((row["level"], row["n"]), bytes(row["hash"]).hex()) for row in stored))
     digests.compare(database)
+    # The digest in the log is of a result without log_head, which is therefore compared by itself.
     for query in (OTHER_HEADS, OTHER_FINAL_HEADS) if digests.settled else (OTHER_HEADS,):
         for row in database.query(query):
             raise VerifierError(f"the log_head of the result of {row['id']} is not the hash of its row in the log")
     statements.compare(database)
-    rows.finish()
+    questions.finish()
     return ChainReport(last, head, base64.b64encode(frontier.root()).decode())
 
 
@@ -191,16 +199,23 @@ def _compare(frontier: Frontier, earlier: Checkpoint | None) -> None:
 
 
 class Digests:
-    """Digests that the log states for the rows of the other tables."""
+    """Digests that the log states for the rows of the other tables, by the columns that tell these rows apart."""
 
     def __init__(self) -> None:
         self.payload: dict[tuple[str, int], str] = {}
+        """Values of submissions, by rollout and number."""
         self.feedback: dict[tuple[str, int], str] = {}
+        """Feedback on submissions, by rollout and number."""
         self.result: dict[str, str] = {}
+        """Results by rollout."""
         self.settled: dict[str, str] = {}
+        """Final results of deferred rollouts, by rollout."""
         self.asked: dict[str, str] = {}
+        """Questions of deferred rollouts, with what was shown of them, by rollout."""
         self.episode: dict[tuple[str, int], str] = {}
+        """Fold and number of episodes, by rollout and count."""
         self.action: dict[tuple[str, int, int], str] = {}
+        """Actions by rollout, episode and step."""
 
     def add(self, entry: dict[str, object]) -> None:
         """Record the digests that one entry states."""
@@ -228,7 +243,11 @@ class Digests:
                 self.asked[rollout] = f"{questions} {digest}"
 
     def compare(self, database: Database) -> None:
-        """Check every payload, action, feedback and result against what the log says of it."""
+        """Check every payload, action, feedback and result against what the log says of it.
+
+        Raises:
+            VerifierError: with the first one that is not what the log says, or is missing.
+        """
         _same("payload", self.payload, self._payloads(database))
         _same("feedback", self.feedback, self._feedback(database))
         _same("result", self.result, self._results(database, "result"))
@@ -277,15 +296,23 @@ class Digests:
     @staticmethod
     def _results(database: Database, column: str) -> Iterator[tuple[object, str]]:
         query = f"SELECT id, {column} AS result FROM rollouts WHERE {column} IS NOT NULL"  # noqa: S608  # one of two
+        # Without log_head, which was not known yet when the digest was made.
         for row in database.query(query):
             document = {key: value for key, value in json.loads(row["result"]).items() if key != "log_head"}
             yield row["id"], sha256_of_json(document)
 
 
-def _same(what: str, logged: object, found: Iterator[tuple[object, str]]) -> None:
+def _same(what: str, logged: object, rows: Iterator[tuple[object, str]]) -> None:
+    """Check digests of the ledger's rows against those of the log, in both directions.
+
+    Args:
+        what: name of what is compared, for messages.
+        logged: the digests that the log states, by key.
+        rows: key and digest of each row of the ledger.
+    """
     assert isinstance(logged, dict)
     seen = set()
-    for key, digest in found:
+    for key, digest in rows:
         seen.add(key)
         if logged.get(key) != digest:
             raise VerifierError(f"the {what} of {key} is not the one in the log")

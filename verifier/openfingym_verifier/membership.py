@@ -26,8 +26,11 @@ class Membership:
         self._ledger = ledger
         self._local = policy.name == "local"
         self._operator = Caller(LOCAL_USER if policy.name == "local" else OPERATOR, operator=True)
-        self._participants = {one.name: one for one in ledger.participants()}
-        self._names = {one.key_digest: one.name for one in self._participants.values() if one.revoked_ns is None}
+        self._participants = {record.name: record for record in ledger.participants()}
+        # By digest: the keys themselves are kept nowhere.
+        self._names = {
+            record.key_digest: record.name for record in self._participants.values() if record.revoked_ns is None
+        }
         if not ledger.seasons():
             ledger.writer.run(SeasonOpened(FIRST_SEASON, now_ns()).apply)
         self.season: SeasonRecord = ledger.seasons()[-1]
@@ -42,7 +45,7 @@ class Membership:
         """The participant with this key; None where nobody has it, or no longer.
 
         Raises:
-            Problem: ``forbidden`` where the policy is not one for participants.
+            Problem: ``forbidden``: the verifier has the local policy, which is not for participants.
         """
         name = self._names.get(key_digest(key))
         if name is not None and self._local:
@@ -68,22 +71,23 @@ class Membership:
 
     def participants(self) -> list[ParticipantRecord]:
         """Everybody who was ever given a key, by name."""
-        return sorted(self._participants.values(), key=lambda one: one.name)
+        return sorted(self._participants.values(), key=lambda record: record.name)
 
     async def add(self, name: str) -> str:
         """Give a new participant a key; returns it.
 
         Raises:
-            Problem: ``malformed-request`` for a name that cannot be used, or ``name-taken``.
+            Problem: ``malformed-request``: the name cannot be used; ``name-taken``.
         """
         require_name(name)
         key = make_key()
-        one = ParticipantRecord(name, key_digest(key.encode()), now_ns(), None)
-        if not await self._ledger.writer.submit(ParticipantAdded(one).apply):
+        record = ParticipantRecord(name, key_digest(key.encode()), now_ns(), None)
+        if not await self._ledger.writer.submit(ParticipantAdded(record).apply):
             # A second key for a revoked name would begin a count anew that must go on.
             raise Problem("name-taken", f"There is, or was, a participant named {name!r}; choose another name.")
-        self._participants[name] = one
-        self._names[one.key_digest] = name
+        # Only once it is on the disk: a key that was given out must survive a restart.
+        self._participants[name] = record
+        self._names[record.key_digest] = name
         return key
 
     async def revoke(self, name: str) -> None:
@@ -95,14 +99,14 @@ class Membership:
         at_ns = now_ns()
         if not await self._ledger.writer.submit(ParticipantRevoked(name, at_ns).apply):
             raise Problem("not-found", f"No participant named {name[:80]!r} has a key.")
-        one = self._participants[name] = replace(self._participants[name], revoked_ns=at_ns)
-        self._names.pop(one.key_digest, None)
+        record = self._participants[name] = replace(self._participants[name], revoked_ns=at_ns)
+        self._names.pop(record.key_digest, None)
 
     async def close_season(self) -> list[Released]:
         """End the season; returns what is released of the results that were held.
 
         Raises:
-            Problem: ``season-closed`` where it is closed already.
+            Problem: ``season-closed``: the season is closed already.
         """
         season, at_ns = self.require_open_season(), now_ns()
         released = await self._ledger.writer.submit(SeasonClosed(season.name, at_ns, RELEASED).apply)
@@ -115,7 +119,8 @@ class Membership:
         """Begin another season.
 
         Raises:
-            Problem: ``malformed-request``; ``season-open`` where one is open; ``name-taken``.
+            Problem: ``malformed-request``: the name cannot be used; ``season-open``: the last season is not closed;
+                ``name-taken``.
         """
         require_name(name)
         if self.season.closed_ns is None:

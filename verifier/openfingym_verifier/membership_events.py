@@ -83,7 +83,7 @@ class SeasonClosed:
     name: str
     at_ns: int
     most: int
-    """Results released of one participant and task; the older ones stay held."""
+    """How many results of one participant and task are released; the older ones stay held."""
 
     def apply(self, transaction: Transaction) -> list[Released] | None:
         """Write it; returns what is released, or None where there is no open season of that name."""
@@ -93,15 +93,16 @@ class SeasonClosed:
         )
         if written.rowcount != 1:
             return None
-        found = connection.execute(
+        # Of each participant and task the latest, in whichever season they were begun.
+        latest = connection.execute(
             "SELECT id, principal, task FROM (SELECT *, row_number() OVER (PARTITION BY principal, task"
             " ORDER BY json_extract(result, '$.finalized_at') DESC, id) AS place FROM rollouts WHERE disclosure = "
             "'held') WHERE place <= ?",
             (self.most,),
         )
-        released = [Released(*row) for row in found.fetchall()]
-        for one in released:
-            connection.execute("UPDATE rollouts SET disclosure = 'rounded' WHERE id = ?", (one.rollout_id,))
-            disclose(transaction, one.rollout_id, "private", 1, self.at_ns)
+        released = [Released(*row) for row in latest.fetchall()]
+        for result in released:
+            connection.execute("UPDATE rollouts SET disclosure = 'rounded' WHERE id = ?", (result.rollout_id,))
+            disclose(transaction, result.rollout_id, "private", 1, self.at_ns)
         transaction.log("", {"event": "season-closed", "at_ns": self.at_ns, "season": self.name})
         return released

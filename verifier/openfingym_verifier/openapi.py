@@ -24,16 +24,19 @@ PROBLEM_RESPONSE: dict[int | str, dict[str, Any]] = {"default": _PROBLEM, 422: _
 """How every route may fail; Any is FastAPI's own type for this argument."""
 
 _ANSWERS = ("SubmissionAnswer", "NewEpisode", "NewStep", "StepAnswer", "ProblemDocument")
-
-
+"""Documents of the agents' routes, which no route of FastAPI names."""
 _COMMON: dict[str, Any] = {"tags": ["rollout"], "security": [{"rollout token": []}]}
 
 STEP_ONLY = frozenset({"episodes-exhausted", "episode-over", "out-of-step", "malformed-request", "malformed-action"})
+"""Problems of sequential tasks."""
 BATCH_ONLY = frozenset(
     {"malformed-submission", "wrong-shape", "wrong-dtype", "not-finite", "out-of-range", "memorised", "unscorable"}
 )
+"""Problems of batch tasks."""
 QUESTIONS_ONLY = frozenset({"deadline-passed", "truth-known", "not-due", "clock-backwards", "wrong-unit"})
+"""Problems of the routes of questions."""
 COMMON = KINDS.keys() - STEP_ONLY - BATCH_ONLY - QUESTIONS_ONLY - {"method-not-allowed"}
+"""Problems that every route of the agents may answer."""
 
 
 def describe(app: FastAPI) -> None:
@@ -88,8 +91,7 @@ def _episode_route() -> dict[str, Any]:
         **_COMMON,
         "summary": "Start the next episode of a sequential task",
         "description": "Private episodes are played in order of time, each once; public ones, for practice, come round "
-        "again, "
-        "as often as the task's budget says. Starting one ends the one at hand.",
+        "again, as often as the task's budget says. Starting one ends the one at hand.",
         "operationId": "start_episode",
         "parameters": [_key("The key of the latest episode gives its start again, and starts none.")],
         "requestBody": {"required": True, "content": {JSON: {"schema": {"$ref": f"{_REF}NewEpisode"}}}},
@@ -114,9 +116,8 @@ def _live_route() -> dict[str, Any]:
         **_COMMON,
         "summary": "Episodes over a WebSocket",
         "description": "One JSON text message a call: NewEpisode with `type: start` and an optional `key`, or NewStep "
-        "with `type: step`. "
-        "The answer is a StepAnswer with `type: step`, or `type: problem` with `problem`, a problem document, and "
-        "`retry_after_s`.",
+        "with `type: step`. The answer is a StepAnswer with `type: step`, or `type: problem` with `problem`, a problem "
+        "document, and `retry_after_s`.",
         "operationId": "live",
         "responses": {
             "101": {"description": "Upgraded"},
@@ -135,12 +136,13 @@ def _answer(description: str, schema: str) -> dict[str, Any]:
 
 
 def _problems(slugs: AbstractSet[str]) -> dict[str, Any]:
+    """Responses with problems, one for each status."""
     by_status: dict[int, list[str]] = {}
     for slug in (slug for slug in KINDS if slug in slugs):
         by_status.setdefault(KINDS[slug].status, []).append(slug)
     problems = {
-        str(status): {**_PROBLEM, "description": "; ".join(f"{slug}: {KINDS[slug].title}" for slug in found)}
-        for status, found in sorted(by_status.items())
+        str(status): {**_PROBLEM, "description": "; ".join(f"{slug}: {KINDS[slug].title}" for slug in same_status)}
+        for status, same_status in sorted(by_status.items())
     }
     if "429" in problems:
         problems["429"]["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait"}}

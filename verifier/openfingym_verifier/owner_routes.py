@@ -19,6 +19,7 @@ from openfingym.verifiers.routes import NPY, NPZ
 from openfingym_verifier import documents as doc
 from openfingym_verifier.access import caller_of
 from openfingym_verifier.clock import now_ns
+from openfingym_verifier.creation import RolloutOrder
 from openfingym_verifier.openapi import PROBLEM_RESPONSE
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem
@@ -59,7 +60,7 @@ def add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> Non
 def _add_life_routes(
     app: FastAPI, service: Service, tokens: TokenIssuer, the_caller: Any, the_rollout: Any, common: dict[str, Any]
 ) -> None:
-    """Add what a rollout lives through: it is created, gone on with, looked at, finalized and settled."""
+    """Add the routes of a rollout's life: it is created, gone on with, looked at, finalized and settled."""
 
     @app.get("/v1/tasks", response_model=list[HeldTask], **common)
     async def tasks(caller: Caller = the_caller) -> list[dict[str, object]]:
@@ -71,19 +72,7 @@ def _add_life_routes(
     @app.post("/v1/rollouts", status_code=201, response_model=RolloutTicket, **common)
     async def create(body: doc.NewRollout, caller: Caller = the_caller) -> dict[str, object]:
         """Begin a rollout; its token is in the answer and nowhere else."""
-        rollout = await service.create(
-            body.task,
-            agent=body.agent,
-            seed=body.seed,
-            ttl_s=body.ttl_s,
-            fresh=body.fresh,
-            session=None if body.session is None else SessionOrder(**body.session.model_dump()),
-            questions=None if body.questions is None else _questions_order(body.questions),
-            split=body.split,
-            instance=body.instance,
-            caller=caller,
-        )
-        return _ticket(rollout, tokens)
+        return _ticket(await service.create(_order(body), caller), tokens)
 
     @app.post("/v1/rollouts/{rollout_id}/token", response_model=RolloutTicket, **common)
     async def token(body: doc.NewToken, rollout: Rollout = the_rollout) -> dict[str, object]:
@@ -106,7 +95,7 @@ def _add_life_routes(
         A repetition gives the same; of a result that was held, what is released when its season is closed.
         """
         result = await service.finalize(rollout)
-        return result if caller.operator else service.told(rollout)
+        return result if caller.operator else service.disclosed_result(rollout)
 
     @app.post("/v1/rollouts/{rollout_id}/settle", response_model=VerifiedResult, **common)
     async def settle(rollout: Rollout = the_rollout, caller: Caller = the_caller) -> dict[str, object]:
@@ -120,7 +109,7 @@ def _add_life_routes(
 
 
 def _add_record_routes(app: FastAPI, service: Service, the_rollout: Any, common: dict[str, Any]) -> None:
-    """Add what the verifier has of a rollout: its data, its tape, its rows of the log, what was submitted and done."""
+    """Add the routes of a rollout's record: its data, its tape, its rows of the log, its submissions and actions."""
 
     @app.get("/v1/rollouts/{rollout_id}/data", response_class=Response, **_binary(common, NPZ))
     async def data(rollout: Rollout = the_rollout) -> Response:
@@ -163,6 +152,7 @@ def _add_record_routes(app: FastAPI, service: Service, the_rollout: Any, common:
 
 
 def _ticket(rollout: Rollout, tokens: TokenIssuer) -> dict[str, object]:
+    """The answer to whoever has begun a rollout, or goes on with one: what it is, and its token."""
     row = rollout.row
     return {
         "rollout_id": row.id,
@@ -180,6 +170,7 @@ def _ticket(rollout: Rollout, tokens: TokenIssuer) -> dict[str, object]:
 
 
 def _binary(common: dict[str, Any], media_type: str) -> dict[str, Any]:
+    """Arguments of a route that answers with bytes."""
     content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
     return {**common, "responses": {**common["responses"], 200: {"content": content}}}
 
@@ -202,10 +193,25 @@ async def _task_summary(task: HiddenTask, grading: Grading | None) -> dict[str, 
     }
 
 
-def _questions_order(asked: doc.NewRolloutQuestions | str) -> QuestionsOrder | QuestionRange:
+def _order(body: doc.NewRollout) -> RolloutOrder:
+    """The request for a rollout that a body makes; its ``questions`` are an order of questions, or a range as text."""
+    asked = body.questions
     try:
-        if isinstance(asked, str):
-            return QuestionRange.parse(asked)
-        return QuestionsOrder(asked.clock, tuple(asked.names))
+        # Inside: an order of a session may contradict itself as well.
+        session = None if body.session is None else SessionOrder(**body.session.model_dump())
+        return RolloutOrder(
+            body.task,
+            agent=body.agent,
+            seed=body.seed,
+            ttl_s=body.ttl_s,
+            fresh=body.fresh,
+            session=session,
+            questions=None
+            if asked is None or isinstance(asked, str)
+            else QuestionsOrder(asked.clock, tuple(asked.names)),
+            question_range=QuestionRange.parse(asked) if isinstance(asked, str) else None,
+            split=body.split,
+            instance=body.instance,
+        )
     except UsageError as error:
         raise Problem("malformed-request", str(error)) from None

@@ -1,9 +1,10 @@
 """Disclosure policies: everything for those who could read the labels anyway, and little for everybody else.
 
 A *participant* is a party whose rollouts are added up, known by a key. Under the *strict* policy what one of them is
-told about a task is bounded for a *season*, however many rollouts it creates: so many answers on the public fold, so
-many results on the private one, each no finer than the fold's sampling error. Under the *local* policy, the default of
-the verifier that ``openfingym run`` starts for itself, whoever asks owns the machine on which the labels lie.
+told about a task is bounded, however many rollouts it creates and in whichever season: so many answers on the public
+fold, so many results on the private one, each no finer than the fold's sampling error. Under the *local* policy, the
+default of the verifier that ``openfingym run`` starts for itself, whoever asks owns the machine on which the labels
+lie.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from types import MappingProxyType
 from openfingym.results import PolicyName, TapePolicy
 
 LOCAL_USER, OPERATOR = "local", "operator"
-"""Names of the two parties that have no key: the user of a local verifier, and who holds the admin token of a strict
-one."""
+"""Names of the two principals that have no key: the user of a local verifier, and whoever holds the admin token of a
+strict one."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,10 @@ class Policy:
 
     name: PolicyName
     private_disclosures: int | None = None
-    """Private results that a participant is shown of each task as they come; those of later rollouts are held. None:
-    all of them, exactly."""
+    """How many private results a participant is shown of each task as they come; those of later rollouts are held.
+    None for all of them, exactly."""
     public_disclosures: int | None = None
-    """Submissions of a participant that get feedback, for each task and season; None: all of them."""
+    """How many submissions of a participant get feedback, for each task; None for all of them."""
     tapes: TapePolicy = "given"
     """Whether every rollout has hidden data of its own, where its task can have any."""
     instances: bool = True
@@ -37,7 +38,7 @@ class Policy:
     """Whether participants may have rollouts that are asked some of a task's questions alone: the score of a single
     one would say whether its answer is true."""
     open_rollouts: int | None = None
-    """Rollouts that a participant may have begun and not ended, all tasks together; None: any number."""
+    """How many rollouts a participant may have begun and not ended, all tasks together; None for any number."""
 
 
 LOCAL = Policy("local")

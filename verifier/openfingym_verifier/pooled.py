@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
 
 _digests: WeakKeyDictionary[Grader, bytes] = WeakKeyDictionary()
+"""Digest of the hidden data of each grader that was seen."""
 
 
 @dataclass
@@ -40,9 +41,13 @@ class Pool:
     """The rollouts of one task by one principal, as far as they are remembered."""
 
     public: FoldHistory | None = None
+    """What was submitted for the public fold; None before the first rollout, and for a kind with nothing to probe."""
     private: FoldHistory | None = None
+    """What was scored on the private fold; None before the first rollout, and for a kind with nothing to probe."""
     timing: BarGains = field(default_factory=BarGains)
+    """What accounts gained on the baseline's, of a task that is traded."""
     _tape: bytes = b""
+    """Digest of the hidden data that the two histories are about."""
     _flags: set[str] = field(default_factory=set)
 
     def add(self, grader: Grader, submissions: Sequence[Values], relative: float | None, best: float | None) -> None:
@@ -50,16 +55,17 @@ class Pool:
 
         Args:
             grader: grader of the task, with the hidden data that this rollout was scored on.
-            submissions: the accepted ones in order, float64 of the task's submission shape; of a sequential task, its
-                outcomes.
-            relative: the private relative total of the last of them; None where it has none.
-            best: the best recorded one; see :func:`~openfingym_verifier.foresight.best_recorded`.
+            submissions: the accepted submissions in order, float64 of the task's submission shape; of a sequential
+                task, the outcomes of its episodes alone.
+            relative: the private relative total of the last submission; None where it has none.
+            best: the best recorded relative total; see :func:`~openfingym_verifier.foresight.best_recorded`.
         """
         if not submissions:
             return
         contract, rows = grader.spec.contract, grader.private.rows
         kind = kind_named(contract)
         tape = _digest(grader)
+        # An account is judged by its timing alone.
         if kind.is_record:
             self.timing.add(tape, submissions[-1][rows], grader.baseline[rows])
             self._note("foresight", self.timing.suspicious)
@@ -74,10 +80,10 @@ class Pool:
         # What sequential tasks answer in public is practice, and each answer is for a bar of its own.
         watched = [(self.private, grader.private, submissions[-1:])]
         watched += [] if isinstance(kind, SequentialKind) else [(self.public, grader.public, submissions)]
-        for history, fold, given in watched:
+        for history, fold, answers in watched:
             if history is None:
                 continue
-            for values in given:
+            for values in answers:
                 compared = kind.compared(values[fold.rows])
                 if compared is not None:
                     history.add(compared)
@@ -115,6 +121,7 @@ def _history(grader: Grader, fold: Fold) -> FoldHistory | None:
     if baseline is None:
         return None
     truth = fold.truth.arrays.get("y_true")
+    # Without a truth of the same shape the baseline's own spread is the measure.
     error = (
         baseline - truth
         if isinstance(truth, np.ndarray) and truth.shape == baseline.shape

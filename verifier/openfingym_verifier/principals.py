@@ -17,6 +17,7 @@ from openfingym_verifier.problems import Problem
 KEY_PREFIX = "ofk_"
 KEY_BYTES = 32
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+"""Form of a participant's name, and of a season's."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,11 @@ class ParticipantRecord:
 
     name: str
     key_digest: str
+    """Hex SHA-256 of the participant's key."""
     created_ns: int
+    """Unix time in nanoseconds at which the key was given."""
     revoked_ns: int | None
+    """Unix time in nanoseconds at which the key was withdrawn; None while it is good."""
 
 
 def require_name(name: str) -> None:
@@ -45,12 +49,12 @@ def require_name(name: str) -> None:
     Raises:
         Problem: ``malformed-request``: the name has a wrong form or is reserved.
     """
+    # Under a reserved name a participant's disclosures would not be counted: those of the operator are free.
     if not NAME.fullmatch(name) or name in {LOCAL_USER, OPERATOR}:
         raise Problem(
             "malformed-request",
             "A participant's name is 1 to 63 lower case letters, digits, dots, dashes and underscores, and neither "
-            f"{LOCAL_USER} nor "
-            f"{OPERATOR}; found {name[:80]!r}.",
+            f"{LOCAL_USER} nor {OPERATOR}; found {name[:80]!r}.",
         )
 
 

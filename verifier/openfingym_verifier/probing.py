@@ -25,15 +25,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WINDOW = 8
-"""Earlier submissions a submission is compared with."""
+"""Number of earlier submissions that a submission is compared with."""
 PROBES_TO_FLAG = 2
 MOVED_FRACTION = 0.02
+"""Share of the public cells that may have moved in a probe."""
 NOISE_FRACTION = 0.05
+"""A cell has moved if it has by more than this share of the largest move."""
 
 
 def is_probe(earlier: NDArray[np.float64], later: NDArray[np.float64]) -> bool:
     """Whether the move from one submission's public fold to the other's is concentrated in a few cells."""
     move = np.abs(later - earlier)
+    # All futures of a context belong to one label.
     if move.ndim == 4:
         move = move.max(axis=(1, 2, 3))
     largest = move.max()
@@ -48,8 +51,8 @@ def looks_like_probing(public_folds: Iterable[NDArray[np.float64]]) -> bool:
     """Whether a rollout's accepted submissions hold two probes or more.
 
     Args:
-        public_folds: :meth:`~openfingym.kinds.Kind.compared` of each, in order, all of one shape; read once, at most
-            nine are held.
+        public_folds: what :meth:`~openfingym.kinds.Kind.compared` gives for each submission, in order, all of one
+            shape; read once, at most nine are held.
     """
     recent: deque[NDArray[np.float64]] = deque(maxlen=WINDOW)
     probes = 0

@@ -83,8 +83,8 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
     Attributes:
         slug: identifier of the problem, a key of :data:`KINDS`.
         detail: one or two sentences for the caller.
-        retry_after_s: seconds after which a repetition makes sense, if it ever does.
-        close: the connection is of no further use, because its body was not read.
+        retry_after_s: seconds after which a repetition makes sense; None where it never does.
+        close: whether the connection is of no further use, because the body of the request was not read.
     """
 
     def __init__(self, slug: str, detail: str, *, retry_after_s: float | None = None, close: bool = False) -> None:
@@ -112,6 +112,7 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
     def response(self, extra_headers: Mapping[str, str] | None = None) -> Response:
         """The problem as an HTTP response."""
         headers = dict(extra_headers or {})
+        # Whole seconds, as HTTP has it; rounded up, or the repetition would come too early.
         if self.retry_after_s is not None:
             headers["Retry-After"] = str(max(1, math.ceil(self.retry_after_s)))
         if self.kind.status == 401:
@@ -122,14 +123,14 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
 
 
 INTERNAL = Problem("internal", "The failure was recorded on the verifier's side.", close=True)
-"""What is said of a failure that nobody has thought of. Whoever runs agents counts it against nobody but us in the
-log."""
+"""The answer to a failure that nobody has thought of. It does not show whose fault it is, so that it excuses no
+agent."""
 UNAVAILABLE = Problem("unavailable", "The failure was recorded on the verifier's side; try again later.", close=True)
-"""What is said of a failure that is known to be ours: the disk, a process, or a score that a valid submission does not
+"""The answer to a failure that is known to be ours: the disk, a process, or a score that a valid submission does not
 get either."""
 
 FULL = Problem("unavailable", "The verifier's disk is full. Free some space, then try again.", close=True)
-"""What is said where SQLite says so: whoever waits for it can do something about that."""
+"""The answer where SQLite finds the disk full, which whoever waits for the verifier can do something about."""
 
 
 def of_failure(error: Exception) -> Problem:

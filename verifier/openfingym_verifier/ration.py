@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 class Rations:
     """Counts what principals are told, and stops at the policy's bounds. Belongs to the event loop."""
 
-    def __init__(self, told: Iterable[Disclosures] = ()) -> None:
-        self._told: Counter[tuple[str, str, FoldName]] = Counter({(t.principal, t.task, t.fold): t.count for t in told})
+    def __init__(self, disclosed: Iterable[Disclosures] = ()) -> None:
+        """Go on from what was disclosed before, by the ledger."""
+        self._disclosed: Counter[tuple[str, str, FoldName]] = Counter(
+            {(entry.principal, entry.task, entry.fold): entry.count for entry in disclosed}
+        )
 
     def take_public(self, row: RolloutRow) -> bool:
         """Whether one more submission of this rollout gets feedback; if so it is counted."""
+        # By the policy under which the rollout began, whatever the verifier's is by now.
         return _free(row) or self._take(row, "public", POLICIES[row.policy].public_disclosures)
 
     def take_private(self, row: RolloutRow, *, scored: bool) -> Disclosure:
@@ -36,18 +40,20 @@ class Rations:
         limit = POLICIES[row.policy].private_disclosures
         if _free(row) or limit is None:
             return "full"
+        # A rejection says nothing of the labels, and uses nothing up.
         return "rounded" if not scored or self._take(row, "private", limit) else "held"
 
     def release(self, released: Iterable[Released]) -> None:
         """Count the results that the close of a season discloses."""
         # Added to what is known here, not read from the ledger: results decided meanwhile are not yet in it.
-        self._told.update((one.principal, one.task, "private") for one in released)
+        self._disclosed.update((result.principal, result.task, "private") for result in released)
 
     def _take(self, row: RolloutRow, fold: FoldName, limit: int | None) -> bool:
+        """Count one disclosure, if the limit leaves one."""
         key = (row.principal, row.task, fold)
-        if limit is not None and self._told[key] >= limit:
+        if limit is not None and self._disclosed[key] >= limit:
             return False
-        self._told[key] += 1
+        self._disclosed[key] += 1
         return True
 
 

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 KEY_FILE = "checkpoint.key"
 """File of a state directory with the key that signs checkpoints."""
 LOCAL_ORIGIN = "openfingym.local"
-"""What the name of a log begins with that nobody named."""
+"""Beginning of the name of a log that nobody named."""
 SCORED_ENTRIES = ("accepted", "played")
-"""Entries of what was scored."""
+"""Events of the log that hold the digest of what was scored."""
 END_ENTRIES = ("finalized", "settled")
-"""Entries of how a rollout ended."""
+"""Events of the log that hold the digest of a result."""
 
 
 def load_signing_key(state: Path, origin: str | None = None) -> SigningKey:
@@ -49,6 +49,7 @@ def load_signing_key(state: Path, origin: str | None = None) -> SigningKey:
         VerifierError: the file is there but holds no key, or that of a log of another name, or others may read it.
     """
     path = state / KEY_FILE
+    # A link that leads nowhere counts as a file: a log must not get another key without a word.
     if not os.path.lexists(path):
         made = SigningKey(origin or f"{LOCAL_ORIGIN}/{secrets.token_hex(8)}", secrets.token_bytes(KEY_BYTES))
         # Whole or not at all: half a key, left by a verifier that was killed, would have to be removed by hand.
@@ -73,7 +74,7 @@ def read_signing_key(path: Path) -> SigningKey:
     """The key in a file.
 
     Raises:
-        VerifierError: it holds none.
+        VerifierError: the file cannot be read, or holds no key.
     """
     try:
         return SigningKey.parse(path.read_text(encoding="utf-8"))
@@ -92,6 +93,7 @@ class Receipts:
         self._ledger = ledger
         self._nodes = tree.KnownNodes()
         self._latest: tuple[Checkpoint, str] | None = None
+        """The latest checkpoint and its signed text."""
 
     def checkpoint(self) -> str:
         """A signed checkpoint of the log as it is on the disk."""
@@ -102,17 +104,18 @@ class Receipts:
         """A receipt of some rows of the log.
 
         Args:
-            rows: their numbers, from 1, as :attr:`openfingym_verifier.writer.Transaction.seq` has them; on the disk.
+            rows: numbers of the rows, from 1, as :attr:`openfingym_verifier.writer.Transaction.seq` has them; all of
+                them must be on the disk.
             opened: what rows commit to by a salted digest, by their number.
 
         Raises:
-            VerifierError: there is no such row.
+            VerifierError: the log has no such row.
         """
         with self._ledger.read() as connection:
             return self._receipt(connection, rows, opened or {})
 
     def of_rollout(self, rollout_id: str) -> Receipt | None:
-        """A receipt of what was scored in a finished rollout, and of its result; None where it has no result yet."""
+        """A receipt of what was scored in a finished rollout, and of its result; None where there is no result yet."""
         query = "SELECT seq, json_extract(entry, '$.event') FROM log WHERE rollout_id = ? ORDER BY seq DESC"
         ends: list[int] = []
         with self._ledger.read() as connection:
@@ -122,22 +125,24 @@ class Receipts:
                     # Of a rollout that was deferred and is settled, the final result.
                     ends = ends or [seq]
                 elif event in SCORED_ENTRIES:
+                    # The last submission, which alone was scored; without an end behind it the rollout is open.
                     if ends:
                         ends.append(seq)
                     break
             return self._receipt(connection, ends[::-1], {}) if ends else None
 
     def entry(self, row: int) -> dict[str, object] | None:
-        """A row of the log by its number, from 1."""
+        """The entry of a row of the log by the row's number, from 1; None where the log is not as long."""
         with self._ledger.read() as connection:
-            found = connection.execute("SELECT entry FROM log WHERE seq = ?", (row,)).fetchone()
-        return None if found is None else dict(json.loads(found["entry"]))
+            stored = connection.execute("SELECT entry FROM log WHERE seq = ?", (row,)).fetchone()
+        return None if stored is None else dict(json.loads(stored["entry"]))
 
     def tile(self, path: TilePath) -> bytes | None:
         """A tile of hashes or a bundle of entries; None where the log is not as long."""
         level = 0 if path.level == "entries" else path.level
         with self._ledger.read() as connection:
             begin = path.n * WIDTH
+            # Size of the level: each is a 256th of the one below.
             if begin + path.width > tree.size_of(connection) >> HEIGHT * level:
                 return None
             if path.level == "entries":
@@ -145,6 +150,7 @@ class Receipts:
             return b"".join(tree.hashes(connection, level, begin, path.width))
 
     def _receipt(self, connection: sqlite3.Connection, rows: Sequence[int], opened: Mapping[int, Opened]) -> Receipt:
+        """A receipt of some rows, by one reader of the ledger; see :meth:`of_entries`."""
         # One look at the ledger: the proofs are for the very tree that is signed.
         size, node = tree.size_of(connection), self._nodes.reader(connection)
         if not all(1 <= row <= size for row in rows):
@@ -161,6 +167,7 @@ class Receipts:
         return Receipt(str(self.key.public), self._signed(size, node), leaves)
 
     def _signed(self, size: int, node: Node) -> str:
+        """The signed checkpoint of the log at a size, signed once."""
         latest = self._latest
         if latest is None or latest[0].size != size:
             checkpoint = Checkpoint(self.key.public.name, size, root_of(size, node))

@@ -30,17 +30,20 @@ class Rollout:
     row: RolloutRow
     """The row as it was when loaded, but for its expiry; the fields below are current."""
     task: HiddenTask | None
-    """The task, which an instance is cut from; None where this verifier does not hold it as it was when the rollout
-    began."""
+    """The task on its given tape, which an instance is cut from; None where this verifier does not hold it as it was
+    when the rollout began."""
     bucket: Bucket
+    """State of the rate limit on the rollout's requests."""
     feedback: list[dict[str, object] | None]
-    """One entry a submission kept; None where it has none yet, and for the outcomes of episodes."""
+    """One entry for each accepted submission; None for one without feedback yet, and for the outcomes of episodes."""
     by_key: dict[str, tuple[str, int]]
     """Idempotency key to digest of the body and number of the submission."""
     accepted: int
     """Submissions accepted so far, or private episodes begun."""
     rejected: int
+    """Submissions or actions refused so far."""
     last_refusal: str | None
+    """``slug: detail`` of the latest refusal."""
     result: dict[str, object] | None
     """The result as it was computed, the final one of a deferred rollout once there is one; None before the end."""
     disclosure: Disclosure
@@ -48,12 +51,19 @@ class Rollout:
     progress: EpisodeProgress | None = None
     """Episodes of a sequential task that have been played; None where they have to be read from the ledger."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Submissions and steps of one rollout, and its end, happen one after the other."""
+    """Held by whoever changes the rollout: submissions, steps and the end come one after the other."""
 
     @classmethod
     def restore(cls, row: RolloutRow, submissions: list[SubmissionRow], task: HiddenTask | None) -> Rollout:
-        """A rollout as the ledger remembers it."""
-        # An instance is compared with its digest when it is built.
+        """A rollout as the ledger remembers it.
+
+        Args:
+            row: the rollout's row in the ledger.
+            submissions: its accepted submissions, in order.
+            task: the task of that name, as this verifier holds it; None where it holds none.
+        """
+        # A rollout must not go on over other labels than those it began with. An instance is compared with its digest
+        # when it is built.
         if task is not None and row.split == "test" and task.manifest.digest != row.task_digest:
             task = None
         keys = {s.idempotency_key: (s.body_digest or "", s.n) for s in submissions if s.idempotency_key is not None}
@@ -67,6 +77,7 @@ class Rollout:
             row.accepted,
             row.rejected,
             row.last_refusal,
+            # The final result takes the place of the deferred one.
             row.settled or row.result,
             row.disclosure,
         )
@@ -126,6 +137,10 @@ class Rollout:
 
     def take_token(self, now_ns: int, what: str = "submissions") -> None:
         """Take one token of the rate limit, for a submission or a refused action.
+
+        Args:
+            now_ns: present Unix time in nanoseconds.
+            what: name of what is limited, for the message.
 
         Raises:
             Problem: ``rate-limited``: there is none yet; ``retry_after_s`` says when there will be.

@@ -32,13 +32,21 @@ class RolloutTable:
     """Rollouts by id, one object each; the ledger has every one. Belongs to the event loop."""
 
     def __init__(self, ledger: Ledger, tasks: Mapping[str, HiddenTask], policy: Policy, threads: Executor) -> None:
-        """Read the open rollouts from the ledger."""
+        """Read the open rollouts from the ledger.
+
+        Args:
+            ledger: the ledger of the verifier.
+            tasks: the tasks that the verifier holds, by name.
+            policy: the verifier's policy, which bounds the open rollouts of a participant.
+            threads: where the ledger is read.
+        """
         self._ledger = ledger
         self._tasks = tasks
         self._policy = policy
         self._threads = threads
         self._rollouts: dict[str, Rollout] = {}
         self._beginning: Counter[str] = Counter()
+        """Rollouts of each principal that are being created, and not in the table yet."""
         for rollout_id in ledger.open_rollouts(now_ns()):
             rollout = self._load(rollout_id)
             assert rollout is not None
@@ -55,7 +63,7 @@ class RolloutTable:
         """A rollout, whether it is open or finished.
 
         Raises:
-            Problem: ``not-found``.
+            Problem: ``not-found``: the ledger has no rollout of this id.
         """
         rollout = self._rollouts.get(rollout_id)
         if rollout is None:
@@ -71,7 +79,7 @@ class RolloutTable:
         """Count a rollout as open from before it exists: two that begin at once cannot both be the last.
 
         Raises:
-            Problem: ``too-many-rollouts``.
+            Problem: ``too-many-rollouts``: the principal has as many open as the policy allows.
         """
         self._require_room(owner)
         self._beginning[owner] += 1
@@ -93,10 +101,11 @@ class RolloutTable:
         """Drop old finished rollouts and expired ones from memory; the ledger has them all."""
         now = now_ns()
         finished = [key for key, rollout in self._rollouts.items() if rollout.result is not None][:-MAX_KNOWN_FINISHED]
+        # Not one that somebody is using: a second object of the same rollout would have a budget of its own.
         expired = [
             key
-            for key, one in self._rollouts.items()
-            if one.result is None and one.row.expires_ns <= now and not one.turn.locked()
+            for key, rollout in self._rollouts.items()
+            if rollout.result is None and rollout.row.expires_ns <= now and not rollout.turn.locked()
         ]
         for key in (*finished, *expired):
             del self._rollouts[key]
@@ -113,9 +122,10 @@ class RolloutTable:
         if most is None or owner in {LOCAL_USER, OPERATOR}:
             return
         now = now_ns()
+        # Open rollouts are all in memory, from the start of the verifier on, so that none is missed here.
         open_now = self._beginning[owner] + sum(
-            one.row.principal == owner and one.result is None and one.row.expires_ns > now
-            for one in self._rollouts.values()
+            rollout.row.principal == owner and rollout.result is None and rollout.row.expires_ns > now
+            for rollout in self._rollouts.values()
         )
         if open_now >= most:
             detail = (
@@ -124,5 +134,5 @@ class RolloutTable:
             raise Problem("too-many-rollouts", detail, retry_after_s=RETRY_S)
 
     def _load(self, rollout_id: str) -> Rollout | None:
-        found = self._ledger.rollout(rollout_id)
-        return None if found is None else Rollout.restore(*found, self._tasks.get(found[0].task))
+        stored = self._ledger.rollout(rollout_id)
+        return None if stored is None else Rollout.restore(*stored, self._tasks.get(stored[0].task))

@@ -12,7 +12,6 @@ import contextlib
 import io
 import logging
 import os
-import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -20,13 +19,9 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import numpy as np
 
 from openfingym.kinds import asks_questions
-from openfingym.kinds.asking import QuestionsOrder
-from openfingym.kinds.question_range import QuestionRange
 from openfingym.packages.tapes import choose
-from openfingym.questions.question import REAL_CLOCK
-from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.creation import CreationRules
+from openfingym_verifier.creation import CreationRules, new_row
 from openfingym_verifier.deferral import Deferrals, order_of
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.episode_service import EpisodeService
@@ -37,13 +32,13 @@ from openfingym_verifier.instances import TaskInstances
 from openfingym_verifier.intake import Submission
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.ledger_health import LedgerHealth
-from openfingym_verifier.ledger_rows import RolloutRow
 from openfingym_verifier.membership import Membership
 from openfingym_verifier.policy import LOCAL
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions.service import QuestionService
 from openfingym_verifier.ration import Rations
 from openfingym_verifier.receipts import Receipts, load_signing_key
+from openfingym_verifier.resources import Resources
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.rollout_table import RolloutTable
 from openfingym_verifier.sessions import Sessions
@@ -59,9 +54,9 @@ from openfingym_verifier.writer import HEAVY_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from openfingym.market.session.terms import SessionOrder
-    from openfingym.results import SplitName, TapePolicy
-    from openfingym_verifier.ledger_rows import SeasonRecord
+    from openfingym.results import TapePolicy
+    from openfingym_verifier.creation import RolloutOrder
+    from openfingym_verifier.ledger_rows import RolloutRow, SeasonRecord
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.principals import Caller
     from openfingym_verifier.truth import HiddenTask
@@ -71,8 +66,6 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 logger = logging.getLogger(__name__)
-
-DEFAULT_TTL_S = 24 * 3600.0
 
 
 class Service:
@@ -93,9 +86,9 @@ class Service:
 
         Args:
             tasks: the tasks on their given tapes, by name.
-            ledger: ledger of the state directory, which holds the key of tapes as well.
-            workers: worker processes that score heavy submissions; None starts them.
-            policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
+            ledger: ledger of the state directory, which holds the keys of tapes, providers and checkpoints as well.
+            workers: worker processes that score heavy submissions; None makes a pool of its own.
+            policy: the rules on what is told to whom; see :mod:`openfingym_verifier.policy`.
             tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None leaves it to
                 the policy.
             void_after_s: seconds after its evaluation time that a question is void without a truth; None for two weeks.
@@ -103,7 +96,8 @@ class Service:
         """
         self.tasks = tasks
         self.ledger = ledger
-        self.receipts = Receipts(ledger, load_signing_key(ledger.path.parent, origin))
+        state = ledger.path.parent
+        self.receipts = Receipts(ledger, load_signing_key(state, origin))
         self.policy = policy
         self.members = Membership(ledger, policy)
         self._threads = ThreadPoolExecutor(
@@ -112,30 +106,37 @@ class Service:
         self._workers = workers or Workers()
         self.grading = Grading(self._threads, self._workers)
         self._tape_policy = tapes or policy.tapes
-        key = load_key(ledger.path.parent / "tape.key", "end all open rollouts whose hidden data were drawn for them")
-        self.sessions = Sessions(ledger.path.parent)
-        self.instances = TaskInstances(ledger.path.parent, self._threads)
-        self.instances.left = self.grading.forget
+        key = load_key(state / "tape.key", "end all open rollouts whose hidden data were drawn for them")
+        self.sessions = Sessions(state)
+        self.instances = TaskInstances(state, self._threads)
+        # The scores of an instance go with it; there are more instances than could be remembered.
+        self.instances.on_dropped = self.grading.forget
         self.tapes = Tapes(key, self._threads, self.sessions, self.instances)
         self._choosing = asyncio.Lock()
         self._health = LedgerHealth(ledger)
-        self._rations = Rations(ledger.told())
+        self._rations = Rations(ledger.disclosures())
         self._rollouts = RolloutTable(ledger, tasks, policy, self._threads)
         self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=self._rollouts.count_open)
-        self._submissions = SubmissionService(
-            ledger, self.tapes, self.grading, self._rations, self.telemetry, self._threads
-        )
         # A key of its own: whoever knows it can compute the truths of simulated providers.
-        secret = load_key(ledger.path.parent / "provider.key", "change the truths of open questions that are simulated")
+        secret = load_key(state / "provider.key", "change the truths of open questions that are simulated")
         self.questions = QuestionService(ledger, self._threads, secret, void_after_s=void_after_s)
-        self.episodes = EpisodeService(ledger, self.tapes, self.sessions, self.telemetry, self._threads)
-        watch = ParticipantWatch(ledger, self._threads)
-        self._finalization = FinalizationService(
-            ledger, self.tapes, self.grading, self._rations, watch, self._submissions, self.episodes, self._threads
-        )
         self.deferrals = Deferrals(ledger, self.questions, self.tapes, self._rollouts, self._threads)
-        self._submissions.deferrals = self._finalization.deferrals = self.deferrals
+        resources = Resources(
+            ledger=ledger,
+            tapes=self.tapes,
+            sessions=self.sessions,
+            grading=self.grading,
+            rations=self._rations,
+            deferrals=self.deferrals,
+            telemetry=self.telemetry,
+            threads=self._threads,
+        )
+        self._submissions = SubmissionService(resources)
+        self.episodes = EpisodeService(resources)
+        watch = ParticipantWatch(ledger, self._threads)
+        self._finalization = FinalizationService(resources, watch, self._submissions, self.episodes)
         self._creation = CreationRules(policy, self.sessions, self.instances, self.deferrals)
+        # A submission that was acknowledged before a crash is scored before any request is answered.
         for rollout in self._rollouts:
             self._submissions.resume(rollout)
 
@@ -150,110 +151,58 @@ class Service:
         """Return if a rollout could be created and written now; cheap, however often it is asked.
 
         Raises:
-            Problem: ``unavailable``.
+            Problem: ``unavailable``: no rollout could be written, as on a full disk.
         """
         await self._health.require_well()
 
-    async def create(
-        self,
-        task_name: str,
-        *,
-        agent: str | None,
-        seed: int | None,
-        ttl_s: float,
-        fresh: bool = False,
-        session: SessionOrder | None = None,
-        questions: QuestionsOrder | QuestionRange | None = None,
-        split: SplitName = "test",
-        instance: int | None = None,
-        caller: Caller | None = None,
-    ) -> Rollout:
+    async def create(self, order: RolloutOrder, caller: Caller | None = None) -> Rollout:
         """Begin a rollout.
 
         Args:
-            task_name: name of the task, which this verifier must hold.
-            agent: name of the agent, which is recorded with the result.
-            seed: seed, which is recorded with the result.
-            ttl_s: seconds until its token expires.
-            fresh: give the rollout hidden data of its own, where the task can have any; some policies always do.
-            session: the live session that its private episode is to be, of a task about a live market.
-            questions: the questions that it is to be asked in the place of the package's private ones; or which of
-                these it is asked and scored on, the others being left out.
-            split: ``test`` for the task as it is; else the rollout is on an instance.
-            instance: which instance of the split.
+            order: what is asked for: a task, and which hidden data the rollout is to be on.
             caller: the participant whose rollout it is; None for the operator.
 
         Raises:
-            Problem: ``not-found`` for a task that this verifier does not hold; ``season-closed``;
-                ``malformed-request`` where the task has no such instance.
+            Problem: ``not-found``: this verifier does not hold the task; ``season-closed``; ``malformed-request`` or
+                ``forbidden``: the caller cannot have what the order says; ``too-many-rollouts``.
             VerifierError: the hidden data cannot be drawn; no rollout was created.
         """
         season = self.members.require_open_season()
-        task = self.tasks.get(task_name)
+        task = self.tasks.get(order.task)
         if task is None:
             raise Problem(
-                "not-found", f"No task {task_name[:100]!r} here; this verifier holds {', '.join(sorted(self.tasks))}."
+                "not-found", f"No task {order.task[:100]!r} here; this verifier holds {', '.join(sorted(self.tasks))}."
             )
-        asked = questions if isinstance(questions, QuestionRange) else None
-        questions = None if isinstance(questions, QuestionRange) else questions
+        # Before anything is awaited: the token's time runs from the request, not from the end of the preparations.
         now, owner = now_ns(), (caller or self.members.operator).name
-        rules = task.spec.verification
-        ordered = fresh or session is not None or questions is not None or asked is not None
-        self._creation.require_known(task, caller)
-        on = await self._creation.instance(task, split, instance, caller, ordered=ordered)
-        if session is not None:
-            await self._creation.require_session(session, task, caller)
-        if questions is not None:
-            self._creation.require_questions(questions, task, caller)
-        if asked is not None:
-            self._creation.require_range(asked, task, caller, ordered=fresh or session is not None)
-        made_up = questions is not None and questions.clock != REAL_CLOCK
-        own = split == "test" and session is None and asked is None
-        wanted = own and (fresh or made_up or self._tape_policy == "fresh")
-        row = RolloutRow(
-            # 80 random bits, so that no id is met twice: a rollout's token and its tape follow from it.
-            id=f"r{secrets.token_hex(10)}",
-            task=task.name,
-            task_digest=on.manifest.digest,
-            agent=agent,
-            seed=seed,
-            budget=on.budget if asked is None else len(asked),
-            created_ns=now,
-            expires_ns=now + int(ttl_s * 1e9),
-            accepted=0,
-            rejected=0,
-            last_refusal=None,
-            bucket=Bucket(float(rules.burst), now),
-            result=None,
-            principal=owner,
-            season=season.name,
-            policy=self.policy.name,
-            session=None if session is None else session.to_dict(),
-            questions=None if questions is None else questions.to_dict(),
-            split=split,
-            instance=instance,
-            question_range=None if asked is None else str(asked),
-        )
+        hidden = await self._creation.require(order, task, caller)
+        row = new_row(order, task, hidden, principal=owner, season=season.name, policy=self.policy.name, now_ns=now)
         # Counted from here on, since drawing a tape and writing the row are awaited: otherwise requests sent together
         # would all find room.
         with self._rollouts.beginning(owner):
-            row, drawn = await self._begin(row, task, fresh=wanted)
+            row, drawn = await self._begin(row, task, fresh=order.wants_own_tape(self._tape_policy))
         rollout = self._rollouts.add(row)
-        if questions is None:  # of what is not known yet, the baseline has no score
+        # Where the outcomes are not known yet, the baseline has no score.
+        if order.questions is None:
             self.grading.prepare(drawn)
         return rollout
 
     async def extend(self, rollout: Rollout, ttl_s: float) -> None:
         """Keep a rollout whose questions are asked one by one open for longer; one that has its result stays as it is.
 
+        Args:
+            rollout: the rollout that somebody goes on with.
+            ttl_s: seconds from now for which it is open at least.
+
         Raises:
-            Problem: ``task-unavailable``; ``malformed-request`` where its task asks no questions, so that nobody can go
-                on with what somebody else began.
+            Problem: ``task-unavailable``: the task was rebuilt or removed; ``malformed-request``: it asks no questions,
+                so that nobody can go on with what somebody else began.
         """
         async with rollout.turn:
             if not asks_questions(rollout.hidden_task().spec.contract):
                 raise Problem("malformed-request", "The task asks no questions one by one; create a new rollout.")
             now = now_ns()
+            # Never shorter: the first token, which says the old time, may still be in use.
             expires = max(rollout.row.expires_ns, now + int(ttl_s * 1e9))
             if rollout.result is None:
                 await self.ledger.writer.submit(Extended(rollout.id, now, expires).apply)
@@ -275,21 +224,27 @@ class Service:
             if row.questions is None:
                 await self.ledger.writer.submit(Created(row).apply)
                 return row, drawn
-            self.tapes.forget(row.id)  # what was drawn has the outcomes
+            # What was drawn has the outcomes. The rollout itself is on the same task without them, which would not be
+            # made while this one is kept.
+            self.tapes.forget(row.id)
+            # Asked and written in one turn, so that the next rollout of the task finds these questions and is asked
+            # the same.
             async with self.deferrals.asker.turn(order_of(row), row):
-                asked = await self.deferrals.ask(row, drawn)
+                write_questions = await self.deferrals.ask(row, drawn)
 
                 def write(transaction: Transaction) -> None:
+                    # The rollout first: the rows of its questions refer to it.
                     Created(row).apply(transaction)
-                    asked(transaction)
+                    write_questions(transaction)
 
+                # Stated as heavy: the statements of many questions run in the writer's thread, not on the event loop.
                 await self.ledger.writer.submit(write, size=HEAVY_BYTES + 1)
-        await self.deferrals.ready(row)
+        await self.deferrals.start_clock(row)
         return row, await self.tapes.drawn(row, task)
 
     def _same_bars(self, task: HiddenTask) -> list[str]:
         """Names of the tasks with real bars of the same series, which whoever played one of them has seen."""
-        return [one.name for one in self.tasks.values() if one.renewal == "twin" and one.series == task.series]
+        return [other.name for other in self.tasks.values() if other.renewal == "twin" and other.series == task.series]
 
     async def data(self, rollout: Rollout) -> bytes:
         """Public arrays of a rollout's tape that take the place of the package's, as ``.npz`` without pickle."""
@@ -306,7 +261,7 @@ class Service:
         """A rollout, whether it is open or finished.
 
         Raises:
-            Problem: ``not-found``.
+            Problem: ``not-found``: the ledger has no rollout of this id.
         """
         return await self._rollouts.find(rollout_id)
 
@@ -317,6 +272,7 @@ class Service:
     async def finalize(self, rollout: Rollout) -> dict[str, object]:
         """End a rollout; see :meth:`FinalizationService.finalize`."""
         result = await self._finalization.finalize(rollout)
+        # Each result makes a rollout that need not stay in memory: a good moment to drop the oldest of them.
         self._rollouts.forget()
         return result
 
@@ -326,7 +282,7 @@ class Service:
         assert rollout.result is not None, "only a rollout that has ended is settled"
         return rollout.result
 
-    def told(self, rollout: Rollout) -> dict[str, object]:
+    def disclosed_result(self, rollout: Rollout) -> dict[str, object]:
         """The result of a finished rollout as its principal may see it, which is more once the season is closed."""
         assert rollout.result is not None, "only a finished rollout has a result"
         return disclosed(rollout.result, rollout.disclosure)
@@ -335,12 +291,13 @@ class Service:
         """End the season, and release the latest of the results that are held.
 
         Raises:
-            Problem: ``season-closed`` where it is closed already.
+            Problem: ``season-closed``: the season is closed already.
         """
         released = await self.members.close_season()
         self._rations.release(released)
-        for one in released:
-            if (rollout := self._rollouts.known(one.rollout_id)) is not None:
+        # The ledger says so already; a rollout in memory mirrors its row and must not go on holding the result back.
+        for result in released:
+            if (rollout := self._rollouts.known(result.rollout_id)) is not None:
                 rollout.disclosure = "rounded"
         return self.members.season
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from openfingym.packages.package import BuiltPackage
     from openfingym.results import PolicyName, TapePolicy
+    from openfingym_verifier.app import VerifierApp
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
@@ -33,8 +34,10 @@ BODY_TIMEOUT_S = 30.0
 THIS_MACHINE = "127.0.0.1,::1"
 """Addresses of a proxy on the same machine."""
 SHUTDOWN_S = 5
+"""Seconds that requests under way get to finish when the server is stopped."""
 PR_SET_DUMPABLE = 4
 BACKLOG = 2048
+"""Connections that may wait to be accepted."""
 SWITCH_INTERVAL_S = 0.00005
 """How long one thread may keep the interpreter from another: a commit must not wait for a score to be ready before it
 starts."""
@@ -59,7 +62,7 @@ class ListenAddress:
         """Check that no token travels over a network unencrypted.
 
         Raises:
-            UsageError: it would, or the two ways to prevent that are mixed up.
+            UsageError: a token would, or TLS is combined with a unix socket.
         """
         if self.tls is not None and self.uds is not None:
             raise UsageError("a unix socket is not encrypted; serve it from a verifier of its own, or leave TLS out")
@@ -77,9 +80,9 @@ class TlsCertificate:
     """PEM files of a TLS server."""
 
     certificate: Path
-    """The certificate and those that vouch for it."""
+    """File of the certificate, followed by the certificates that vouch for it."""
     key: Path
-    """Its private key, without a password."""
+    """File of the certificate's private key, without a password."""
 
     def context(self) -> ssl.SSLContext:
         """The TLS context of the server, for TLS 1.2 and later.
@@ -101,7 +104,11 @@ class TlsCertificate:
 
 
 def certificate(file: Path | None, key: Path | None) -> TlsCertificate | None:
-    """The certificate that two command-line options name.
+    """The certificate that two command-line options name; None without either.
+
+    Args:
+        file: file of the certificate.
+        key: file of the certificate's private key.
 
     Raises:
         UsageError: one of them is missing.
@@ -137,7 +144,7 @@ def serve(
         monitor_token: bearer token of those who may read the metrics and nothing else; None for nobody but the
             operator.
         address: TCP address, unix socket or both to listen on.
-        policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
+        policy: name of the policy on what is told to whom; see :mod:`openfingym_verifier.policy`.
         body_timeout_s: seconds that the body of a submission may take to arrive.
         tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None leaves it to the
             policy.
@@ -159,13 +166,11 @@ def serve(
     # again and again, takes a tenth of the start.
     gc.disable()
     # Before any label or token is read.
-    _withdraw()
+    _forbid_inspection()
     _single_threaded_blas()
     import uvicorn
 
     import openfingym_verifier.app as http
-    from openfingym.task.episodes import MAX_ACTION_BYTES
-    from openfingym_verifier.connections import bounded_protocol
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.policy import POLICIES
     from openfingym_verifier.service import Service
@@ -180,34 +185,45 @@ def serve(
         ledger = Ledger(state, wait_s=wait_s)
         stack.callback(ledger.close)
         tokens = TokenIssuer(load_key(state / "token.key"), admin_token, monitor_token)
-        protocol = bounded_protocol()
+        # Before rollouts are restored, which may take a while: an address that is taken is found out at once.
         sockets = stack.enter_context(_listen(address))
         service = Service(tasks, ledger, policy=POLICIES[policy], tapes=tapes, origin=origin, void_after_s=void_after_s)
         stack.callback(service.close)
         app = http.build_app(service, tokens, body_timeout_s=body_timeout_s, version=_version())
+        # What is loaded by now is never looked through again.
         gc.freeze()
         gc.enable()
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            timeout_graceful_shutdown=SHUTDOWN_S,
-            ws_max_size=MAX_ACTION_BYTES,
-            # An agent may think for long, without answering; idle connections are ended elsewhere.
-            ws_ping_interval=None,
-            # The gate lets no frame with a reserved bit through, so compression could not be used.
-            ws_per_message_deflate=False,
-            backlog=BACKLOG,
-            http=protocol,
-            # Who asks is what the socket says, unless a proxy is known to stand before it.
-            proxy_headers=address.proxies is not None,
-            forwarded_allow_ips=address.proxies,
-            ssl_context_factory=None if encryption is None else lambda _config, _default: encryption,
-        )
+        server = uvicorn.Server(_configuration(app, address, encryption))
         resolving = None if resolve_every_s is None else lambda: service.questions.resolver.watch(resolve_every_s)
-        _run(uvicorn.Server(config), sockets, on_ready, resolving)
+        _run(server, sockets, on_ready, resolving)
+
+
+def _configuration(app: VerifierApp, address: ListenAddress, encryption: ssl.SSLContext | None) -> uvicorn.Config:
+    """Uvicorn's settings for the application of a verifier."""
+    import uvicorn
+
+    from openfingym.task.episodes import MAX_ACTION_BYTES
+    from openfingym_verifier.connections import bounded_protocol
+
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=SHUTDOWN_S,
+        ws_max_size=MAX_ACTION_BYTES,
+        # An agent may think for long, without answering; idle connections are ended elsewhere.
+        ws_ping_interval=None,
+        # The gate lets no frame with a reserved bit through, so compression could not be used.
+        ws_per_message_deflate=False,
+        backlog=BACKLOG,
+        http=bounded_protocol(),
+        # Who asks is what the socket says, unless a proxy is known to stand before it.
+        proxy_headers=address.proxies is not None,
+        forwarded_allow_ips=address.proxies,
+        ssl_context_factory=None if encryption is None else lambda _config, _default: encryption,
+    )
 
 
 def _run(
@@ -216,6 +232,14 @@ def _run(
     on_ready: Callable[[list[str], Callable[[], None]], None] | None,
     beside: Callable[[], Coroutine[None, None, None]] | None,
 ) -> None:
+    """Run a server until it is told to stop.
+
+    Args:
+        server: the server, not started yet.
+        sockets: the sockets that it accepts connections on.
+        on_ready: called on the event loop, with the addresses and a function that stops the server.
+        beside: makes a coroutine that runs beside the server, and is cancelled with its end; None for none.
+    """
     import asyncio
 
     def stop() -> None:
@@ -239,6 +263,7 @@ def _run(
 @contextlib.contextmanager
 def _signals_only_stop() -> Iterator[None]:
     """Let a signal only stop the server: Uvicorn raises it again, which would end the process with the ledger open."""
+    # Python lets the main thread alone set handlers.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -251,7 +276,7 @@ def _signals_only_stop() -> Iterator[None]:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """The event loop of uvloop where that is installed, which is a matter of speed alone."""
+    """The event loop of uvloop if that is installed, which is a matter of speed alone; None for asyncio's own."""
     try:
         import uvloop
     except ImportError:
@@ -261,6 +286,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 @contextlib.contextmanager
 def _listen(address: ListenAddress) -> Iterator[list[socket.socket]]:
+    """The bound sockets of an address; the file of a unix socket is removed at the end."""
     if address.host is None and address.uds is None:
         raise UsageError("nowhere to listen: give a host, a unix socket, or both")
     with contextlib.ExitStack() as stack:
@@ -295,6 +321,7 @@ def _unix_socket(path: Path) -> socket.socket:
 
 
 def _answers(path: Path) -> bool:
+    """Whether a server is listening on a unix socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))
@@ -304,27 +331,30 @@ def _answers(path: Path) -> bool:
 
 
 def _name(sock: socket.socket, *, encrypted: bool) -> str:
-    where = sock.getsockname()
-    if isinstance(where, str):
-        return f"unix:{where}"
-    host = f"[{where[0]}]" if sock.family == socket.AF_INET6 else where[0]
-    return f"http{'s' if encrypted else ''}://{host}:{where[1]}"
+    """The URL of a TCP socket, with the port that the system chose, or the path of a unix socket."""
+    bound = sock.getsockname()
+    if isinstance(bound, str):
+        return f"unix:{bound}"
+    host = f"[{bound[0]}]" if sock.family == socket.AF_INET6 else bound[0]
+    return f"http{'s' if encrypted else ''}://{host}:{bound[1]}"
 
 
 def _is_loopback(host: str) -> bool:
     """Whether every address of a host name is a loopback address."""
     try:
-        found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
+        # An IPv6 address may come with the name of its interface, as fe80::1%eth0.
+        addresses = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
     except OSError as error:
         raise UsageError(f"{host}: no address to listen on ({error})") from error
-    return all(ipaddress.ip_address(one).is_loopback for one in found)
+    return all(ipaddress.ip_address(address).is_loopback for address in addresses)
 
 
-def _withdraw() -> None:
+def _forbid_inspection() -> None:
     """Make this process unreadable to others of the same user: labels and tokens are in its memory."""
     if sys.platform == "linux":
         import ctypes
 
+        # A process that cannot be dumped cannot be traced either, and its files below /proc belong to root.
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 

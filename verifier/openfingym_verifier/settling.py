@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,72 +12,88 @@ from openfingym.kinds import kind_named, score_with_replicates
 from openfingym.kinds.asking import FEWEST, QuestionsOrder, numbers_of, target_of
 from openfingym.questions import utc_text
 from openfingym.questions.question import REAL_CLOCK
-from openfingym_verifier.finalize import final_result, judge
+from openfingym_verifier.finalize import compare_with_baseline, final_result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-    from openfingym.kinds import Array, Fold
-    from openfingym_verifier.deferred_rows import Kept
+    from openfingym.kinds import Array
+    from openfingym.metrics import Score
+    from openfingym_verifier.deferred_rows import QuestionOutcomes
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.truth import HiddenTask
 
 SECOND = 1_000_000_000
 
 
-def deferred_result(rollout: Rollout, order: QuestionsOrder, kept: Kept, now_ns: int) -> dict[str, object]:
-    """The result of a rollout with a submission that has ended, without ``log_head``."""
-    ends = [one.question.evaluation_ns // SECOND * SECOND for one in kept.questions]
+def deferred_result(
+    rollout: Rollout, order: QuestionsOrder, outcomes: QuestionOutcomes, now_ns: int
+) -> dict[str, object]:
+    """The result of a rollout that has ended before its questions are resolved, without ``log_head``.
+
+    Args:
+        rollout: the rollout, which has an accepted submission.
+        order: what the rollout was to be asked, and by which clock.
+        outcomes: what the rollout was asked, and what has come of it so far.
+        now_ns: Unix time in nanoseconds at which the rollout ended.
+    """
+    ends = [known.question.evaluation_ns // SECOND * SECOND for known in outcomes.questions]
     reason = f"its {len(ends)} questions are resolved from {utc_text(min(ends))} to {utc_text(max(ends))}"
-    return final_result(rollout, ("deferred", reason), None, [], now_ns, questions=_said(order, kept))
+    return final_result(rollout, ("deferred", reason), None, [], now_ns, questions=_summary(order, outcomes))
 
 
 def settled_result(
-    rollout: Rollout, order: QuestionsOrder, task: HiddenTask, kept: Kept, shown: Array, now_ns: int
+    rollout: Rollout, order: QuestionsOrder, task: HiddenTask, outcomes: QuestionOutcomes, shown: Array, now_ns: int
 ) -> dict[str, object]:
-    """The final result: the score on what was resolved, or that too little was.
+    """The final result of a deferred rollout, without ``log_head``: scored on what was resolved, or void where too
+    little was.
 
     Args:
-        rollout: the rollout.
+        rollout: the rollout that has ended.
         order: what the rollout was to be asked, and by which clock.
-        task: the task as it was asked it.
-        kept: the questions, each scored or void.
-        shown: float64[questions], the price that was shown of each.
-        now_ns: the time.
+        task: the task as the rollout was asked it.
+        outcomes: the questions, each scored or void, with truths and answers.
+        shown: float64[questions], the price that the rollout was shown of each question.
+        now_ns: Unix time in nanoseconds at which the result is made.
     """
-    places = [place for place, state in enumerate(kept.states) if state == "scored" and kept.answers[place] is not None]
-    said = _said(order, kept)
-    if len(places) < max(2, FEWEST * len(kept.states)):
-        reason = f"{len(places)} of {len(kept.states)} questions have a truth, expected half of them at least"
-        return final_result(rollout, ("void", reason), None, [], now_ns, questions=said)
-    asked = [kept.questions[place].question for place in places]
+    summary = _summary(order, outcomes)
+    # Rows without a truth, or without an answer in time, are left out, of the baseline as well.
+    places = [
+        place
+        for place, (state, answer) in enumerate(zip(outcomes.states, outcomes.answers, strict=True))
+        if state == "scored" and answer is not None
+    ]
+    if len(places) < max(2, FEWEST * len(outcomes.states)):
+        reason = f"{len(places)} of {len(outcomes.states)} questions have a truth, expected half of them at least"
+        return final_result(rollout, ("void", reason), None, [], now_ns, questions=summary)
+    asked = [outcomes.questions[place].question for place in places]
+    truths, answered = ([values[place] for place in places] for values in (outcomes.truths, outcomes.answers))
+    # Of prices, targets and answers are moves from the price that was shown: both are made with the same one.
     prices = [float(shown[place]) for place in places]
-    targets = np.array([target_of(*one) for one in zip(asked, _of(kept.truths, places), prices, strict=True)])
-    answers = [numbers_of(*one) for one in zip(asked, _of(kept.answers, places), prices, strict=True)]
-    values = np.array(answers).reshape(len(places), *task.shape[1:])
+    targets = np.array(list(map(target_of, asked, truths, prices)))
+    values = np.array(list(map(numbers_of, asked, answered, prices))).reshape(len(places), *task.shape[1:])
     try:
         score, baseline = scores_on(task, np.array(places), targets, values)
-        outcome: Any = judge(task, score, baseline)
+        compared = compare_with_baseline(task, score, baseline)
     except SubmissionError as error:
-        return final_result(rollout, str(error), None, [], now_ns, questions=said)
-    return final_result(rollout, outcome, baseline, [], now_ns, questions=said)
+        return final_result(rollout, str(error), None, [], now_ns, questions=summary)
+    return final_result(rollout, compared, baseline, [], now_ns, questions=summary)
 
 
 def scores_on(
     task: HiddenTask, places: NDArray[np.int64], targets: NDArray[np.float64], values: NDArray[np.float64]
-) -> tuple[Any, Any]:
-    """Scores of an answer and of the baseline on some of the private rows.
+) -> tuple[Score, Score]:
+    """Private scores of an answer and of the baseline on some of the private rows.
 
     Args:
         task: the task as the rollout was asked it.
-        places: which rows, counted from the first private one.
-        targets: their outcomes.
-        values: the answers to them.
+        places: int64[n], which rows, counted from the first private one.
+        targets: float64[n, ...], the outcomes of these rows.
+        values: float64[n, ...], the answers to these rows.
     """
     contract, scoring, kind = task.spec.contract, task.spec.scoring, kind_named(task.spec.contract)
     first, counts = task.manifest.n_public, (task.manifest.n_public, task.manifest.n_private)
+    # The task as it was asked has zeros in the place of outcomes, which rows that are not scored keep.
     hidden = {"targets": np.array(task.hidden["targets"])}
     hidden["targets"][first + places] = targets
 
@@ -86,28 +102,23 @@ def scores_on(
 
     whole = kind.folds(task.spec, read, hidden, counts, task.grader.private.truth.seed)[1]
     fold, reference = kind.resampled(contract, whole, task.grader.baseline[whole.rows], places)
+    # One design for both: a sampling error compares the two replicate by replicate.
     design = kind.resampling(contract, fold)
-    found = [score_with_replicates(contract, scoring, _all(fold), one, design) for one in (values, reference)]
-    return found[0], found[1]
+    # The arrays hold the rows to score and nothing else, so that the fold takes all of them.
+    fold = replace(fold, rows=slice(None))
+    score = score_with_replicates(contract, scoring, fold, values, design)
+    return score, score_with_replicates(contract, scoring, fold, reference, design)
 
 
-def _all(fold: Fold) -> Fold:
-    return replace(fold, rows=slice(None))
-
-
-def _said(order: QuestionsOrder, kept: Kept) -> dict[str, object]:
+def _summary(order: QuestionsOrder, outcomes: QuestionOutcomes) -> dict[str, object]:
     """What a result says of its questions."""
-    counts = {name: sum(state == name for state in kept.states) for name in ("scored", "void")}
+    counts = {name: sum(state == name for state in outcomes.states) for name in ("scored", "void")}
     return {
         "clock": order.clock,
         "simulated": order.clock != REAL_CLOCK,
-        "asked": len(kept.states),
+        "asked": len(outcomes.states),
         **counts,
-        "open": len(kept.states) - sum(counts.values()),
-        "deadline": utc_text(min(one.question.deadline_ns for one in kept.questions)),
-        "resolved_from": utc_text(max(one.question.evaluation_ns for one in kept.questions)),
+        "open": len(outcomes.states) - sum(counts.values()),
+        "deadline": utc_text(min(known.question.deadline_ns for known in outcomes.questions)),
+        "resolved_from": utc_text(max(known.question.evaluation_ns for known in outcomes.questions)),
     }
-
-
-def _of(values: Sequence[Any], places: Sequence[int]) -> list[Any]:
-    return [values[place] for place in places]

@@ -44,6 +44,7 @@ class Statements:
     def add(self, entry: Mapping[str, Any]) -> None:
         """Record what one entry states."""
         rollout, at_ns = entry["rollout"], entry.get("at_ns")
+        # Of an entry about no rollout, or about one that the log never created, what it changes is not compared here.
         row = self._rows["rollouts"].get((rollout,), {})
         match entry:
             case {"event": "rollout-created"}:
@@ -69,6 +70,7 @@ class Statements:
             case {"event": "finalized", "disclosure": disclosure}:
                 row["disclosure"] = disclosure
             case {"event": "participant-added", "participant": name}:
+                # The first versions did not write the digest of the key.
                 digest = {"key_digest": entry["key"]} if "key" in entry else {}
                 self._rows["participants"][name,] = {"created_ns": at_ns, "revoked_ns": None, **digest}
             case {"event": "participant-revoked", "participant": name}:
@@ -92,25 +94,27 @@ class Statements:
     @staticmethod
     def _compare(database: Database, table: str, stated: Mapping[tuple[object, ...], Row]) -> None:
         columns = [column.name for column in database[table].columns if column.name not in LARGE]
-        left = set(stated)
-        for found in database.query(f"SELECT {', '.join(columns)} FROM {table}"):  # noqa: S608  # names of its schema
-            key = tuple(found[name] for name in KEYS[table])
+        unseen = set(stated)
+        for row in database.query(f"SELECT {', '.join(columns)} FROM {table}"):  # noqa: S608  # names of its schema
+            key = tuple(row[name] for name in KEYS[table])
             if key not in stated:
                 raise VerifierError(f"{' '.join(map(str, key))} is in {table} but not in the log")
-            left.discard(key)
+            unseen.discard(key)
             for name, value in stated[key].items():
-                if name in found and not _same(name, found[name], value):
+                # An older format of the ledger lacks columns that the log speaks of with their defaults.
+                if name in row and not _same(name, row[name], value):
                     raise VerifierError(
                         f"the {name} of {' '.join(map(str, key))} in {table} is not the one in the log: "
-                        f"{str(found[name])[:80]!r}, where the log has {str(value)[:80]!r}"
+                        f"{str(row[name])[:80]!r}, where the log has {str(value)[:80]!r}"
                     )
-        if left:
-            missing = min(" ".join(map(str, key)) for key in left)
+        if unseen:
+            missing = min(" ".join(map(str, key)) for key in unseen)
             raise VerifierError(f"{missing} is in the log but not in {table}")
 
 
-def _same(name: str, found: object, stated: object) -> bool:
+def _same(name: str, stored: object, stated: object) -> bool:
+    """Whether a column holds what the log states of it."""
     if name in ORDERS:
-        return (None if found is None else json.loads(str(found))) == stated
+        return (None if stored is None else json.loads(str(stored))) == stated
     # A result that was held is released when its season is closed.
-    return found == stated or (name, stated, found) == ("disclosure", "held", "rounded")
+    return stored == stated or (name, stated, stored) == ("disclosure", "held", "rounded")

@@ -25,7 +25,7 @@ def read_submission(media_type: str, body: bytes, task: HiddenTask) -> NDArray[n
     Args:
         media_type: media type of the body, without parameters, in lower case.
         body: body of the request, at most ``task.max_body_bytes`` long.
-        task: the task, whose shape and range the submission must have.
+        task: the task that is answered, whose shape and range the submission must have.
 
     Returns:
         Little-endian float64 of the task's shape, C-contiguous, every value finite and
@@ -86,17 +86,26 @@ def read_json(body: bytes) -> NDArray[np.generic]:
 
 
 def check(raw: NDArray[np.generic], task: HiddenTask) -> NDArray[np.float64]:
-    """Check type, shape, finiteness and range, in this order, and convert to float64."""
+    """Check type, shape, finiteness and range, in this order, and convert to float64.
+
+    Args:
+        raw: the array as it was sent.
+        task: the task that is answered.
+
+    Raises:
+        Problem: ``wrong-dtype``, ``wrong-shape``, ``not-finite`` or ``out-of-range``.
+    """
+    # Floats and integers; not booleans, complex numbers or dates, nor the long double, which differs by machine.
     if raw.dtype.kind not in "fiu" or raw.dtype.itemsize > 8:
         raise Problem(
             "wrong-dtype",
             f"Found an array of {raw.dtype.name}; expected float64 (float16, float32 and integers are converted).",
         )
     if raw.shape != task.shape:
-        found, expected = list(raw.shape[:8]), list(task.shape)
+        sent, expected = list(raw.shape[:8]), list(task.shape)
         raise Problem(
             "wrong-shape",
-            f"Found shape {found}; expected {expected}: "
+            f"Found shape {sent}; expected {expected}: "
             f"{', '.join(task.manifest.submission_axes)}.{_hint(raw.shape, task)}",
         )
     values: NDArray[np.float64] = np.ascontiguousarray(raw, dtype="<f8")
@@ -107,18 +116,19 @@ def check(raw: NDArray[np.generic], task: HiddenTask) -> NDArray[np.float64]:
     return values
 
 
-def _hint(found: tuple[int, ...], task: HiddenTask) -> str:
+def _hint(shape: tuple[int, ...], task: HiddenTask) -> str:
     """A hint at the likely mistake behind a wrong shape, for the refusal."""
-    if len(found) > 1 and sorted(found) == sorted(task.shape):
+    if len(shape) > 1 and sorted(shape) == sorted(task.shape):
         return " The axes are in another order."
-    if len(found) > len(task.shape) and [n for n in found if n > 1] == [n for n in task.shape if n > 1]:
+    if len(shape) > len(task.shape) and [n for n in shape if n > 1] == [n for n in task.shape if n > 1]:
         return " There is an axis of length 1 too many."
-    if found and found[1:] == task.shape[1:] and found[0] in {task.manifest.n_public, task.manifest.n_private}:
+    if shape and shape[1:] == task.shape[1:] and shape[0] in {task.manifest.n_public, task.manifest.n_private}:
         return " Every hidden item is wanted, of both folds."
     return ""
 
 
 def _bad_value(values: NDArray[np.float64], low: float, high: float) -> Problem:
+    """The refusal of values that are not finite or not in [low, high], which names the first of them."""
     infinite = ~np.isfinite(values)
     if infinite.any():
         where = _first(infinite)
@@ -136,4 +146,5 @@ def _bad_value(values: NDArray[np.float64], low: float, high: float) -> Problem:
 
 
 def _first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Position of the first true cell."""
     return tuple(int(i) for i in np.unravel_index(int(mask.argmax()), mask.shape))

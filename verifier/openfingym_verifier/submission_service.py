@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from openfingym.digests import sha256_of
@@ -21,14 +20,10 @@ from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
     from openfingym.metrics import Score
-    from openfingym_verifier.deferral import Answered, Deferrals
-    from openfingym_verifier.grading import Grading
-    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.deferral import Answered
     from openfingym_verifier.questions.events import Acknowledgement
-    from openfingym_verifier.ration import Rations
+    from openfingym_verifier.resources import Resources
     from openfingym_verifier.rollout import Rollout
-    from openfingym_verifier.tapes import Tapes
-    from openfingym_verifier.telemetry import Telemetry
     from openfingym_verifier.truth import HiddenTask
     from openfingym_verifier.writer import Transaction
 
@@ -41,26 +36,21 @@ logger = logging.getLogger(__name__)
 class SubmissionService:
     """Takes the submissions of one verifier's rollouts. Belongs to the event loop."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        tapes: Tapes,
-        grading: Grading,
-        rations: Rations,
-        telemetry: Telemetry,
-        threads: Executor,
-    ) -> None:
-        self._ledger = ledger
-        self._tapes = tapes
-        self._grading = grading
-        self._rations = rations
-        self._telemetry = telemetry
-        self._threads = threads
-        self.deferrals: Deferrals | None = None
-        """Takes the answers to what a rollout was asked."""
+    def __init__(self, resources: Resources) -> None:
+        self._ledger = resources.ledger
+        self._tapes = resources.tapes
+        self._grading = resources.grading
+        self._rations = resources.rations
+        self._deferrals = resources.deferrals
+        self._telemetry = resources.telemetry
+        self._threads = resources.threads
 
     async def submit(self, rollout: Rollout, submission: Submission) -> dict[str, object]:
         """Check, keep and score a submission; the agent gets the return value.
+
+        Args:
+            rollout: the rollout that the submission is for.
+            submission: the request, whose body has not been read yet.
 
         Raises:
             Problem: the submission is refused; its slug is one of :data:`~openfingym_verifier.problems.KINDS`.
@@ -77,6 +67,7 @@ class SubmissionService:
         return answer
 
     async def _submit(self, rollout: Rollout, submission: Submission) -> tuple[dict[str, object], str]:
+        """The answer to a submission, and what became of it for the metrics: ``accepted`` or ``replayed``."""
         rollout.require_open()
         task, key = rollout.hidden_task(), submission.idempotency_key
         if task.sequential:
@@ -95,16 +86,19 @@ class SubmissionService:
             await self._record_refusal(rollout, problem)
             raise
         async with rollout.turn:
+            # Checked once more: while the body or the turn was waited for, another submission may have been accepted,
+            # the rollout finalized, or the token expired.
             rollout.require_open()
             rollout.require_unexpired(now_ns())
             if key in rollout.by_key:
                 return await self._replay(rollout, key, body), "replayed"
             rollout.require_budget()
-            return await self._judge(rollout, await self._tapes.of(rollout), submission, body), "accepted"
+            return await self._check_and_score(rollout, await self._tapes.of(rollout), submission, body), "accepted"
 
-    async def _judge(
+    async def _check_and_score(
         self, rollout: Rollout, task: HiddenTask, submission: Submission, body: bytes
     ) -> dict[str, object]:
+        """Parse a new submission, write it to the ledger with or before its score, and answer it."""
         start, received_ns = time.perf_counter(), now_ns()
         # A small .npy is parsed in microseconds, less than a trip to the thread pool takes.
         plain = submission.media_type == NPY and len(body) <= LIGHT_BYTES
@@ -127,75 +121,81 @@ class SubmissionService:
             bucket=rollout.bucket,
         )
         # Decided before anything is awaited: two submissions of a participant cannot both be its last with feedback.
-        told = self._rations.take_public(rollout.row)
+        disclosed = self._rations.take_public(rollout.row)
         if score is None:
-            found = await self._accept(task, accepted, parsed, told=told)
+            document = await self._write_then_score(task, accepted, parsed, disclosed=disclosed)
         else:
-            found = await self._accept_scored(accepted, _feedback(task, score, told=told), forecasts)
+            document = await self._write_scored(accepted, _feedback(task, score, disclosed=disclosed), forecasts)
         self._telemetry.scored(task.name, time.perf_counter() - start)
-        rollout.feedback.append(found)
+        # Memory follows the ledger, never the other way round: from here on the submission is on the disk.
+        rollout.feedback.append(document)
         rollout.accepted = n
         if parsed.body_digest is not None and submission.idempotency_key is not None:
             rollout.by_key[submission.idempotency_key] = (parsed.body_digest, n)
-        if found is None:
-            await self._settle(rollout, n, told=told)
+        if document is None:
+            await self._score_or_refuse(rollout, n, disclosed=disclosed)
         elif score is None:
             # Nobody waits for this: feedback follows from the payload, and a restart computes it again.
-            self._ledger.writer.submit(Scored(rollout.id, n, now_ns(), found).apply, awaited=False)
+            self._ledger.writer.submit(Scored(rollout.id, n, now_ns(), document).apply, awaited=False)
         return _answer(rollout, n)
 
     async def _first_score(self, task: HiddenTask, parsed: Parsed) -> Score:
+        """The public score of a submission that is accepted only if it has one."""
         try:
             return await self._grading.public(task, parsed.values, parsed.payload_digest)
         except SubmissionError as error:
             raise refusal(error) from None
 
-    async def _accept(
-        self, task: HiddenTask, accepted: Accepted, parsed: Parsed, *, told: bool
+    async def _write_then_score(
+        self, task: HiddenTask, accepted: Accepted, parsed: Parsed, *, disclosed: bool
     ) -> dict[str, object] | None:
-        """Keep a submission, and score it while the commit is being written; None if scoring failed."""
+        """Write a submission, and score it while the commit is being written; returns its feedback, or None if scoring
+        failed.
+        """
         # The score is computed while the disk works; neither needs the other, and the answer waits for both.
         durable = self._ledger.writer.submit(accepted.apply, overtakes=True, size=parsed.payload.nbytes)
         try:
             score = await self._run(parsed.payload.nbytes <= LIGHT_BYTES, task.grader.public_score, parsed.values)
-            found = _feedback(task, score, told=told)
+            document = _feedback(task, score, disclosed=disclosed)
         except Exception:
-            # The submission stands, and it is found out whose fault this is.
+            # The submission stands, since its write is under way; whose fault this is, is found out afterwards.
             logger.exception("scoring failed")
-            found = None
+            document = None
         await durable
-        return found
+        return document
 
     async def _forecasts(self, rollout: Rollout, task: HiddenTask, parsed: Parsed) -> Sequence[Answered]:
         """What a submission says of the questions that the rollout was asked; nothing where it was asked none."""
         if rollout.row.questions is None:
             return ()
-        assert self.deferrals is not None
         assert task.scored_first, "answers to questions are written with the score of their submission"
-        return await self.deferrals.forecasts(rollout, parsed.values, task.manifest.n_public)
+        return await self._deferrals.forecasts(rollout, parsed.values, task.manifest.n_public)
 
-    async def _accept_scored(
-        self, accepted: Accepted, found: dict[str, object], answered: Sequence[Answered]
+    async def _write_scored(
+        self, accepted: Accepted, document: dict[str, object], answered: Sequence[Answered]
     ) -> dict[str, object]:
-        """Keep a submission, its score and its forecasts in one operation."""
-        scored = Scored(accepted.rollout_id, accepted.n, now_ns(), found)
+        """Write a submission, its feedback and its forecasts in one operation; returns the feedback."""
+        scored = Scored(accepted.rollout_id, accepted.n, now_ns(), document)
 
         def write(transaction: Transaction) -> list[Acknowledgement | Problem]:
             accepted.apply(transaction)
             scored.apply(transaction)
-            receipts = [one.forecast.apply(transaction) for one in answered]
+            receipts = [answer.forecast.apply(transaction) for answer in answered]
             for refused in receipts:
+                # A market that closed a moment ago takes no forecast; the answers to the others count all the same.
+                # Any other refusal is one of the submission, of which then nothing is written.
                 if isinstance(refused, Problem) and refused.slug != "truth-known":
-                    raise refused  # and nothing of the submission is written
+                    raise refused
             return receipts
 
         receipts = await self._ledger.writer.submit(write, overtakes=True, size=accepted.payload.nbytes)
-        if answered and self.deferrals is not None:
+        if answered:
             assert isinstance(receipts, list)
-            self.deferrals.written(answered, receipts)
-        return found
+            self._deferrals.add_late_references(answered, receipts)
+        return document
 
     async def _replay(self, rollout: Rollout, key: str | None, body: bytes) -> dict[str, object]:
+        """The answer to a submission that was accepted before under the same idempotency key."""
         assert key is not None
         digest, n = rollout.by_key[key]
         # The key alone must not be enough: with another body it is a mistake, and the answer to the first would
@@ -205,39 +205,46 @@ class SubmissionService:
                 "idempotency-conflict", f"This key was used for submission {n} with another body; use a new key."
             )
         if rollout.feedback[n - 1] is None:
-            await self._settle(rollout, n)
+            await self._score_or_refuse(rollout, n)
         return _answer(rollout, n)
 
-    async def _settle(self, rollout: Rollout, n: int, *, told: bool | None = None) -> None:
-        """Score an accepted submission that has no score yet.
+    async def _score_or_refuse(self, rollout: Rollout, n: int, *, disclosed: bool | None = None) -> None:
+        """Score an accepted submission that has no score yet; see :meth:`score_missing`.
 
         Raises:
             Problem: the submission cannot have a score.
             VerifierError: our machinery failed; a repetition, a restart or the end of the rollout tries again.
         """
         try:
-            await self.score_missing(rollout, n, told=told)
+            await self.score_missing(rollout, n, disclosed=disclosed)
         except SubmissionError as error:
             raise refusal(error) from None
 
     async def _record_refusal(self, rollout: Rollout, problem: Problem) -> None:
+        """Count a refusal of what was sent; a failure of ours, or a rate limit, is no mark against the rollout."""
         if problem.slug in REFUSALS:
             await self._ledger.writer.submit(rollout.refused(problem, now_ns()).apply)
 
-    async def score_missing(self, rollout: Rollout, n: int, *, told: bool | None = None) -> None:
+    async def score_missing(self, rollout: Rollout, n: int, *, disclosed: bool | None = None) -> None:
         """Score a submission that was accepted but not scored, after a failure of ours or the end of the process.
 
         Args:
-            rollout: the rollout that it belongs to.
-            n: number of the submission within the rollout.
-            told: whether its principal is told the feedback; None where this was not decided yet.
+            rollout: the rollout that the submission belongs to.
+            n: number of the submission within the rollout, from 1.
+            disclosed: whether the rollout's principal is told the feedback; None where this was not decided yet.
+
+        Raises:
+            SubmissionError: the submission cannot have a score.
+            VerifierError: our machinery failed; trying again makes sense.
         """
         task = await self._tapes.of(rollout)
         payload = await self.payload(rollout, n)
         score = await self._grading.public(task, stored_values(payload, task), sha256_of(payload))
-        found = _feedback(task, score, told=self._rations.take_public(rollout.row) if told is None else told)
-        await self._ledger.writer.submit(Scored(rollout.id, n, now_ns(), found).apply)
-        rollout.feedback[n - 1] = found
+        if disclosed is None:
+            disclosed = self._rations.take_public(rollout.row)
+        document = _feedback(task, score, disclosed=disclosed)
+        await self._ledger.writer.submit(Scored(rollout.id, n, now_ns(), document).apply)
+        rollout.feedback[n - 1] = document
 
     def resume(self, rollout: Rollout) -> None:
         """Restore an open rollout before the event loop runs: score light submissions, leave heavy ones for later."""
@@ -255,14 +262,15 @@ class SubmissionService:
                 try:
                     score = task.grader.public_score(stored_values(self._payload(rollout, n), task))
                 except OpenFinGymError:
+                    # Nobody waits for it now; whoever asks, or the end of the rollout, tries again and says why.
                     logger.exception("rollout %s: submission %d cannot be scored", rollout.id, n)
                     continue
-                found = _feedback(task, score, told=self._rations.take_public(rollout.row))
-                self._ledger.writer.run(Scored(rollout.id, n, now_ns(), found).apply)
-                rollout.feedback[n - 1] = found
+                document = _feedback(task, score, disclosed=self._rations.take_public(rollout.row))
+                self._ledger.writer.run(Scored(rollout.id, n, now_ns(), document).apply)
+                rollout.feedback[n - 1] = document
 
     async def payload(self, rollout: Rollout, n: int) -> bytes:
-        """The bytes of an accepted submission."""
+        """The values of the n-th accepted submission, from 1: little-endian float64, C order."""
         return await in_threads(self._threads, self._payload, rollout, n)
 
     def _payload(self, rollout: Rollout, n: int) -> bytes:
@@ -278,11 +286,13 @@ class SubmissionService:
         return await in_threads(self._threads, function, *arguments, **named)
 
 
-def _feedback(task: HiddenTask, score: Score, *, told: bool) -> dict[str, object]:
-    return feedback(score, task.spec.scoring, task.spec.verification) if told else dict(WITHHELD)
+def _feedback(task: HiddenTask, score: Score, *, disclosed: bool) -> dict[str, object]:
+    """The feedback document of a score, or the note that it is withheld."""
+    return feedback(score, task.spec.scoring, task.spec.verification) if disclosed else dict(WITHHELD)
 
 
 def _answer(rollout: Rollout, n: int) -> dict[str, object]:
+    """The body of the answer to a rollout's n-th submission."""
     return {
         "submission": n,
         "state": "scored",

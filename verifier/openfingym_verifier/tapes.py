@@ -5,8 +5,7 @@
     seed = HMAC-SHA256(<state>/tape.key, "openfingym.tape" rollout id)
 
 So nothing but the kind of a tape is stored, and a restart draws the same one again. The ledger and the log hold a
-commitment to the
-seed: with another key, a rollout ends rather than go on over other data.
+commitment to the seed: with another key, a rollout ends rather than go on over other data.
 """
 
 from __future__ import annotations
@@ -42,13 +41,22 @@ class Tapes:
     def __init__(
         self, key: bytes, threads: Executor, sessions: Sessions, instances: TaskInstances, kept: int = MAX_KEPT
     ) -> None:
+        """Draw tapes with a secret key.
+
+        Args:
+            key: the key of tapes, which must stay the same for as long as rollouts on them are open.
+            threads: where tapes are drawn.
+            sessions: the live sessions, whose bars are the tapes of their rollouts.
+            instances: the instances of tasks, which rollouts of other splits are on.
+            kept: largest number of drawn tapes in memory.
+        """
         self._key = key
         self._instances = instances
         self._sessions = sessions
         self._threads = threads
         self._most = kept
         self.asked: Callable[[str, HiddenTask], HiddenTask] | None = None
-        """Puts the questions that a rollout was asked in the place of its task's private rows."""
+        """Puts the questions that a rollout (by its id) was asked in the place of its task's private rows."""
         self._kept: OrderedDict[str, asyncio.Future[HiddenTask]] = OrderedDict()
         self._parts: OrderedDict[tuple[str, QuestionRange], HiddenTask] = OrderedDict()
 
@@ -76,42 +84,54 @@ class Tapes:
 
         Args:
             row: the rollout's row in the ledger.
-            task: its task, on the given tape.
+            task: the task of the rollout, on the given tape.
+
+        Raises:
+            Problem: ``task-unavailable``: the key of tapes was replaced, or the task was rebuilt, since the rollout
+                began.
+            VerifierError: the tape cannot be drawn.
         """
         if row.split != "test":
             return await self._instances.of(row, task)
         if row.asked is not None:
             return self._part(task, row.asked)
-        if row.tape == "given" and row.questions is None and self._sessions.over(row.id) is None:
+        # Nothing is drawn: the rollout is on the package's own data, or its session goes on.
+        if row.tape == "given" and row.questions is None and self._sessions.ended(row.id) is None:
             return task
+        # The future is kept, not its result, so that requests that come together wait for one drawing.
         if row.id not in self._kept:
             loop = asyncio.get_running_loop()
             self._kept[row.id] = asyncio.ensure_future(loop.run_in_executor(self._threads, self.drawn_here, row, task))
-        found = self._kept[row.id]
+        drawing = self._kept[row.id]
         self._kept.move_to_end(row.id)
         try:
-            # Who no longer waits must not take the tape from those who do.
-            return await asyncio.shield(found)
+            # A caller that gives up must not cancel the drawing that others wait for.
+            return await asyncio.shield(drawing)
         except Exception:
-            if self._kept.get(row.id) is found:
+            # A failure is not kept: the next caller tries again.
+            if self._kept.get(row.id) is drawing:
                 del self._kept[row.id]
             raise
         finally:
             self._shrink()
 
     def drawn_here(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
-        """The task of a rollout on its tape, drawn in this thread and not cached."""
+        """The task of a rollout on its tape, drawn in this thread and not cached; arguments and errors as for
+        :meth:`drawn`.
+        """
         if row.split != "test":
             return self._instances.built_here(row, task)
         if row.asked is not None:
             return task.asking(row.asked)
         if row.session is not None:
-            return self._sessions.played(row.id, task)
+            return self._sessions.task_on_session(row.id, task)
         if row.questions is not None:
             assert self.asked is not None, "whoever takes orders of questions knows what was asked"
+            # First the tape, whose public rows they were asked with; then they take the place of its private rows.
             return self.asked(row.id, self.drawn_here(replace(row, questions=None), task))
         if row.tape == "given":
             return task
+        # Another key would draw other data without a word; the commitment shows it.
         if row.tape_commitment != self.commitment(row.id):
             raise Problem(
                 "task-unavailable",
@@ -125,7 +145,7 @@ class Tapes:
         self._kept.pop(rollout_id, None)
 
     def _part(self, task: HiddenTask, asked: QuestionRange) -> HiddenTask:
-        """A task with some of its questions alone; rollouts of one range share what is computed for it."""
+        """A task with some of its questions alone; rollouts of the same range share what is computed for it."""
         key = (task.manifest.digest, asked)
         if key not in self._parts:
             self._parts[key] = task.asking(asked)
@@ -138,6 +158,7 @@ class Tapes:
         return hmac.digest(self._key, b"openfingym.tape" + rollout_id.encode(), "sha256")
 
     def _shrink(self) -> None:
-        done = [key for key, found in self._kept.items() if found.done()]
+        """Drop the tapes that were used longest ago, but none that is being drawn: somebody waits for it."""
+        done = [key for key, drawing in self._kept.items() if drawing.done()]
         for key in done[: max(0, len(self._kept) - self._most)]:
             del self._kept[key]

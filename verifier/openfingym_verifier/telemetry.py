@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# From a light score, within a millisecond, to the five minutes that a worker may take.
 _LATENCY_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0)
 
 
@@ -17,6 +18,12 @@ class Telemetry:
     """The metrics of one verifier, in a registry of their own."""
 
     def __init__(self, *, queue_depth: Callable[[], float], open_rollouts: Callable[[], float]) -> None:
+        """Register the metrics.
+
+        Args:
+            queue_depth: gives the number of ledger operations that are not on the disk yet.
+            open_rollouts: gives the number of rollouts without a result.
+        """
         self._registry = CollectorRegistry()
         self._submissions = Counter(
             "openfingym_submissions",
@@ -45,11 +52,11 @@ class Telemetry:
         )
 
     def submission(self, task: str, outcome: str) -> None:
-        """Count a submission."""
+        """Count a submission, by what became of it: ``accepted``, ``replayed``, ``failed`` or a problem's slug."""
         self._submissions.labels(task, outcome).inc()
 
     def episode_call(self, task: str, outcome: str) -> None:
-        """Count a start or a step."""
+        """Count a start or a step, by what became of it: ``answered``, ``failed`` or a problem's slug."""
         self._episode_calls.labels(task, outcome).inc()
 
     def scored(self, task: str, seconds: float) -> None:
@@ -57,5 +64,5 @@ class Telemetry:
         self._scoring.labels(task).observe(seconds)
 
     def text(self) -> bytes:
-        """The exposition format."""
+        """All metrics in Prometheus' exposition format."""
         return generate_latest(self._registry)

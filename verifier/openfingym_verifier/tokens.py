@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.principals import Caller
 
 MIN_ADMIN_TOKEN = 16
+"""Fewest characters of the admin token, and of the monitor's."""
 _KEY_PREFIX = KEY_PREFIX.encode()
 KEY_BYTES = 32
 
@@ -34,7 +35,7 @@ def load_key(path: Path, removal: str = "void all open rollouts' tokens") -> byt
 
     Args:
         path: path of the key's file.
-        removal: what would follow from removing the file, for the message.
+        removal: what removing the file would do, for the message; begins with a verb.
 
     Raises:
         VerifierError: the file is there but does not hold a key.
@@ -52,6 +53,7 @@ def load_key(path: Path, removal: str = "void all open rollouts' tokens") -> byt
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(key)
         stream.flush()
+        # Before anything is made with it: after a power cut, another key would void what this one had signed.
         os.fsync(stream.fileno())
     return key
 
@@ -78,7 +80,16 @@ class TokenIssuer:
     """Issues rollout tokens and recognises whoever sends one, the admin token or a participant's key."""
 
     def __init__(self, key: bytes, admin_token: str, monitor_token: str | None = None) -> None:
-        """Recognise the operator by ``admin_token``, and readers of the metrics by ``monitor_token``."""
+        """Recognise the operator by ``admin_token``, and readers of the metrics by ``monitor_token``.
+
+        Args:
+            key: the secret key that signs rollout tokens, of :func:`load_key`.
+            admin_token: bearer token of the operator, at least 16 characters.
+            monitor_token: bearer token of those who may read the metrics; None for nobody but the operator.
+
+        Raises:
+            UsageError: a token is too short, or begins as the keys of participants do.
+        """
         # A token's first characters decide whether it is looked up among participants, so the two must not overlap.
         if admin_token.startswith(KEY_PREFIX):
             raise UsageError(
@@ -120,7 +131,8 @@ class TokenIssuer:
             now_ns: present Unix time in nanoseconds.
 
         Raises:
-            Problem: ``unauthorized`` for a token that nobody has; ``rate-limited`` where too many such came from there.
+            Problem: ``unauthorized``: nobody has such a token; ``rate-limited``: too many wrong tokens came from the
+                address.
         """
         token = _bearer(authorization)
         # Nobody guesses a signature or a key of 256 random bits; an operator's own token may be less.
@@ -157,20 +169,25 @@ class TokenIssuer:
         token = _bearer(authorization)
         if hmac.compare_digest(token, self._admin):
             return
+        # The sender has shown some valid token by now (see :meth:`admit`): to say which one it is helps nobody who
+        # guesses.
         if self._unsign(token) is not None:
             raise Problem("forbidden", "This is a rollout's token; the address needs the admin token.")
         if token.startswith(_KEY_PREFIX):
             raise Problem("forbidden", "This is a participant's key; the address needs the admin token.")
         if self._is_monitor(token):
             raise Problem("forbidden", "This is the monitor's token; the address needs the admin token.")
-        # What follows tells apart only tokens that the sender has shown to be valid; it helps nobody who guesses.
         raise Problem("unauthorized", "The admin token is not right; send the one that this verifier was started with.")
 
     def require_caller(self, authorization: bytes | None, members: Membership) -> Caller:
         """The operator or the participant whose token or key the Authorization header carries.
 
+        Args:
+            authorization: value of the Authorization header; None where there is none.
+            members: the participants who have a key.
+
         Raises:
-            Problem: ``forbidden`` for a rollout's token, ``unauthorized`` otherwise.
+            Problem: ``forbidden`` for a rollout's token or the monitor's, ``unauthorized`` for any other.
         """
         token = _bearer(authorization)
         if hmac.compare_digest(token, self._admin):
@@ -189,24 +206,29 @@ class TokenIssuer:
         raise Problem("unauthorized", "This is neither the admin token nor the key of a participant.")
 
     def require_rollout(self, authorization: bytes | None, now_ns: int) -> str:
-        """The rollout whose unexpired token the Authorization header carries.
+        """Id of the rollout whose unexpired token the Authorization header carries.
+
+        Args:
+            authorization: value of the Authorization header; None where there is none.
+            now_ns: present Unix time in nanoseconds.
 
         Raises:
-            Problem: ``forbidden`` for the admin token, ``unauthorized`` otherwise.
+            Problem: ``forbidden`` for the admin token, ``unauthorized`` for any other, or an expired one.
         """
         token = _bearer(authorization)
         # A token's signature is checked once, its expiry each time.
-        found = self._known(token)
-        if found is None:
+        known = self._known(token)
+        if known is None:
             if hmac.compare_digest(token, self._admin):
                 raise Problem("forbidden", "This is the admin token; the address needs a rollout's token.", close=True)
             raise Problem("unauthorized", "The token is not one that this verifier issued.", close=True)
-        rollout_id, expires_ns = found
+        rollout_id, expires_ns = known
         if now_ns >= expires_ns:
             raise Problem("unauthorized", "The token has expired; create a new rollout.", close=True)
         return rollout_id
 
     def _unsign(self, token: bytes) -> tuple[str, int] | None:
+        """The rollout and the expiry (Unix nanoseconds) that a token is signed for; None for any other bytes."""
         try:
             rollout_id, _, expires_ns = self._signer.unsign(token).decode().partition(".")
         except (BadSignature, UnicodeDecodeError):
@@ -215,6 +237,11 @@ class TokenIssuer:
 
 
 def _bearer(authorization: bytes | None) -> bytes:
+    """The token of an Authorization header.
+
+    Raises:
+        Problem: ``unauthorized``: there is none.
+    """
     scheme, _, token = (authorization or b"").partition(b" ")
     if scheme.lower() != b"bearer" or not token:
         raise Problem("unauthorized", "Send the token as `Authorization: Bearer <token>`.", close=True)

@@ -33,7 +33,7 @@ WHEN EXISTS (SELECT 1 FROM tree WHERE level = NEW.level AND n = NEW.n)
 BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 """
 VERSION = 6
-"""Format of the ledger that first has it."""
+"""Format of the ledger that first has the tree."""
 MOST_KNOWN = 1 << 16
 """Hashes of inner nodes that are kept in memory, some 10 MB."""
 
@@ -41,10 +41,11 @@ MOST_KNOWN = 1 << 16
 def grow(connection: sqlite3.Connection, size: int) -> None:
     """Store the hashes that the entry with number ``size`` completes, in the transaction that appends it."""
     level, n = 0, size
+    # Entry 65,536 completes a tile of entries, and with it one of hashes of such tiles, and so on.
     while n % WIDTH == 0:
         level, n = level + 1, n // WIDTH
-        found = complete_root(hashes(connection, level - 1, (n - 1) * WIDTH, WIDTH))
-        connection.execute("INSERT INTO tree (level, n, hash) VALUES (?, ?, ?)", (level, n - 1, found))
+        tile_root = complete_root(hashes(connection, level - 1, (n - 1) * WIDTH, WIDTH))
+        connection.execute("INSERT INTO tree (level, n, hash) VALUES (?, ?, ?)", (level, n - 1, tile_root))
 
 
 def fill(connection: sqlite3.Connection) -> None:
@@ -59,7 +60,12 @@ def size_of(connection: sqlite3.Connection) -> int:
 
 
 def entries(connection: sqlite3.Connection, begin: int, count: int) -> list[bytes]:
-    """Entries of the log from the leaf ``begin`` on.
+    """Entries of the log from the leaf ``begin`` on, as canonical JSON.
+
+    Args:
+        connection: a reader of the ledger.
+        begin: number of the first leaf, from 0.
+        count: number of entries to read.
 
     Raises:
         VerifierError: they are not all there.
@@ -70,6 +76,12 @@ def entries(connection: sqlite3.Connection, begin: int, count: int) -> list[byte
 
 def hashes(connection: sqlite3.Connection, level: int, begin: int, count: int) -> list[bytes]:
     """Hashes of a level in steps of 256: of leaves at level 0, over 256 of the level below at any other.
+
+    Args:
+        connection: a reader of the ledger.
+        level: the level, from 0.
+        begin: number of the first hash within its level, from 0.
+        count: number of hashes to read.
 
     Raises:
         VerifierError: they are not all there.
@@ -84,7 +96,7 @@ def require_short(entry: bytes) -> None:
     """Refuse an entry that no bundle of entries has room for.
 
     Raises:
-        VerifierError: it is longer than 64 KiB.
+        VerifierError: the entry is longer than 64 KiB.
     """
     if len(entry) > MOST_ENTRY_BYTES:
         raise VerifierError(
@@ -104,30 +116,39 @@ class KnownNodes:
         known = self._known
 
         def node(height: int, n: int) -> bytes:
-            found = known.get((height, n))
-            if found is None:
+            hash_ = known.get((height, n))
+            if hash_ is None:
+                # A dictionary's single operations need no lock. What one thread drops here, another reads again.
                 if len(known) > MOST_KNOWN:
                     known.clear()
+                # The nearest stored level below, and how many heights it is below.
                 level, low = divmod(height, HEIGHT)
-                found = self._keep(hashes(connection, level, n << low, 1 << low), height - low, n << low)
-            return found
+                hash_ = self._keep(hashes(connection, level, n << low, 1 << low), height - low, n << low)
+            return hash_
 
         return node
 
     def _keep(self, row: Sequence[bytes], height: int, first: int) -> bytes:
-        """The root over some hashes, keeping all that is between: the next proof needs its neighbours."""
+        """The root over some hashes, keeping all that is between: the next proof needs its neighbours.
+
+        Args:
+            row: neighbouring hashes of one height, as many as a power of two.
+            height: their height in the tree, 0 for leaves.
+            first: number of the first of them within its height.
+        """
         while True:
-            self._known.update({(height, first + i): found for i, found in enumerate(row)})
+            self._known.update({(height, first + i): hash_ for i, hash_ in enumerate(row)})
             if len(row) == 1:
                 return row[0]
             row = [node_hash(row[i], row[i + 1]) for i in range(0, len(row), 2)]
             height, first = height + 1, first >> 1
 
 
-def _all(found: list[bytes], level: int, begin: int, count: int) -> list[bytes]:
-    if len(found) != count:
+def _all(rows: list[bytes], level: int, begin: int, count: int) -> list[bytes]:
+    """What a query gave, if that is all of it."""
+    if len(rows) != count:
         raise VerifierError(
-            f"the ledger has {len(found)} of the {count} hashes of its log's tree at level {level} from {begin} on; "
+            f"the ledger has {len(rows)} of the {count} hashes of its log's tree at level {level} from {begin} on; "
             "`openfingym ledger verify` says what is missing"
         )
-    return found
+    return rows

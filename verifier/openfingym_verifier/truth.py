@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 MIN_PRICE = 1e-12
 """Prices must stay above this, or their returns leave the range of float64."""
 BODY_OVERHEAD_BYTES = 64 * 1024
+"""Room for all of a body that is no number: headers, names, brackets."""
 BODY_BYTES_PER_CELL = 32
 """Room for one number as JSON text; binary formats need eight."""
 
@@ -57,13 +58,13 @@ class Grader:
     public: Fold
     private: Fold
     baseline: NDArray[np.float64]
-    """The submission of the task's baseline."""
+    """The submission of the task's baseline, float64 of the task's submission shape."""
 
     def check(self, values: NDArray[np.float64]) -> None:
         """Refuse a submission for a fault that shape and range do not show.
 
         Raises:
-            SubmissionError: names the position or the reason.
+            SubmissionError: the submission is refused; the message names the position or the reason.
         """
         kind_named(self.spec.contract).check(self.spec.contract, self.public, values)
 
@@ -84,7 +85,8 @@ class Grader:
 
     def __getstate__(self) -> dict[str, object]:
         """The fields without cached draws: a worker draws its own, which are the same."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        # cached_property keeps its value in the instance's dictionary, which pickle would take along.
+        return {own.name: getattr(self, own.name) for own in fields(self)}
 
     def baseline_score(self) -> Score:
         """Score of the baseline on the private fold."""
@@ -104,20 +106,20 @@ class HiddenTask:
     """Whether a submission that fits the contract may turn out not to have a score, and so is scored before it is
     accepted."""
     package: BuiltPackage
-    told: Mapping[str, Any]
+    contract_document: Mapping[str, Any]
     """``contract.json`` of the package, as it was when its digest was checked."""
     hidden: Mapping[str, Array]
     """The hidden arrays by name, read-only."""
     renewal: TapeKind
-    """What the tape of another rollout can be."""
+    """Which kind of tape another rollout of the task can have."""
     identity: str
-    """Names the task and the tape it is on: what is known of one is not known of another."""
+    """Name of the task and the tape it is on: what is known of one is not known of another."""
     data: Mapping[str, Array] = field(default_factory=dict)
     """Public arrays of this tape that take the place of the package's."""
     held: Mapping[str, Array] = field(default_factory=dict)
     """Public arrays of the package that are kept in memory, since its files may go."""
     split: SplitName = "test"
-    """``test`` of a task as it is; else it is an instance, cut from the training data of a task."""
+    """``test`` for a task as it is; else this is an instance, cut from the training data of a task."""
     asked: QuestionRange | None = None
     """Which of its questions are asked and scored; None for all, and for a task without questions."""
     open_episode: Callable[[int], SteppedEpisode] | None = None
@@ -156,7 +158,7 @@ class HiddenTask:
 
     @property
     def slow_steps(self) -> bool:
-        """Whether a step of it is taken off the event loop."""
+        """Whether a step of an episode takes long enough to be taken off the event loop."""
         kind = kind_named(self.spec.contract)
         return isinstance(kind, SequentialKind) and kind.slow_steps
 
@@ -191,6 +193,7 @@ class HiddenTask:
     def low(self) -> float:
         """Smallest admissible prediction; positive where returns are taken of prices."""
         contract = self.spec.contract
+        # Metrics with this option take returns of prices, which at zero are infinite.
         takes_returns = any("semantics" in find_metric(metric.name).options for metric in self.spec.scoring.metrics)
         prices = getattr(contract, "value_semantics", None) == "price_level" and takes_returns
         return max(contract.low, MIN_PRICE) if prices else contract.low
@@ -199,11 +202,11 @@ class HiddenTask:
         """A copy of this task on another tape.
 
         Args:
-            tape: the tape that is wanted.
-            identity: identity of the result, from which the tape is drawn.
+            tape: the tape that is wanted, with its secret seed.
+            identity: name of the copy among tasks on tapes, such as ``treasury-forecast/r0123``.
 
         Raises:
-            VerifierError: it cannot be drawn, or cannot be scored.
+            VerifierError: the tape cannot be drawn, or cannot be scored.
         """
         if tape.kind == "given":
             return self
@@ -217,7 +220,7 @@ class HiddenTask:
         """A copy of this task that asks, and scores, some of its questions alone.
 
         Raises:
-            UsageError: it does not have them.
+            UsageError: the task does not have these questions.
         """
         asked.require(self.spec.contract, self.name, self.manifest.n_private)
         private = asked_part(self.spec.contract, self.grader.private, asked, self.shape[1:])
@@ -235,6 +238,9 @@ class HiddenTask:
 
 def load_tasks(packages: Sequence[BuiltPackage]) -> dict[str, HiddenTask]:
     """Read the truth of every package into memory; no file stays open.
+
+    Returns:
+        The tasks on their given tapes, by name.
 
     Raises:
         DigestMismatchError: a package is not what it was when it was built.
@@ -267,33 +273,37 @@ def load_task(
         package: the built package of the task.
         hidden: hidden arrays to use instead of the package's; None reads the package's truth half.
         data: public arrays, by name, that replace the package's.
-        identity: name of the task on this tape, for messages and workers; None for its own name.
+        identity: name of the task on this tape, for messages and workers; None for the task's own name.
         spec: specification to score by instead of the package's, for a session of other terms.
-        held: public arrays of the package by name, for what is read once its files are gone.
-        split: what the package is of: a task as it is, or an instance.
+        held: public arrays of the package by name, for what is read once the package's files are gone.
+        split: ``test`` for the package of a task as it is; another split for the package of an instance.
     """
     hidden, data, held = package.read_truth() if hidden is None else hidden, data or {}, held or {}
     manifest, spec = package.manifest, spec or package.task.spec
     kind = kind_named(spec.contract)
+    # What metrics draw at random follows from the labels, so that the same submission always has the same score.
     seed = int.from_bytes(hashlib.sha256(manifest.truth_digest.encode()).digest()[:4])
     public_array = _reader(package, {**held, **data})
     public, private = kind.folds(spec, public_array, hidden, (manifest.n_public, manifest.n_private), seed)
+    # Threads share them, and a metric that wrote into one would change every later score.
     for array in hidden.values():
         array.setflags(write=False)
     read = _kept(_reader(package, {**held, **data, **hidden})) if isinstance(kind, SequentialKind) else public_array
+    # The baseline of a sequential task plays the hidden episodes, for which its reader knows the hidden arrays.
     baseline = kind.naive(spec.contract, read, manifest.submission_shape)
     metrics = [find_metric(metric.name) for metric in spec.scoring.metrics]
     heavy = is_heavy(spec)
     # Errors and risk gaps of a forecast in range always have a value; of other metrics nobody can say.
-    total = kind.always_scores and all(metric.shared is not None for metric in metrics)
+    always_scores = kind.always_scores and all(metric.shared is not None for metric in metrics)
     return HiddenTask(
         manifest,
         spec,
         Grader(spec, public, private, baseline),
         heavy,
-        scored_first=heavy or not total,
+        # A heavy one too, though it has a score: whatever ends a worker process must not cost the agent a submission.
+        scored_first=heavy or not always_scores,
         package=package,
-        told=package.contract,
+        contract_document=package.contract,
         hidden=hidden,
         renewal=renewal(package) if split == "test" else "given",
         identity=identity or manifest.name,
@@ -314,10 +324,10 @@ def _kept(read: Callable[[str], Array]) -> Callable[[str], Array]:
 
     @functools.cache
     def kept(name: str) -> Array:
-        found = read(name)
-        if not isinstance(found, np.memmap):
-            return found
-        array: Array = np.array(found)
+        stored = read(name)
+        if not isinstance(stored, np.memmap):
+            return stored
+        array: Array = np.array(stored)
         array.setflags(write=False)
         return array
 

@@ -42,13 +42,13 @@ REBUILT = 64
 
 
 @dataclass
-class _Watched:
+class _LockedPool:
     """The pool of one participant's rollouts of one task, and its lock."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Rollouts are added one after the other."""
+    """Held while a rollout is added, since rollouts are added one after the other."""
     pool: Pool | None = None
-    """None until the ledger was read."""
+    """The pool; None until it was made from the ledger."""
 
 
 class ParticipantWatch:
@@ -57,7 +57,8 @@ class ParticipantWatch:
     def __init__(self, ledger: Ledger, threads: Executor) -> None:
         self._ledger = ledger
         self._threads = threads
-        self._watched: OrderedDict[tuple[str, str], _Watched] = OrderedDict()
+        self._pools: OrderedDict[tuple[str, str], _LockedPool] = OrderedDict()
+        """By principal and digest of the task, the one used last at the end."""
 
     async def flags(
         self, row: RolloutRow, task: HiddenTask, values: NDArray[np.float64] | None, relative: float | None
@@ -66,9 +67,9 @@ class ParticipantWatch:
 
         Args:
             row: the rollout's row in the ledger.
-            task: its task, on its tape.
-            values: what is scored; None where nothing is.
-            relative: its private relative total; None where it has none.
+            task: the task of the rollout, on the rollout's tape.
+            values: float64 of the task's submission shape, what is scored; None where nothing is.
+            relative: the rollout's private relative total; None where it has none.
 
         Returns:
             ``foresight`` and ``probing``, sorted; ``unexamined`` where that could not be found out; or nothing.
@@ -76,33 +77,41 @@ class ParticipantWatch:
         if values is None:
             return []
         key = (row.principal, row.task_digest)
-        watched = (
-            _Watched(pool=Pool())
+        locked = (
+            _LockedPool(pool=Pool())
             if row.principal in {LOCAL_USER, OPERATOR}
-            else self._watched.setdefault(key, _Watched())
+            else self._pools.setdefault(key, _LockedPool())
         )
-        async with watched.turn:
+        async with locked.turn:
             try:
-                found = await in_threads(self._threads, self._add, watched, row, task, values, relative)
+                flags = await in_threads(self._threads, self._add, locked, row, task, values, relative)
             except Exception:
-                # Values that break the detectors would otherwise end as an error of ours, or unseen.
+                # Values that break the detectors would otherwise end as an error of ours, or unseen. The pool may have
+                # got half of the rollout, and is made again from the ledger.
                 logger.exception("rollout %s: it could not be examined", row.id)
-                watched.pool, found = None, [UNEXAMINED]
-        if key in self._watched:
-            self._watched.move_to_end(key)
+                locked.pool, flags = None, [UNEXAMINED]
+        if key in self._pools:
+            self._pools.move_to_end(key)
             self._shrink()
-        return found
+        return flags
 
     def _add(
-        self, watched: _Watched, row: RolloutRow, task: HiddenTask, values: NDArray[np.float64], relative: float | None
+        self,
+        locked: _LockedPool,
+        row: RolloutRow,
+        task: HiddenTask,
+        values: NDArray[np.float64],
+        relative: float | None,
     ) -> list[str]:
-        if watched.pool is None:
-            watched.pool = self._rebuilt(row, task)
+        """In a thread: look at a rollout by itself, and with the others of its pool."""
+        if locked.pool is None:
+            locked.pool = self._rebuilt(row, task)
         submissions = [values] if task.sequential else self._submissions(row.id, task)
+        # Two submissions make one move, and one concentrated move is no probing.
         if len(submissions) > 2 and looks_like_probing(_public_folds(task, submissions)):
-            watched.pool.remember({"probing"})
+            locked.pool.remember({"probing"})
         return flags_of_rollout(
-            watched.pool, task.grader, submissions, relative, best_recorded(task.name, task.manifest.data_kind)
+            locked.pool, task.grader, submissions, relative, best_recorded(task.name, task.manifest.data_kind)
         )
 
     def _rebuilt(self, row: RolloutRow, task: HiddenTask) -> Pool:
@@ -118,15 +127,16 @@ class ParticipantWatch:
         return [stored_values(payload, task) for payload in self._ledger.payloads(rollout_id)]
 
     def _shrink(self) -> None:
-        idle = [key for key, watched in self._watched.items() if not watched.turn.locked()]
-        for key in idle[: max(0, len(self._watched) - MAX_POOLS)]:
-            del self._watched[key]
+        """Drop the pools that were used longest ago, but none to which a rollout is being added."""
+        idle = [key for key, locked in self._pools.items() if not locked.turn.locked()]
+        for key in idle[: max(0, len(self._pools) - MAX_POOLS)]:
+            del self._pools[key]
 
 
 def _public_folds(task: HiddenTask, submissions: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
     """The parts of each submission that are compared with those of the other submissions of its rollout."""
     kind = kind_named(task.spec.contract)
     for values in submissions:
-        found = kind.compared(values[task.grader.public.rows])
-        if found is not None:
-            yield found
+        compared = kind.compared(values[task.grader.public.rows])
+        if compared is not None:
+            yield compared

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Action = Literal["public", "private", "baseline"]
 
 NICENESS = 10
-"""The event loop and light submissions go first."""
+"""Added to the priority value of a worker, so that the event loop and light submissions go first."""
 OUT_OF_MEMORY_FIRST = 800
 """The kernel's ``oom_score_adj`` of a worker, so that a worker ends before the verifier when memory runs out."""
 PR_SET_PDEATHSIG = 1
@@ -48,9 +48,9 @@ class ScoringJob:
     values: Any
     """float64 of the task's submission shape; None for the baseline."""
     grader: Grader | None
-    """The grader, sent with the first job of that identity."""
+    """The grader of the task, sent with the first job of that identity; None for later jobs."""
     forget: tuple[str, ...] = ()
-    """Identities that no job will have any more, or that come with their grader again."""
+    """Identities whose graders are to be dropped: no job will have them any more, or one brings the grader again."""
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def main() -> None:
     # Whatever a library prints must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    withdraw()
+    confine()
     graders: dict[str, Grader] = {}
     with contextlib.suppress(EOFError):
         while True:
@@ -72,7 +72,7 @@ def main() -> None:
             answers.flush()
 
 
-def withdraw() -> None:
+def confine() -> None:
     """Make this process unreadable to others of the same user, end with the parent, and yield the processor to it."""
     import resource
 
@@ -85,28 +85,35 @@ def withdraw() -> None:
         with contextlib.suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text(str(OUT_OF_MEMORY_FIRST), encoding="ascii")
         libc = ctypes.CDLL(None, use_errno=True)
+        # Stated as longs: ctypes would pass an integer as 32 bits, and prctl reads 64.
         for option, value in ((PR_SET_PDEATHSIG, int(signal.SIGKILL)), (PR_SET_DUMPABLE, 0)):
             if libc.prctl(ctypes.c_int(option), ctypes.c_ulong(value), *(ctypes.c_ulong(0),) * 3) != 0:
                 raise OSError(ctypes.get_errno(), f"prctl {option} failed")
 
 
 def _answer(grader: Grader, job: ScoringJob) -> dict[str, object]:
+    """The answer to a job as JSON values: a score, a refusal, or the class of a failure."""
     from openfingym.errors import SubmissionError
     from openfingym_verifier.kept_scores import score_document
 
     try:
-        found = score(grader, job.action, job.values)
+        computed = score(grader, job.action, job.values)
     except SubmissionError as error:
         return {"problem": error.problem, "refused": str(error)}
     except Exception as error:
         logger.exception("%s: %s score failed", job.task, job.action)
         # The class alone: the message of a foreign error may hold values of labels.
         return {"failed": type(error).__name__}
-    return score_document(found)
+    return score_document(computed)
 
 
 def score(grader: Grader, action: Action, values: Any) -> Score:
     """Carry out a job on the values.
+
+    Args:
+        grader: the grader of the task on its tape.
+        action: what to do; see :class:`ScoringJob`.
+        values: float64 of the task's submission shape; None for the baseline.
 
     Raises:
         SubmissionError: the values are refused, or cannot be scored.

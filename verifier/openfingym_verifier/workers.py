@@ -32,16 +32,18 @@ if TYPE_CHECKING:
     from openfingym_verifier.truth import HiddenTask
 
 TIMEOUT_S = 300.0
-"""Longest a single score may take."""
+"""Seconds that a single score may take."""
 CLOSE_S = 10.0
+"""Seconds that a process may take to end once it has closed its output."""
 MAX_TAPES = 4
-"""Tapes of single rollouts whose labels a worker keeps."""
+"""Number of tapes of single rollouts whose labels a worker keeps."""
 
 
 class Workers:
     """A pool of worker processes; :meth:`score` may be called from any task of the event loop."""
 
     def __init__(self, count: int | None = None, timeout_s: float = TIMEOUT_S) -> None:
+        """Prepare for up to ``count`` processes, None for one a core, each of which may take ``timeout_s`` a score."""
         self._timeout_s = timeout_s
         self._threads = ThreadPoolExecutor(count or cores(), thread_name_prefix="worker")
         # Each pool thread keeps a worker of its own, so that handing over a job needs no lock.
@@ -58,9 +60,9 @@ class Workers:
         Args:
             task: the task to score for.
             action: what to do; see :class:`~openfingym_verifier.worker.ScoringJob`.
-            values: float64 of the task's shape; None for the baseline.
-            afresh: use a worker that is started for this job, since whatever killed one worker may have damaged the
-                others.
+            values: float64 of the task's submission shape; None for the baseline.
+            afresh: whether to use a worker that is started for this job, since whatever killed one worker may have
+                damaged the others.
 
         Raises:
             SubmissionError: the answer was refused, or cannot be scored.
@@ -101,12 +103,14 @@ class Workers:
             worker = self._own.worker = self._start()
         try:
             answer = worker.ask(task, action, values, self._timeout_s)
+        # Whatever happened, the next line of the worker could be the answer to this job: it serves no other.
         except BaseException:
             self._drop(worker)
             raise
         return _read(answer, task.name)
 
     def _start(self) -> _Worker:
+        # Under the lock, so that no process is started after close() has looked which there are.
         with self._lock:
             if self._closed:
                 raise VerifierError("the verifier is stopping")
@@ -115,6 +119,7 @@ class Workers:
         return worker
 
     def _drop(self, worker: _Worker) -> None:
+        """End the worker of this pool thread; its next job starts another."""
         self._own.worker = None
         with self._lock:
             self._alive.discard(worker)
@@ -138,10 +143,10 @@ class _Worker:
         self._knows: OrderedDict[str, None] = OrderedDict()
 
     def ask(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, timeout_s: float) -> bytes:
-        """Send a job to the process and return its answer.
+        """Send a job to the process and return its answer, a line of JSON.
 
         Raises:
-            VerifierError: it died, or took longer than ``timeout_s``.
+            VerifierError: the process died, or took longer than ``timeout_s``.
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -163,6 +168,7 @@ class _Worker:
             answer = b""
         finally:
             timer.cancel()
+        # A line without an end is one that its writer died over.
         if not answer.endswith(b"\n"):
             why = f"took more than {timeout_s:g} s" if late.is_set() else f"died (code {self.process.wait(CLOSE_S)})"
             raise VerifierError(f"{task.name}: the process computing its {action} score {why}")
@@ -173,7 +179,7 @@ class _Worker:
         grader = None if task.identity in self._knows else task.grader
         self._knows[task.identity] = None
         self._knows.move_to_end(task.identity)
-        # The given tape of a task is known by the task's name, and stays.
+        # The given tape of a task is known by the task's name, and stays; tapes of rollouts have a slash in theirs.
         tapes = [identity for identity in self._knows if "/" in identity]
         forget = tuple(tapes[:-MAX_TAPES])
         for identity in forget:
@@ -191,6 +197,12 @@ class _Worker:
 
 
 def _read(answer: bytes, task: str) -> Score:
+    """The score in a worker's answer.
+
+    Raises:
+        SubmissionError: the worker refused the values.
+        VerifierError: the worker failed.
+    """
     document = json.loads(answer)
     if "refused" in document:
         raise SubmissionError(document["refused"], problem=document["problem"])

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LINGER_S = 0.05
-"""Longest a write that nobody waits for is held back to share a commit."""
+"""Longest time that a write nobody waits for is held back to share a commit."""
 HANDOVER_S = 0.005
-"""Longest the event loop stands aside for a commit to begin."""
+"""Longest time that the event loop stands aside for a commit to begin."""
 HEAVY_BYTES = 1 << 20
-"""Groups that carry more than this are staged in the thread as well."""
+"""Bytes above which the statements of a group run in the thread as well, where they do not hold up the event loop."""
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +48,7 @@ class Transaction:
         row = log.row_after(self.seq + 1, self.head, rollout_id, entry)
         self._rows.append(row)
         self.seq, self.head = row[0], row[4]
+        # This row completes a tile, whose hash is computed from rows that must be in the table by then.
         if self.seq % WIDTH == 0:
             self.write_log()
             tree.grow(self.connection, self.seq)
@@ -61,9 +62,13 @@ class Transaction:
 
 @dataclass(frozen=True)
 class _Work:
+    """An operation that is queued."""
+
     operation: Callable[[Transaction], object]
     size: int
+    """Bytes that it writes, if many."""
     done: asyncio.Future[object]
+    """Resolved with the operation's return value once that is on the disk."""
 
 
 class LedgerWriter:
@@ -75,11 +80,16 @@ class LedgerWriter:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._pending: list[_Work] = []
+        """What somebody waits for, in the order it was submitted."""
         self._idle: list[_Work] = []
+        """What nobody waits for, held back to share a commit."""
         self._flush = False
+        """Whether the next group takes what is held back along."""
         self._committing: list[_Work] = []
+        """The group that is being written; the connection is the thread's meanwhile."""
         self._timer: asyncio.TimerHandle | None = None
         self._begun = threading.Lock()
+        """Released by the thread when it takes up a commit; the event loop waits for that by acquiring it."""
         self._begun.acquire()
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="ledger-commit", daemon=True)
@@ -106,15 +116,17 @@ class LedgerWriter:
         """Queue an operation; the future resolves with its return value once that is on the disk.
 
         Args:
-            operation: may be run again if another one of its group fails.
-            awaited: whether anyone waits; what nobody waits for may be held back for up to 50 ms.
+            operation: the statements to run, with the entries to append to the log; it may be run again if another
+                operation of its group fails, and so changes nothing but the ledger.
+            awaited: whether anyone waits for the future; what nobody waits for may be held back for up to 50 ms.
             overtakes: whether it may be written before what is held back; by default everything stays in order.
-            size: bytes it writes, if many.
+            size: bytes that the operation writes, if many.
         """
         loop = asyncio.get_running_loop()
         work = _Work(operation, size, loop.create_future())
         if awaited:
             self._pending.append(work)
+            # What is held back was submitted before, and would otherwise be written after.
             self._flush = self._flush or not overtakes
             self._start_group()
         else:
@@ -126,16 +138,17 @@ class LedgerWriter:
         return work.done
 
     def run(self, operation: Callable[[Transaction], object]) -> object:
-        """Run one operation at once and wait for the disk; before the event loop runs, or after."""
+        """Run one operation at once and wait for the disk; only before the event loop runs, or after."""
         results = _stage(self._connection, [operation])
         self._connection.execute("COMMIT")
         return results[0]
 
     def close(self) -> None:
         """Write everything queued and end the thread; call when the event loop no longer runs."""
+        # Behind the commit that may be under way, which is finished.
         self._jobs.put(None)
         self._thread.join()
-        # The thread has ended, so this one owns the connection now.
+        # The thread has ended, so this one owns the connection now. What is held back was submitted first.
         for work in (*self._idle, *self._pending):
             with contextlib.suppress(Exception):
                 _alone(self._connection, work)
@@ -151,10 +164,12 @@ class LedgerWriter:
             return
         group, self._pending = self._pending, []
         if self._flush:
+            # What is held back comes first: a score, for example, before the result that is made of it.
             group, self._idle, self._flush = [*self._idle, *group], [], False
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
+        # The timer may come when another group has taken everything along.
         if not group:
             return
         self._committing = group
@@ -170,7 +185,9 @@ class LedgerWriter:
         self._begun.acquire(timeout=HANDOVER_S)
 
     def _serve(self) -> None:
+        """The thread: commit group after group, until there is None in the queue."""
         while (job := self._jobs.get()) is not None:
+            # Free already if the event loop gave up waiting for an earlier commit; a second release would raise.
             if self._begun.locked():
                 self._begun.release()
             job()
@@ -189,9 +206,10 @@ class LedgerWriter:
             loop.call_soon_threadsafe(self._finish, group, outcome)
 
     def _finish(self, group: list[_Work], outcome: list[object]) -> None:
+        """On the event loop: resolve the futures of a group, and begin the next group."""
         self._committing = []
         for work, result in zip(group, outcome, strict=True):
-            if work.done.done():  # its request was cancelled
+            if work.done.done():  # its request was cancelled; what it submitted is written all the same
                 continue
             if isinstance(result, Exception):
                 work.done.set_exception(result)
@@ -207,6 +225,7 @@ def _stage(connection: sqlite3.Connection, operations: list[Callable[[Transactio
     try:
         transaction = Transaction(connection)
         results = [operation(transaction) for operation in operations]
+        # Rows and their entries are in one transaction, so that no crash leaves one without the other.
         transaction.write_log()
     except BaseException:
         _roll_back(connection)
@@ -227,5 +246,6 @@ def _alone(connection: sqlite3.Connection, work: _Work) -> object:
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
+    # SQLite rolls some failures back by itself, such as a full disk.
     if connection.in_transaction:
         connection.execute("ROLLBACK")

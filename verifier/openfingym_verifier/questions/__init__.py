@@ -4,7 +4,7 @@
 
     pending -> resolvable -> resolved -> scored
                    |-> void     there will be no truth, or none came within two weeks
-                   |-> error    its provider could not be asked; tried again
+                   |-> error    the provider could not be asked; tried again
 
 Every transition is one event: an operation on the ledger and its row of the log.
 """

@@ -1,4 +1,4 @@
-"""What providers say of questions, taken for true only where it can be."""
+"""Asking providers for the truths of questions, and checking what they answer."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from openfingym_verifier.questions.providers import Providers
 
 PROVIDER_S = 300.0
-"""Longest that a provider may take for one batch."""
+"""Seconds that a provider may take for one batch."""
 AHEAD_NS = 300_000_000_000
-"""How far a provider's clock may be ahead of the question's."""
+"""Nanoseconds that a provider's clock may be ahead of the question's: five minutes."""
 LONGEST_EVIDENCE = 16 * 1024
-"""Bytes of what a provider answered that are kept."""
+"""Largest number of bytes of what a provider answered that are kept."""
 LONGEST_REASON = 500
+"""Longest reason why a question has no truth, in characters."""
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +36,14 @@ class DueQuestion:
     """A question whose provider is to be asked."""
 
     row: int
+    """Id of the question's row in the ledger."""
     question: Question
     state: str
+    """State of the question before it is asked about."""
     attempts: int
+    """How often its provider was asked without a truth."""
     restated: bool = False
-    """Whether its provider says which print of a figure its truth is, so that there may be a later one."""
+    """Whether the provider says which print of a figure the truth is, so that there may be a later one."""
 
 
 DueAnswer = tuple[DueQuestion, ProviderAnswer | OpenFinGymError]
@@ -48,14 +52,23 @@ DueAnswer = tuple[DueQuestion, ProviderAnswer | OpenFinGymError]
 async def ask(
     providers: Providers, threads: Executor, name: str, due: Sequence[DueQuestion], now_ns: int
 ) -> list[DueAnswer]:
-    """What a provider says of questions; of each an error where it could not be asked, or said what cannot be."""
+    """What a provider says of questions: of each an answer, or the error that it could not be asked or that its answer
+    cannot be true.
 
-    def answers() -> object:
+    Args:
+        providers: the providers by name.
+        threads: where the provider is asked.
+        name: name of the provider.
+        due: the questions to ask about.
+        now_ns: time on the clock of the questions, in nanoseconds.
+    """
+
+    def ask_provider() -> object:
         return providers.get(name).answers([one.question for one in due], now_ns)
 
     try:
         async with asyncio.timeout(PROVIDER_S):
-            found = await in_threads(threads, answers)
+            answers = await in_threads(threads, ask_provider)
     except TimeoutError:
         failure = DataError(f"the provider {name} did not answer within {PROVIDER_S:g} s")
         return [(one, failure) for one in due]
@@ -64,14 +77,16 @@ async def ask(
             logger.exception("the provider %s failed", name)
         failure = DataError(f"the provider {name} cannot be asked: {str(error) or type(error).__name__}")
         return [(one, failure) for one in due]
-    if not isinstance(found, Mapping):
-        failure = DataError(f"the provider {name} answered with {type(found).__name__}, expected an answer a question")
+    if not isinstance(answers, Mapping):
+        failure = DataError(
+            f"the provider {name} answered with {type(answers).__name__}, expected an answer a question"
+        )
         return [(one, failure) for one in due]
-    return [(one, _checked(one.question, found.get(one.question.id), now_ns)) for one in due]
+    return [(one, _checked(one.question, answers.get(one.question.id), now_ns)) for one in due]
 
 
 def _checked(question: Question, answer: object, now_ns: int) -> ProviderAnswer | OpenFinGymError:
-    """An answer that can be written whatever stands in it, so that one never keeps others from being written."""
+    """An answer that can be written, or an error in its place, so that one never keeps others from being written."""
     if answer is None:
         return DataError(f"the provider {question.provider} said nothing of it")
     if isinstance(answer, OpenFinGymError):
@@ -81,10 +96,10 @@ def _checked(question: Question, answer: object, now_ns: int) -> ProviderAnswer 
             raise DataError(f"it is {type(answer).__name__}, expected a ProviderAnswer")
         if answer.status not in {"resolved", "waiting", "void"}:
             raise DataError(f"its status is {str(answer.status)[:40]!r}, which means nothing")
-        for one in (answer, *(answer.later if answer.status == "resolved" else ())):
+        for print_ in (answer, *(answer.later if answer.status == "resolved" else ())):
             if answer.status == "resolved":
-                check_truth(question, one.truth)
-            _require_plain(one, now_ns)
+                check_truth(question, print_.truth)
+            _require_plain(print_, now_ns)
     except Exception as error:  # whatever a provider that anybody may have written put in there
         said = str(error) or type(error).__name__
         return DataError(f"the provider {question.provider} said what is no truth: {said}")
@@ -92,10 +107,17 @@ def _checked(question: Question, answer: object, now_ns: int) -> ProviderAnswer 
 
 
 def _require_plain(answer: ProviderAnswer, now_ns: int) -> None:
+    """Return if the fields of an answer are of their types, not from the future, and not too long.
+
+    Raises:
+        DataError: a field is none of these.
+        ValueError: the evidence is not JSON.
+    """
     for name in ("reason", "source", "vintage"):
         if not isinstance(getattr(answer, name), str):
             raise DataError(f"its {name} is {type(getattr(answer, name)).__name__}, expected a text")
     known_ns = answer.provider_ns
+    # The exact type, since a boolean is an int by inheritance.
     if known_ns is not None and (type(known_ns) is not int or known_ns < 0):
         raise DataError(f"it was decided at {str(known_ns)[:40]}, expected nanoseconds since 1970")
     if known_ns is not None and known_ns > now_ns + AHEAD_NS:
@@ -111,7 +133,13 @@ def plain(text: str, most: int) -> str:
 def resolution(
     kind: Literal["resolved", "void", "vintage", "correction"], answer: ProviderAnswer, fetched_ns: int
 ) -> Resolution:
-    """What is written of a provider's answer."""
+    """What is written of a provider's answer.
+
+    Args:
+        kind: what it is to the question: the first truth, none, a later print, or another truth.
+        answer: the answer, checked.
+        fetched_ns: Unix time in nanoseconds at which it was got, by the verifier's own clock.
+    """
     truth = answer.truth if answer.status == "resolved" else None
     return Resolution(
         kind=kind,
@@ -131,8 +159,8 @@ def evidence_text(evidence: Mapping[str, object]) -> str:
     """Evidence as canonical JSON.
 
     Raises:
-        DataError: it is too long.
-        ValueError: it is no JSON.
+        DataError: the evidence is too long.
+        ValueError: the evidence is not JSON.
     """
     text = canonical_json(dict(evidence)).decode()
     if len(text.encode()) > LONGEST_EVIDENCE:

@@ -33,22 +33,27 @@ AFTER = {
 
 
 class QuestionRowsCheck:
-    """Rows of one ledger that the log speaks of; given every entry in order, then :meth:`finish`.
+    """Checks rows about questions against the log: :meth:`add` for every entry in order, then :meth:`finish`.
 
     Raises:
         VerifierError: with the first thing that does not fit.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         # A ledger that no verifier has opened since there are questions has no tables of them.
-        self._there = set(TABLES) <= found
+        self._there = set(TABLES) <= tables
         self._connection = connection
         self._seen = dict.fromkeys(TABLES, 0)
+        """Rows of each table that the log speaks of."""
         self._scored = 0
+        """Forecasts that have a score by the log."""
         self._states: dict[str, tuple[int, str, str]] = {}
+        """Row, state and reason of each question, as the entries so far have it."""
         self._clocks: dict[str, int] = {}
+        """Where each simulated clock stands, as the entries so far have it."""
         self._unreferenced: set[int] = set()
+        """Forecasts that have no reference by the entries so far."""
         self._checks = {
             "question-asked": self._asked,
             "forecast": self._forecast,
@@ -96,15 +101,15 @@ class QuestionRowsCheck:
             " IS NOT NULL"
         ).fetchone()
         _same("number of scores", self._scored, scored)
-        for one in sorted(self._unreferenced):
-            _same(
-                f"reference of forecast {one}", None, self._one("SELECT reference FROM forecasts WHERE id = ?", one)[0]
-            )
+        for number in sorted(self._unreferenced):
+            (reference,) = self._row("SELECT reference FROM forecasts WHERE id = ?", number)
+            _same(f"reference of forecast {number}", None, reference)
         wrong = self._connection.execute(_WRONG_COUNTS).fetchone()
         if wrong is not None:
             raise VerifierError(f"whether forecast {wrong[0]} counts was changed: it is not what the times say")
 
-    def _one(self, query: str, *bound: object) -> Any:
+    def _row(self, query: str, *bound: object) -> Any:
+        """The row that an entry speaks of, which must be there."""
         row = self._connection.execute(query, bound).fetchone()
         if row is None:
             raise VerifierError(f"what the log says of {bound[0]} is not in the ledger")
@@ -112,7 +117,7 @@ class QuestionRowsCheck:
 
     def _asked(self, seq: int, entry: dict[str, Any]) -> None:
         name = entry["question"]
-        row = self._one(
+        row = self._row(
             "SELECT id, content, provider, form, category, market, round, clock, generated_ns, deadline_ns,"
             " evaluation_ns, simulated, log_row FROM questions WHERE name = ?",
             name,
@@ -120,9 +125,11 @@ class QuestionRowsCheck:
         self._seen["questions"] += 1
         _same(f"content of question {name}", entry["content"], sha256_of_text(row[1]))
         content = json.loads(row[1])
+        # The columns repeat what the content says, so that questions can be looked up by them.
         names = ("provider", "form", "category", "market", "round", "clock", "generated_ns", "deadline_ns")
-        stated = (*(content[one] for one in names), content["evaluation_ns"], int(entry["simulated"]), seq)
+        stated = (*(content[column] for column in names), content["evaluation_ns"], int(entry["simulated"]), seq)
         _same(f"columns of question {name}", stated, tuple(row[2:]))
+        # Ids are given in order: a question that was removed or put in between would shift them.
         _same(f"place of question {name}", self._seen["questions"], row[0])
         self._states[name] = (row[0], "pending", "")
 
@@ -130,7 +137,7 @@ class QuestionRowsCheck:
         number = entry["forecast"]
         self._seen["forecasts"] += 1
         _same("number of a forecast", self._seen["forecasts"], number)
-        row = self._one(
+        row = self._row(
             "SELECT questions.name, principal, agent, version, received_ns, digest, idempotency_key,"
             " coalesce(rollout_id, ''), forecasts.log_row, answer, salt, reference, p, questions.content FROM forecasts"
             " JOIN questions ON questions.id = question JOIN forecasters ON forecasters.id = forecaster"
@@ -138,7 +145,7 @@ class QuestionRowsCheck:
             number,
         )
         names = ("question", "principal", "agent", "version", "received_ns", "payload", "key", "rollout")
-        _same(f"columns of forecast {number}", (*(entry[one] for one in names), seq), tuple(row[:9]))
+        _same(f"columns of forecast {number}", (*(entry[column] for column in names), seq), tuple(row[:9]))
         answer, salt, reference, p, content = row[9:]
         _same(f"answer of forecast {number}", entry["payload"], forecast_digest(salt, answer))
         question = _question(content)
@@ -150,16 +157,17 @@ class QuestionRowsCheck:
             _same(f"reference of forecast {number}", entry["reference"], reference and sha256_of_text(reference))
 
     def _referenced(self, _seq: int, entry: dict[str, Any]) -> None:
+        """Check a reference that came after its forecast."""
         number = entry["forecast"]
         if number not in self._unreferenced:
             raise VerifierError(f"forecast {number} got a reference twice")
         self._unreferenced.remove(number)
-        (reference,) = self._one("SELECT reference FROM forecasts WHERE id = ?", number)
+        (reference,) = self._row("SELECT reference FROM forecasts WHERE id = ?", number)
         _same(f"reference of forecast {number}", entry["reference"], reference and sha256_of_text(reference))
 
     def _score(self, seq: int, entry: dict[str, Any]) -> None:
         number = entry["forecast"]
-        *columns, content, answer, reference, truth = self._one(
+        *columns, content, answer, reference, truth = self._row(
             "SELECT loss, naive_loss, market_loss, correct, score_row, counts, content, answer, reference, truth"
             " FROM forecasts JOIN questions ON questions.id = forecasts.question"
             " LEFT JOIN resolutions ON resolutions.question = questions.id AND n = 1 WHERE forecasts.id = ?",
@@ -170,8 +178,8 @@ class QuestionRowsCheck:
         _same(f"score of forecast {number}", (*stated, seq, 1), tuple(columns))
         if truth is None:
             raise VerifierError(f"forecast {number} has a score in log row {seq}, and its question no truth")
-        found = recomputed(_question(content), answer, truth, reference)
-        if stated != (found.loss, found.naive_loss, found.market_loss, found.correct):
+        computed = recomputed(_question(content), answer, truth, reference)
+        if stated != (computed.loss, computed.naive_loss, computed.market_loss, computed.correct):
             raise VerifierError(f"the score of forecast {number} does not follow from its answer and the truth")
         self._scored += 1
 
@@ -181,7 +189,7 @@ class QuestionRowsCheck:
         self._clocks[entry["clock"]] = entry["now_ns"]
 
     def _recorded(self, _seq: int, entry: dict[str, Any]) -> None:
-        content, salt = self._one(
+        content, salt = self._row(
             "SELECT recordings.content, salt FROM recordings JOIN questions ON question = questions.id WHERE name = ?",
             entry["question"],
         )
@@ -190,15 +198,16 @@ class QuestionRowsCheck:
 
     def _resolution(self, seq: int, entry: dict[str, Any]) -> None:
         name, n, kind = entry["question"], entry["n"], str(entry["event"]).removeprefix("question-")
-        *columns, row = self._one(
+        *columns, row = self._row(
             "SELECT kind, truth, value, source, evidence, vintage, provider_ns, fetched_ns, resolutions.log_row"
             " FROM resolutions JOIN questions ON questions.id = question WHERE name = ? AND n = ?",
             name,
             n,
         )
         self._seen["resolutions"] += 1
-        found = Resolution(*columns)
-        _same(f"resolution {n} of {name}", (kind, entry["resolution"], seq), (found.kind, found.digest, row))
+        stored = Resolution(*columns)
+        _same(f"resolution {n} of {name}", (kind, entry["resolution"], seq), (stored.kind, stored.digest, row))
+        # The first decides, and there is no other of its kind.
         first = kind in {"resolved", "void"}
         if first != (n == 1):
             raise VerifierError(f"{name} was resolved twice: its resolution {n} is in log row {seq}")
@@ -212,10 +221,12 @@ class QuestionRowsCheck:
         row, state, reason = self._states[name]
         if state not in AFTER[event]:
             raise VerifierError(f"log row {seq} says that {name} is {event}, and it was {state} before")
+        # A provider that has no truth yet leaves the question where it is.
         now = "resolvable" if event == "waiting" else event
         self._states[name] = (row, now, reason if event == "scored" else str(entry.get("reason", "")))
 
 
+# Of a forecaster's forecasts on a question, in each rollout by itself, the latest before the truth was known counts.
 _WRONG_COUNTS = """
 SELECT id FROM forecasts WHERE counts != (id IN (
     SELECT max(forecasts.id) FROM forecasts LEFT JOIN resolutions
@@ -228,10 +239,10 @@ SELECT id FROM forecasts WHERE counts != (id IN (
 
 @functools.lru_cache(maxsize=1024)
 def _question(content: str) -> Question:
-    """A question as the ledger has it; its forecasts follow upon one another."""
+    """A question from its content in the ledger; cached, since its forecasts follow upon one another."""
     return Question.from_dict(json.loads(content))
 
 
-def _same(what: str, logged: object, found: object) -> None:
-    if logged != found:
+def _same(what: str, logged: object, stored: object) -> None:
+    if logged != stored:
         raise VerifierError(f"the {what} is not the one in the log")

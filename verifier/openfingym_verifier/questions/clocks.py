@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.ledger import Ledger
 
 MOST_LOOKED_AT = 100_000
-"""Newest entries of the log whose times are looked at."""
+"""Number of newest entries of the log whose times are looked at."""
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Clocks:
 
     @property
     def simulated(self) -> dict[str, int]:
-        """The simulated clocks by name."""
+        """Where the simulated clocks stand, in nanoseconds since the epoch, by name."""
         return dict(self._simulated)
 
     def real(self) -> int:
@@ -52,7 +52,7 @@ class Clocks:
         return max(clock.now_ns(), self._floor)
 
     def now(self, name: str) -> int:
-        """The time on a clock.
+        """The time on a clock, in nanoseconds since the epoch.
 
         Raises:
             Problem: ``not-found``: there is no such clock.
@@ -74,8 +74,13 @@ class Clocks:
     async def advance(self, name: str, now_ns: int) -> int:
         """Make a simulated clock, or move one forward; returns where it stands.
 
+        Args:
+            name: name of the clock.
+            now_ns: where it is to stand, in nanoseconds since the epoch.
+
         Raises:
-            Problem: ``clock-backwards`` where it is later already; ``malformed-request`` for the real clock.
+            Problem: ``clock-backwards``: the clock is later already; ``malformed-request``: the name is that of the
+                real clock, or of a wrong form.
         """
         if name == REAL_CLOCK or not IDENTIFIER.fullmatch(name):
             raise Problem(
@@ -86,5 +91,6 @@ class Clocks:
         refused = await self._ledger.writer.submit(ClockAdvanced(name, now_ns, self.real()).apply)
         if isinstance(refused, Problem):
             raise refused
+        # Another move may have been written meanwhile, and taken into memory before this one.
         self._simulated[name] = max(now_ns, self._simulated.get(name, now_ns))
         return self._simulated[name]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def forecast_digest(salt: str, answer: str) -> str:
-    """What the log knows a forecast by."""
+    """Digest that the log holds of a forecast, or of a recorded truth; salted, since few answers are likely."""
     return sha256_of_text(salt + answer)
 
 
@@ -31,34 +31,52 @@ class QuestionAsked:
 
     question: Question
     simulated: bool
-    """Whether its clock or its truth is made up."""
+    """Whether the question's clock or its truth is made up."""
     at_ns: int
-    """By the verifier's own clock, as in all events."""
+    """Unix time in nanoseconds by the verifier's own clock, as in all events."""
     clock_ns: int
-    """By the question's clock."""
+    """The same moment by the question's clock."""
 
     def apply(self, transaction: Transaction) -> int | Problem:
         """Write it; returns its row's id, or ``idempotency-conflict`` or ``deadline-passed``, and then writes
         nothing.
         """
-        one, connection = self.question, transaction.connection
-        content = canonical_json(one.to_dict()).decode()
-        known = connection.execute("SELECT id, content FROM questions WHERE name = ?", (one.id,)).fetchone()
+        question, connection = self.question, transaction.connection
+        content = canonical_json(question.to_dict()).decode()
+        known = connection.execute("SELECT id, content FROM questions WHERE name = ?", (question.id,)).fetchone()
+        # Before its deadline is looked at: to ask the same question again is right at any time.
         if known is not None:
             if known[1] != content:
-                return Problem("idempotency-conflict", f"Another question has the id {one.id}; choose a new one.")
+                return Problem("idempotency-conflict", f"Another question has the id {question.id}; choose a new one.")
             return int(known[0])
-        if one.deadline_ns <= self.clock_ns:
-            return Problem("deadline-passed", f"The deadline of {one.id} has passed; a question is asked before it.")
-        columns = (one.id, content, one.provider, one.form, one.category, one.market, one.round, one.clock)
-        times = (one.generated_ns, one.deadline_ns, one.evaluation_ns)
+        if question.deadline_ns <= self.clock_ns:
+            return Problem(
+                "deadline-passed", f"The deadline of {question.id} has passed; a question is asked before it."
+            )
+        columns = (
+            question.id,
+            content,
+            question.provider,
+            question.form,
+            question.category,
+            question.market,
+            question.round,
+            question.clock,
+        )
+        times = (question.generated_ns, question.deadline_ns, question.evaluation_ns)
         written = connection.execute(
             "INSERT INTO questions (name, content, provider, form, category, market, round, clock, generated_ns,"
             " deadline_ns, evaluation_ns, simulated, state, due_ns, log_row)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
-            (*columns, *times, self.simulated, one.evaluation_ns, transaction.seq + 1),
+            # The number of the log row that is appended below: the row of a question does not change afterwards.
+            (*columns, *times, self.simulated, question.evaluation_ns, transaction.seq + 1),
         )
-        entry = {"event": "question-asked", "at_ns": self.at_ns, "question": one.id, "content": sha256_of_text(content)}
+        entry = {
+            "event": "question-asked",
+            "at_ns": self.at_ns,
+            "question": question.id,
+            "content": sha256_of_text(content),
+        }
         transaction.log("", {**entry, "simulated": self.simulated})
         assert written.lastrowid is not None
         return written.lastrowid
@@ -68,16 +86,18 @@ class Acknowledgement(NamedTuple):
     """What a forecaster gets for a forecast that is on the disk."""
 
     forecast: int
+    """Number of the forecast."""
     received_ns: int
-    """By the question's clock."""
+    """When it was received, in nanoseconds since the epoch by the question's clock."""
     digest: str
+    """Hex SHA-256 of salt and answer, which the log holds."""
     salt: str
     referenced: bool
     """Whether what the market showed is recorded beside it."""
     row: int
-    """Number of its row of the log."""
+    """Number of the forecast's row of the log."""
     new: bool = True
-    """False where it was there already."""
+    """Whether it was written by this request; False where the same key had written it before."""
 
 
 @dataclass(frozen=True)
@@ -85,22 +105,31 @@ class ForecastReceived:
     """A forecast was received in time; the latest of a forecaster counts."""
 
     question_id: int
+    """Row of the question in the ledger."""
     question: str
+    """Id of the question."""
     forecaster_id: int
+    """Row of the forecaster in the ledger."""
     forecaster: tuple[str, str, str]
     """Principal, agent and version."""
     rollout_id: str | None
+    """The rollout whose submission it is part of; None for one that was sent by itself."""
     received_ns: int
-    """By the question's clock."""
+    """When it was received, in nanoseconds since the epoch by the question's clock."""
     at_ns: int
     answer: str
+    """The answer as canonical JSON."""
     salt: str
     digest: str
+    """Hex SHA-256 of salt and answer, which the log holds."""
     idempotency_key: str | None
+    """Key under which the same forecast may be sent again; None for a request without one."""
     reference: str | None
+    """What the market showed, as JSON; None where that is not known, or not yet."""
     p: float | None
+    """The answer where it is one number; None for other forms."""
     simulated: bool
-    """Whether its question has a simulated clock."""
+    """Whether the question has a simulated clock."""
 
     def apply(self, transaction: Transaction) -> Acknowledgement | Problem:
         """Write it, unless the same key wrote it before; returns what the forecaster gets, or ``deadline-passed``,
@@ -109,7 +138,8 @@ class ForecastReceived:
         connection = transaction.connection
         if self.idempotency_key is not None and (known := self._replayed(transaction)) is not None:
             return known
-        # The condition is the last guard, whatever memory says. A simulated clock may have moved since it was read.
+        # The condition is the last guard, whatever memory says: between the check and the write the question may have
+        # been resolved, and a simulated clock may have moved.
         written = connection.execute(
             _INSERT_SIMULATED if self.simulated else _INSERT_FORECAST,
             (
@@ -150,6 +180,7 @@ class ForecastReceived:
         return Acknowledgement(forecast, self.received_ns, self.digest, self.salt, referenced, transaction.seq)
 
     def _replayed(self, transaction: Transaction) -> Acknowledgement | Problem | None:
+        """What a forecaster gets for a key that has written a forecast before; None for a new key."""
         row = transaction.connection.execute(
             "SELECT id, question, answer, received_ns, digest, salt, reference IS NOT NULL, log_row FROM forecasts"
             " WHERE forecaster = ? AND idempotency_key = ?",
@@ -192,12 +223,16 @@ class Referenced:
     """What the market showed came after forecasts of a question had been acknowledged, and is kept beside them."""
 
     question: str
+    """Id of the question."""
     forecasts: Sequence[int]
+    """Numbers of the forecasts."""
     reference: str
+    """What the market showed, as JSON."""
     at_ns: int
 
     def apply(self, transaction: Transaction) -> None:
-        """Write it to those that have none."""
+        """Write it to the forecasts that have no reference and no score yet."""
+        # Not to a forecast with a score, which is of the reference that it had.
         for forecast in self.forecasts:
             written = transaction.connection.execute(
                 "UPDATE forecasts SET reference = ? WHERE id = ? AND reference IS NULL AND loss IS NULL",
@@ -214,10 +249,11 @@ class ClockAdvanced:
 
     name: str
     now_ns: int
+    """Where the clock is to stand, in nanoseconds since the epoch."""
     at_ns: int
 
     def apply(self, transaction: Transaction) -> Problem | None:
-        """Write it; returns ``clock-backwards`` where it is later already, and then writes nothing."""
+        """Write it; returns ``clock-backwards`` if the clock is later already, and then writes nothing."""
         row = transaction.connection.execute("SELECT now_ns FROM clocks WHERE name = ?", (self.name,)).fetchone()
         if row is not None and row[0] >= self.now_ns:
             if row[0] == self.now_ns:
@@ -236,8 +272,9 @@ class TruthRecorded:
     """The truth of a past question was put aside, until the clock of its replay has come to it."""
 
     question: str
+    """Id of the question."""
     content: str
-    """Canonical JSON, as :mod:`openfingym_verifier.questions.recorded` reads it."""
+    """The truth as canonical JSON, as :mod:`openfingym_verifier.questions.recorded` reads it."""
     salt: str
     at_ns: int
 

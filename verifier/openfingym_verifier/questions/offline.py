@@ -10,7 +10,7 @@ from pathlib import Path
 from openfingym.errors import StoreError
 
 FIRST_VERSION = 7
-"""The first ledger with questions."""
+"""Format of the ledger that first has questions."""
 
 
 @contextlib.contextmanager
@@ -18,8 +18,11 @@ def reading(state: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection for one consistent look, for the functions of
     :mod:`openfingym_verifier.questions.reading`.
 
+    Args:
+        state: the state directory of a verifier.
+
     Raises:
-        StoreError: there is no ledger, it is older than questions are, or it cannot be read.
+        StoreError: there is no ledger, its format is older than questions, or it cannot be read.
     """
     file = state / "ledger.db"
     if not file.is_file():
@@ -28,6 +31,7 @@ def reading(state: Path) -> Iterator[sqlite3.Connection]:
         connection = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
         with contextlib.closing(connection):
             connection.row_factory = sqlite3.Row
+            # One transaction, so that all queries see the same moment, whatever a verifier writes meanwhile.
             connection.execute("BEGIN")
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version < FIRST_VERSION:

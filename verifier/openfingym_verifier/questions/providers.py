@@ -18,7 +18,9 @@ class Providers:
     """Providers by name. Safe to share between threads."""
 
     def __init__(self, ledger: Ledger, secret: bytes) -> None:
-        """Make simulated ones from ``secret``, so that nobody else can compute their truths."""
+        """Make simulated providers from ``secret``, so that nobody else can compute their truths; the one that is named
+        ``recorded`` reads ``ledger``.
+        """
         self._secret = secret
         self._known: dict[str, Provider] = {RECORDED: RecordedTruths(ledger)}
         self._lock = threading.Lock()
@@ -27,8 +29,9 @@ class Providers:
         """A provider, the same one each time.
 
         Raises:
-            UsageError: there is none of that name, or it cannot be loaded.
+            UsageError: there is no provider of that name, or it cannot be loaded.
         """
+        # Under the lock, so that two threads do not make two of them, with a connection each.
         with self._lock:
             if name not in self._known:
                 self._known[name] = find_provider(name, self._secret)

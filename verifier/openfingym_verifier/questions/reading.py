@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STATES = ("pending", "resolvable", "resolved", "scored", "void", "error")
 MOST = 1000
-"""Rows of one answer."""
+"""Largest number of rows in one answer."""
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,17 @@ class LedgerQuestion:
     """A question as the ledger knows it, without what changes."""
 
     row: int
+    """Id of the question's row."""
     question: Question
     simulated: bool
+    """Whether the question's clock or its truth is made up."""
     principal: str | None = None
-    """To whom the rollout belongs that it was asked in, and who alone may know of it; None of one that is asked
-    everybody.
+    """Principal to whom the rollout belongs that the question was asked in, who alone may know of it; None for a
+    question that is asked everybody.
     """
 
     def is_for(self, caller: Caller) -> bool:
-        """Whether a caller may know of it."""
+        """Whether a caller may know of the question."""
         return caller.operator or self.principal in {None, caller.name}
 
 
@@ -73,13 +75,15 @@ def questions(
 
     Args:
         connection: a reader of the ledger.
-        principal: who asks, and sees no questions of others' rollouts; None for who sees all.
-        state: only those in this state.
-        round_name: only those of this round.
-        open_at: only those whose deadline is later than this time of their clock; clocks by name.
-        after: id of the question after which to go on.
-        limit: at most so many.
+        principal: name of the principal who asks, and sees no questions of others' rollouts; None for who sees all.
+        state: state of the questions; None for any.
+        round_name: name of the round that they are of; None for any, and for questions of no round.
+        open_at: where each clock stands, in nanoseconds by name, for questions that take forecasts alone; None for
+            those that take none as well.
+        after: id of the question after which to go on; empty for the first.
+        limit: largest number of questions.
     """
+    # A question whose clock is not named is not open: its deadline is compared with itself.
     query = (
         "SELECT id, name, content, simulated, state, reason, due_ns, attempts, log_row FROM questions"
         " WHERE id > coalesce((SELECT id FROM questions WHERE name = :after), 0)"
@@ -87,6 +91,7 @@ def questions(
         " AND (:clocks IS NULL OR (state = 'pending' AND deadline_ns >"
         " coalesce((SELECT value FROM json_each(:clocks) WHERE key = clock), deadline_ns)))"
     )
+    # The operator sees all, and is spared the look-up for every question.
     query += ("" if principal is None else f" AND NOT {_OTHERS}") + " ORDER BY id LIMIT :limit"
     clocks = None if open_at is None else json.dumps(open_at)
     bound = {"after": after, "state": state, "round": round_name, "clocks": clocks, "limit": limit}
@@ -104,9 +109,9 @@ def question(connection: sqlite3.Connection, name: str) -> dict[str, Any] | None
     ).fetchone()
     if row is None:
         return None
-    found = connection.execute("SELECT * FROM resolutions WHERE question = ? ORDER BY n", (row["id"],))
+    resolutions = connection.execute("SELECT * FROM resolutions WHERE question = ? ORDER BY n", (row["id"],))
     return _question(row, _counts(connection, [row["id"]]).get(row["id"], 0)) | {
-        "resolutions": [_resolution(one) for one in found]
+        "resolutions": list(map(_resolution, resolutions))
     }
 
 
@@ -123,12 +128,12 @@ def forecasts(
 
     Args:
         connection: a reader of the ledger.
-        principal: who asks, and sees those of others once they are scored or void, other than in their rollouts; None
-            for who sees all.
-        question_name: only those of this question.
-        agent: only those of agents of this name.
-        after: id of the forecast after which to go on.
-        limit: at most so many.
+        principal: name of the principal who asks, and sees forecasts of others once their question is scored or void,
+            but none of others' rollouts; None for who sees all.
+        question_name: id of the question that they answer; None for any.
+        agent: name of the agent that made them; None for any.
+        after: number of the forecast after which to go on; 0 for the first.
+        limit: largest number of forecasts.
     """
     query = (
         "SELECT forecasts.*, questions.name, questions.state, questions.simulated, principal, agent, version"
@@ -144,21 +149,22 @@ def forecasts(
 
 def forecast_of(connection: sqlite3.Connection, forecast: int) -> dict[str, Any] | None:
     """A forecast by its number; None where there is none."""
-    for found in forecasts(connection, principal=None, after=forecast - 1, limit=1):
-        number = found["forecast"]
-        if number == forecast:
-            return found | {"content": canonical_json(found["answer"]).decode()}
+    for row in forecasts(connection, principal=None, after=forecast - 1, limit=1):
+        if row["forecast"] == forecast:
+            return row | {"content": canonical_json(row["answer"]).decode()}
     return None
 
 
 def forecast_by_key(connection: sqlite3.Connection, forecaster: tuple[str, str, str], key: str) -> sqlite3.Row | None:
-    """The row of the forecast that a forecaster (principal, agent, version) made under an idempotency key."""
-    found: sqlite3.Row | None = connection.execute(
+    """The row of the forecast that a forecaster (principal, agent, version) made under an idempotency key; None where
+    there is none.
+    """
+    row: sqlite3.Row | None = connection.execute(
         "SELECT forecasts.* FROM forecasts JOIN forecasters ON forecasters.id = forecaster"
         " WHERE principal = ? AND agent = ? AND version = ? AND idempotency_key = ?",
         (*forecaster, key),
     ).fetchone()
-    return found
+    return row
 
 
 def status(connection: sqlite3.Connection, now_ns: int) -> dict[str, Any]:
@@ -166,7 +172,7 @@ def status(connection: sqlite3.Connection, now_ns: int) -> dict[str, Any]:
 
     Args:
         connection: a reader of the ledger.
-        now_ns: time on the real clock; simulated ones stand in the ledger.
+        now_ns: time on the real clock, in Unix nanoseconds; where simulated clocks stand is in the ledger.
     """
     by_state = dict.fromkeys(STATES, 0)
     by_state |= dict(map(tuple, connection.execute("SELECT state, count(*) FROM questions GROUP BY state")))
@@ -182,8 +188,9 @@ def status(connection: sqlite3.Connection, now_ns: int) -> dict[str, Any]:
         )
     )
     clocks = {REAL_CLOCK: now_ns} | clocks_of(connection)
-    due = sum(len_due(connection, name, at) for name, at in clocks.items())
+    due = sum(count_due(connection, name, at) for name, at in clocks.items())
     (total,) = connection.execute("SELECT count(*) FROM forecasts").fetchone()
+    # Numbers of the log have no gaps; to count rows would read them all.
     (entries,) = connection.execute("SELECT coalesce(max(seq), 0) FROM log").fetchone()
     (asked,) = connection.execute(
         "SELECT min(due_ns) FROM questions WHERE clock = 'real' AND state IN ('pending', 'resolvable', 'error')"
@@ -201,12 +208,12 @@ def status(connection: sqlite3.Connection, now_ns: int) -> dict[str, Any]:
 
 
 def clocks_of(connection: sqlite3.Connection) -> dict[str, int]:
-    """The simulated clocks by name."""
+    """Where each simulated clock stands, in nanoseconds since the epoch, by name."""
     return dict(map(tuple, connection.execute("SELECT name, now_ns FROM clocks")))
 
 
-def len_due(connection: sqlite3.Connection, clock: str, now_ns: int) -> int:
-    """How many questions of a clock wait for their truth, with their evaluation time behind them."""
+def count_due(connection: sqlite3.Connection, clock: str, now_ns: int) -> int:
+    """How many questions of a clock wait for their truth or its scores, with their evaluation time behind them."""
     query = (
         "SELECT count(*) FROM questions WHERE clock = ? AND state IN ('pending', 'resolvable', 'error', 'resolved')"
         " AND evaluation_ns <= ?"
@@ -215,6 +222,7 @@ def len_due(connection: sqlite3.Connection, clock: str, now_ns: int) -> int:
 
 
 def _counts(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, int]:
+    """Number of forecasts that count, by row of the question."""
     query = (
         "SELECT question, count(*) FROM forecasts WHERE counts = 1 AND question IN (SELECT value FROM json_each(?))"
         " GROUP BY question"
@@ -223,6 +231,7 @@ def _counts(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, int
 
 
 def _moment(at_ns: int) -> str | None:
+    """When a question is due, as text; None for one that is never asked about again."""
     return None if at_ns == NEVER else utc_text(at_ns)
 
 

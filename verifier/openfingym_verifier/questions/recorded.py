@@ -18,20 +18,21 @@ if TYPE_CHECKING:
     from openfingym_verifier.ledger import Ledger
 
 LONGEST_RECORD = 16 * 1024
-"""Bytes of a recorded truth with its source and reference."""
+"""Largest number of bytes of a recorded truth, with its source and reference."""
 
 
 def record(question: Question, document: Mapping[str, Any]) -> str:
     """A recorded truth as the ledger keeps it.
 
     Args:
-        question: the question that it answers.
-        document: ``available_ns``, from which on it was known; ``truth``, None where there was none, with a
+        question: the question that the truth answers.
+        document: ``available_ns``, from which on the truth was known; ``truth``, None where there was none, with a
             ``reason``; ``source``; and ``reference``, what a market showed when the question was made, None where
             nothing is known of that.
 
     Raises:
-        UsageError: it is none.
+        DataError: the truth is not of the question's form.
+        UsageError: the document is no recorded truth of the question.
     """
     known = {"available_ns", "truth", "reason", "source", "reference"}
     if unknown := sorted(document.keys() - known):
@@ -59,24 +60,28 @@ class RecordedTruths:
         self._ledger = ledger
 
     def check(self, question: Question) -> None:
-        """Return if its clock is simulated: on the real one its truth would be known already."""
+        """Return if a question's clock is simulated: on the real one the truth would be known already.
+
+        Raises:
+            UsageError: the question has the real clock.
+        """
         if question.clock == REAL_CLOCK:
             raise UsageError(
                 f"question {question.id}: a recorded truth needs a simulated clock; its clock is the real one"
             )
 
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002  # the protocol's
-        """What was recorded of the market when the question was made."""
-        found = self._records([question]).get(question.id)
-        return None if found is None else found.get("reference")
+        """What was recorded of the market when the question was made; None where nothing was."""
+        record = self._records([question]).get(question.id)
+        return None if record is None else record.get("reference")
 
     def answers(self, questions: Sequence[Question], now_ns: int) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
-        """The recorded truths of these questions, as far as they were known by then."""
-        found = self._records(questions)
-        return {one.id: _answer(one, found.get(one.id), now_ns) for one in questions}
+        """The recorded truths of these questions, as far as they were known at a time."""
+        records = self._records(questions)
+        return {question.id: _answer(question, records.get(question.id), now_ns) for question in questions}
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is no connection to close."""
 
     def _records(self, questions: Sequence[Question]) -> dict[str, dict[str, Any]]:
         query = (
@@ -88,19 +93,21 @@ class RecordedTruths:
             return {name: json.loads(content) for name, content in rows}
 
 
-def _answer(question: Question, found: dict[str, Any] | None, now_ns: int) -> ProviderAnswer:
-    if found is None:
+def _answer(question: Question, record: dict[str, Any] | None, now_ns: int) -> ProviderAnswer:
+    """What a record says of a question by a time on its clock."""
+    if record is None:
         return ProviderAnswer("waiting", reason="no truth is recorded")
-    if found["available_ns"] > now_ns:
-        return ProviderAnswer("waiting", reason=f"known from {utc_text(found['available_ns'])} on")
-    source = str(found.get("source", ""))
-    if found.get("truth") is None:
-        return ProviderAnswer("void", reason=str(found["reason"]), source=source)
-    truth = found["truth"]
+    if record["available_ns"] > now_ns:
+        return ProviderAnswer("waiting", reason=f"known from {utc_text(record['available_ns'])} on")
+    source = str(record.get("source", ""))
+    if record.get("truth") is None:
+        return ProviderAnswer("void", reason=str(record["reason"]), source=source)
+    truth = record["truth"]
     return ProviderAnswer(
         "resolved",
         tuple(truth) if isinstance(truth, list) else float(truth),
         source=source,
         evidence={"recorded": truth},
-        provider_ns=max(found["available_ns"], question.deadline_ns),
+        # Never before the deadline: forecasts from that time on are left out, as made with the truth known.
+        provider_ns=max(record["available_ns"], question.deadline_ns),
     )

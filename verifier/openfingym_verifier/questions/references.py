@@ -31,21 +31,22 @@ if TYPE_CHECKING:
     from openfingym_verifier.writer import LedgerWriter
 
 FRESH_S = 5.0
-"""How long what a market showed is taken for what it shows."""
+"""Seconds for which what a market showed is taken for what it shows."""
 AWAY_S = 30.0
-"""How long a provider that showed nothing is left alone about a question."""
+"""Seconds for which a provider that showed nothing is not asked about the same market again."""
 WAIT_S = 0.25
-"""Longest that a forecast waits for its reference."""
+"""Seconds that a forecast waits for its reference at most."""
 ANSWER_S = 10.0
-"""Longest that a reference is waited for, and then added; one that comes later shows another moment."""
+"""Seconds within which a reference is added to a forecast; one that comes later shows another moment."""
 THREADS = 8
 MOST_LOOKS = 4096
+"""Largest number of looks that are remembered."""
 LINGER_S = 0.02
-"""How long the first of them waits for others, such as those of the same submission."""
+"""Seconds that the first look at a provider's markets waits for others, such as those of the same submission."""
 MOST_TOGETHER = 100
-"""Looks that a provider is asked for at once, where it can be."""
+"""Largest number of looks that a provider is asked for at once."""
 LONGEST_REFERENCE = 16 * 1024
-"""Bytes of a reference."""
+"""Longest reference, in characters of JSON."""
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +56,13 @@ class _Look:
     """One look at a market."""
 
     known: LedgerQuestion
-    """A question about it."""
+    """A question about the market."""
     clock_ns: int
-    """The time by that question's clock."""
+    """When the look was begun, by that question's clock."""
     at_s: float
+    """When the look was begun, in seconds of the monotonic clock."""
     shown: asyncio.Future[str | None]
+    """What the market shows, as JSON; None where nothing was captured."""
 
 
 class References:
@@ -71,17 +74,26 @@ class References:
         self._writer = writer
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="reference")
         self._looks: dict[object, _Look] = {}
+        """The latest look at each market, by what it is about."""
         self._waiting: dict[str, list[_Look]] = {}
+        """Looks for which a provider is yet to be asked, by its name; a name is there while its provider is asked."""
         self._late: dict[asyncio.Future[str | None], list[tuple[LedgerQuestion, int]]] = {}
+        """Forecasts that were acknowledged without the reference that a future will give."""
         self._tasks: set[asyncio.Task[None]] = set()
+        """Work under way: the event loop itself keeps no task from being collected."""
 
     async def capture(self, known: LedgerQuestion, now_ns: int) -> tuple[str | None, asyncio.Future[str | None] | None]:
         """What the market shows, as JSON, or None; and what is left to wait for, for :meth:`add_later`.
+
+        Args:
+            known: the question that a forecast answers.
+            now_ns: when the forecast came, by the question's clock.
 
         Raises:
             Problem: ``truth-known``: the market is closed, so that its outcome may be known.
         """
         look = self._look(known, now_ns)
+        # wait() leaves the future alone when the time is up; others wait for it too.
         if not look.shown.done():
             await asyncio.wait({look.shown}, timeout=WAIT_S)
         if not look.shown.done():
@@ -89,7 +101,14 @@ class References:
         return look.shown.result(), None
 
     def add_later(self, shown: asyncio.Future[str | None], known: LedgerQuestion, forecast: int) -> None:
-        """Add to a forecast what the market showed, once the provider has answered."""
+        """Add to a forecast what the market showed, once the provider has answered.
+
+        Args:
+            shown: what is left to wait for, from :meth:`capture`.
+            known: the question that the forecast answers.
+            forecast: number of the forecast.
+        """
+        # One task follows each look, whose references are then written together.
         if shown in self._late:
             self._late[shown].append((known, forecast))
             return
@@ -106,6 +125,7 @@ class References:
         task.add_done_callback(self._tasks.discard)
 
     def _look(self, known: LedgerQuestion, now_ns: int) -> _Look:
+        """The look that serves a forecast: a recent one, or a new one that is begun."""
         about, now_s = _about(known), time.monotonic()
         look = self._looks.get(about)
         if look is not None and _holds(look, known, now_ns, now_s):
@@ -113,7 +133,7 @@ class References:
         if len(self._looks) >= MOST_LOOKS:
             self._looks.clear()
         look = self._looks[about] = _Look(known, now_ns, now_s, asyncio.get_running_loop().create_future())
-        # Whoever waits for it is told; nobody may.
+        # Perhaps nobody waits for it: asyncio would then log its exception as never retrieved.
         look.shown.add_done_callback(lambda shown: shown.cancelled() or shown.exception())
         name = known.question.provider
         if name in self._waiting:
@@ -137,6 +157,7 @@ class References:
             await asyncio.sleep(LINGER_S)
         while looks := self._waiting[name][:MOST_TOGETHER]:
             del self._waiting[name][:MOST_TOGETHER]
+            # One request after the other where many markets fit into one; else all markets at once, in threads.
             if isinstance(provider, ShowsTogether):
                 await self._ask(partial(_together, provider), looks)
             else:
@@ -145,16 +166,18 @@ class References:
         del self._waiting[name]
 
     async def _ask(self, ask: Callable[[Sequence[_Look]], Mapping[str, object]], looks: Sequence[_Look]) -> None:
-        found: Mapping[str, object] = {}
+        """Ask a provider, and end the looks with what it says, by the ids of their questions."""
+        answers: Mapping[str, object] = {}
         try:
             async with asyncio.timeout(ANSWER_S):
-                found = await in_threads(self._threads, ask, looks)
+                answers = await in_threads(self._threads, ask, looks)
         except Exception as error:  # whatever a provider may raise: the forecast is kept without
-            found = {look.known.question.id: error for look in looks}
+            answers = {look.known.question.id: error for look in looks}
         for look in looks:
-            _tell(look, found.get(look.known.question.id))
+            _end_look(look, answers.get(look.known.question.id))
 
     async def _follow(self, shown: asyncio.Future[str | None]) -> None:
+        """Wait for a look, and add what was shown to the forecasts that were acknowledged without it."""
         await asyncio.wait({shown})
         late = self._late.pop(shown)
         # A market that is closed by now was perhaps closed then; forecasts made after its end are left out anyway.
@@ -169,14 +192,22 @@ class References:
 
 
 def _about(known: LedgerQuestion) -> object:
-    """What a look serves: one question, or all that ask a real market the same."""
-    one = known.question
-    if known.simulated or one.clock != REAL_CLOCK:
-        return one.id
-    return one.provider, one.form, one.evaluation_ns, one.outcomes, tuple(sorted(one.query.items()))
+    """Key of what a look serves: one question, or all that ask a real market the same."""
+    question = known.question
+    # A simulated market is drawn for each question by itself.
+    if known.simulated or question.clock != REAL_CLOCK:
+        return question.id
+    return (
+        question.provider,
+        question.form,
+        question.evaluation_ns,
+        question.outcomes,
+        tuple(sorted(question.query.items())),
+    )
 
 
 def _holds(look: _Look, known: LedgerQuestion, now_ns: int, now_s: float) -> bool:
+    """Whether a look serves a forecast that comes now: it is under way, or recent by the question's clock."""
     if not look.shown.done():
         return True
     if look.shown.exception() is None and look.shown.result() is None:
@@ -191,17 +222,18 @@ def _alone(provider: Provider, looks: Sequence[_Look]) -> dict[str, object]:
 def _together(provider: ShowsTogether, looks: Sequence[_Look]) -> dict[str, object]:
     """In a thread: what a provider says of them, with those by the same time asked together."""
     by_time: dict[int, list[Question]] = {}
+    # On the real clock all are asked as of the latest: what a market shows is what it shows now.
     real_ns = max((look.clock_ns for look in looks if look.known.question.clock == REAL_CLOCK), default=0)
     for look in looks:
         question = look.known.question
         by_time.setdefault(real_ns if question.clock == REAL_CLOCK else look.clock_ns, []).append(question)
-    found: dict[str, object] = {}
+    answers: dict[str, object] = {}
     for now_ns, questions in by_time.items():
-        found.update(provider.references(questions, now_ns))
-    return found
+        answers.update(provider.references(questions, now_ns))
+    return answers
 
 
-def _tell(look: _Look, shown: object) -> None:
+def _end_look(look: _Look, shown: object) -> None:
     """End a look with what was shown, if it can be kept."""
     question = look.known.question
     try:

@@ -21,7 +21,9 @@ class Resolvable:
     """The evaluation time of a question has passed: from now on its provider is asked."""
 
     question_id: int
+    """Row of the question in the ledger."""
     question: str
+    """Id of the question."""
     at_ns: int
 
     def apply(self, transaction: Transaction) -> bool:
@@ -39,20 +41,32 @@ class Resolution:
     """What was found out about a question."""
 
     kind: Literal["resolved", "void", "vintage", "correction"]
+    """The truth that decides, that there is none, a later print of the figure, or another truth than before."""
     truth: str | None
-    """Canonical JSON."""
+    """The truth as canonical JSON; None where there is none."""
     value: float | None
-    """The truth where it is one number."""
+    """The truth where it is one number; None otherwise."""
     source: str
+    """Where the truth is from."""
     evidence: str
-    """Canonical JSON."""
+    """What the truth rests on, as canonical JSON."""
     vintage: str
+    """Which print of a figure the truth is; empty where prints are not told apart."""
     provider_ns: int | None
+    """Since when the truth was known, in nanoseconds since the epoch, by the provider; None where it does not say."""
     fetched_ns: int
-    """By the verifier's own clock."""
+    """When the verifier got it, in nanoseconds since the epoch by the verifier's own clock."""
 
     def write(self, transaction: Transaction, question_id: int, question: str, n: int, reason: str = "") -> None:
-        """Write it as the n-th of a question, with its row of the log."""
+        """Write it with its row of the log.
+
+        Args:
+            transaction: the transaction of the event that it is part of.
+            question_id: row of the question in the ledger.
+            question: id of the question.
+            n: which of the question's resolutions it is, from 1; the first decides.
+            reason: why there will be no truth.
+        """
         transaction.connection.execute(
             "INSERT INTO resolutions (question, n, kind, truth, value, source, evidence, vintage, provider_ns,"
             " fetched_ns, log_row) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -76,7 +90,7 @@ class Resolution:
 
     @property
     def digest(self) -> str:
-        """What the log knows it by."""
+        """Digest of all its fields, which the log holds."""
         return sha256_of_text(
             canonical_json(
                 [
@@ -98,36 +112,41 @@ class Resolved:
     """The truth of a question is known, or it is known that there will be none: once, whoever finds it out."""
 
     question_id: int
+    """Row of the question in the ledger."""
     question: str
+    """Id of the question."""
     resolution: Resolution
-    """Of the kind ``resolved`` or ``void``."""
+    """The resolution that decides, of the kind ``resolved`` or ``void``."""
     due_ns: int
-    """When the provider is asked again whether it still says so, by the question's clock."""
+    """When the provider is asked again whether it still says so, in nanoseconds by the question's clock."""
     reason: str = ""
+    """Why there will be no truth; empty where there is one."""
     later: Sequence[Resolution] = ()
     """Later prints that are known already; they decide nothing."""
 
     def apply(self, transaction: Transaction) -> bool:
         """Write it; False where it was known already, and then nothing changes."""
-        connection, found = transaction.connection, self.resolution
+        connection, first = transaction.connection, self.resolution
+        # The state is compared in the statement that changes it: of two resolvers, the second changes nothing.
         written = connection.execute(
             "UPDATE questions SET state = ?, due_ns = ?, attempts = 0, reason = ?"
             " WHERE id = ? AND state IN ('resolvable', 'error')",
-            (found.kind, self.due_ns, self.reason, self.question_id),
+            (first.kind, self.due_ns, self.reason, self.question_id),
         )
         if written.rowcount != 1:
             return False
-        if found.kind == "resolved" and found.provider_ns is not None:
-            _leave_out_late(transaction, self.question_id, found.provider_ns)
-        found.write(transaction, self.question_id, self.question, 1, self.reason)
-        for n, one in enumerate(self.later, 2):
-            one.write(transaction, self.question_id, self.question, n)
+        if first.kind == "resolved" and first.provider_ns is not None:
+            _leave_out_late(transaction, self.question_id, first.provider_ns)
+        first.write(transaction, self.question_id, self.question, 1, self.reason)
+        for n, print_ in enumerate(self.later, 2):
+            print_.write(transaction, self.question_id, self.question, n)
         return True
 
 
 def _leave_out_late(transaction: Transaction, question_id: int, known_ns: int) -> None:
     """Let those forecasts count that were the latest when the truth became known; later ones could have seen it."""
     connection = transaction.connection
+    # Usually there are none, and a look at the index of forecasts that count costs less than writing all of them.
     late = connection.execute(
         "SELECT 1 FROM forecasts WHERE question = ? AND counts = 1 AND received_ns >= ? LIMIT 1",
         (question_id, known_ns),
@@ -146,11 +165,13 @@ class Revised:
     """The provider was asked again; what it says now and did not before is kept beside the first, which decided."""
 
     question_id: int
+    """Row of the question in the ledger."""
     question: str
+    """Id of the question."""
     resolutions: Sequence[Resolution]
-    """Of the kind ``vintage`` or ``correction``, in their order; none where the provider said nothing."""
+    """What the provider says, of the kind ``vintage`` or ``correction``, in order; empty where it said nothing."""
     due_ns: int | None
-    """When the provider is asked again, by the question's clock; None for when it was to be."""
+    """When the provider is asked again, in nanoseconds by the question's clock; None to leave that as it is."""
 
     def apply(self, transaction: Transaction) -> bool:
         """Write what is new; False where nothing is."""
@@ -161,11 +182,11 @@ class Revised:
         if self.due_ns is not None:
             connection.execute("UPDATE questions SET due_ns = ? WHERE id = ?", (self.due_ns, self.question_id))
         before = len(known)
-        for one in self.resolutions if known else ():
-            said = (one.truth, one.vintage)
+        for resolution in self.resolutions if known else ():
+            said = (resolution.truth, resolution.vintage)
             # A print is known by its vintage; without one, only what was said last can be the same.
-            if said not in (known if one.vintage else known[-1:]):
-                one.write(transaction, self.question_id, self.question, len(known) + 1)
+            if said not in (known if resolution.vintage else known[-1:]):
+                resolution.write(transaction, self.question_id, self.question, len(known) + 1)
                 known.append(said)
         return len(known) > before
 
@@ -175,11 +196,15 @@ class Postponed:
     """A provider knew nothing final yet, or could not be asked; it is asked again later."""
 
     question_id: int
+    """Row of the question in the ledger."""
     question: str
+    """Id of the question."""
     failed: bool
-    """Whether it could not be asked, which is an error of ours."""
+    """Whether the provider could not be asked, which is an error of ours."""
     reason: str
+    """What the provider said, or what kept it from being asked."""
     due_ns: int
+    """When the provider is asked again, in nanoseconds by the question's clock."""
     at_ns: int
 
     def apply(self, transaction: Transaction) -> bool:
@@ -194,6 +219,7 @@ class Postponed:
             "UPDATE questions SET state = ?, reason = ?, due_ns = ?, attempts = attempts + 1 WHERE id = ?",
             (state, self.reason, self.due_ns, self.question_id),
         )
+        # A question may be asked about hundreds of times; the log says what changed.
         if before != (state, self.reason):
             event = "question-error" if self.failed else "question-waiting"
             transaction.log("", {"event": event, "at_ns": self.at_ns, "question": self.question, "reason": self.reason})
@@ -205,12 +231,19 @@ class ForecastScore:
     """The score of one forecast."""
 
     forecast: int
+    """Number of the forecast."""
     rollout_id: str | None
+    """The rollout whose submission it is part of; None for one that was sent by itself."""
     principal: str
+    """Name of the principal who made it."""
     loss: float
+    """Loss of the forecast; lower is better."""
     naive_loss: float | None
+    """Loss of the naive forecast; None where there is none."""
     market_loss: float | None
+    """Loss of what the market showed; None where nothing was captured."""
     correct: bool | None
+    """Whether the forecast counts as correct; None for a question none of whose forecasts does."""
 
 
 @dataclass(frozen=True)
@@ -218,32 +251,36 @@ class ForecastsScored:
     """Forecasts of a resolved question got their scores; a second time changes nothing."""
 
     question_id: int
+    """Row of the question in the ledger."""
     question: str
+    """Id of the question."""
     scores: Sequence[ForecastScore]
+    """Scores of some of the question's forecasts that count."""
     at_ns: int
 
     def apply(self, transaction: Transaction) -> bool:
-        """Write them; True where that were the last of the question, which is scored then."""
+        """Write them; True if these were the last of the question, which is scored then."""
         connection = transaction.connection
-        for one in self.scores:
+        for score in self.scores:
             written = connection.execute(
                 "UPDATE forecasts SET loss = ?, naive_loss = ?, market_loss = ?, correct = ?,"
                 " score_row = ? WHERE id = ? AND question = ? AND counts = 1 AND loss IS NULL",
                 (
-                    one.loss,
-                    one.naive_loss,
-                    one.market_loss,
-                    one.correct,
+                    score.loss,
+                    score.naive_loss,
+                    score.market_loss,
+                    score.correct,
                     transaction.seq + 1,
-                    one.forecast,
+                    score.forecast,
                     self.question_id,
                 ),
             )
             if written.rowcount == 1:
                 entry = {"event": "forecast-scored", "at_ns": self.at_ns, "question": self.question}
-                entry |= {"forecast": one.forecast, "loss": one.loss, "naive_loss": one.naive_loss}
-                entry |= {"market_loss": one.market_loss, "correct": one.correct, "principal": one.principal}
-                transaction.log(one.rollout_id or "", entry)
+                entry |= {"forecast": score.forecast, "loss": score.loss, "naive_loss": score.naive_loss}
+                entry |= {"market_loss": score.market_loss, "correct": score.correct, "principal": score.principal}
+                transaction.log(score.rollout_id or "", entry)
+        # Scores are written some at a time; the question is scored with the last of them, in the same transaction.
         written = connection.execute(
             "UPDATE questions SET state = 'scored' WHERE id = ? AND state = 'resolved' AND NOT EXISTS"
             " (SELECT 1 FROM forecasts WHERE question = questions.id AND counts = 1 AND loss IS NULL)",

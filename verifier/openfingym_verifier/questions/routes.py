@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from openfingym_verifier.tokens import TokenIssuer
 
 MOST_QUESTIONS = 20_000
-"""Questions, and truths, of one request."""
+"""Largest number of questions, or truths, of one request."""
 LONGEST_WAIT_S = 1e9
-"""Seconds that may be waited for a truth, some thirty years."""
+"""Longest time that may be waited for a truth, in seconds: some thirty years."""
 LONGEST_OPENED = 1024
-"""Characters of an answer that a receipt repeats; a receipt has at most 4 KiB."""
+"""Longest answer that a receipt repeats, in characters; a receipt has at most 4 KiB."""
 
 
 class _Document(BaseModel):
@@ -44,7 +44,7 @@ class NewQuestions(_Document):
     """Body of ``POST /v1/questions``: all are asked, or none."""
 
     questions: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST_QUESTIONS)]
-    """Each as :meth:`openfingym.questions.Question.to_dict` writes it."""
+    """The questions, each as :meth:`openfingym.questions.Question.to_dict` writes it."""
 
 
 class NewForecast(_Document):
@@ -52,7 +52,7 @@ class NewForecast(_Document):
 
     question: Annotated[str, Field(min_length=1, max_length=200)]
     answer: dict[str, Any]
-    """See :func:`openfingym.questions.read_answer`."""
+    """The answer, of the form that the question asks for; see :func:`openfingym.questions.read_answer`."""
     agent: Annotated[str, Field(min_length=1, max_length=100)]
     version: Annotated[str, Field(max_length=100)] = ""
 
@@ -65,32 +65,35 @@ class NewResolution(_Document):
     void_after_s: Annotated[float, Field(ge=0.0, le=LONGEST_WAIT_S)] | None = None
     """Seconds after its evaluation time that a question is void without a truth; null for the verifier's own."""
     question: Annotated[str, Field(max_length=200)] | None = None
-    """A question that the operator decides."""
+    """Id of a question that the operator decides; null to resolve what is due."""
     truth: float | str | list[float] | None = None
-    """A number, payouts, or the name of the outcome that came; null where there will be no truth."""
+    """The truth of that question: a number, payouts, or the name of the outcome that came; null where there will be
+    none."""
     evidence: dict[str, Any] = {}
+    """What the truth rests on."""
     reason: Annotated[str, Field(max_length=500)] = ""
-    """Why there will be no truth."""
+    """Why there will be no truth; empty where there is one."""
 
 
 class NewRecordings(_Document):
     """Body of ``POST /v1/recordings``: all are kept, or none."""
 
     truths: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST_QUESTIONS)]
+    """One for each question, as :meth:`openfingym_verifier.questions.service.QuestionService.record` takes it."""
 
 
 class NewReference(_Document):
     """Body of ``POST /v1/references``."""
 
     question: dict[str, Any]
-    """As :meth:`openfingym.questions.Question.to_dict` writes it; it need not have been asked."""
+    """The question as :meth:`openfingym.questions.Question.to_dict` writes it; it need not have been asked."""
 
 
 class NewTime(_Document):
     """Body of ``POST /v1/clocks/{name}``."""
 
     now: int | str
-    """Nanoseconds since the epoch, or ISO 8601 with a time zone."""
+    """Where the clock is to stand: nanoseconds since the epoch, or ISO 8601 with a time zone."""
 
 
 def add_question_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
@@ -154,6 +157,7 @@ def _add_forecast_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
         """Answer a question; the latest answer before its deadline counts. Answered when it is on the disk."""
         if idempotency_key is not None and not is_idempotency_key(idempotency_key):
             raise Problem("bad-request", KEY_RULE)
+        # They are shown in reports and on terminals.
         for what, text in (("agent", body.agent), ("version", body.version)):
             if not text.isprintable():
                 raise Problem("malformed-request", f"The {what} is a line of printable text.")
@@ -173,24 +177,17 @@ def _add_forecast_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
             "salt": receipt.salt,
             "referenced": receipt.referenced,
             "log_row": receipt.row,
-            "receipt": await own_receipt(receipt.row, receipt.salt, canonical_json(body.answer).decode()),
+            "receipt": await _receipt(service, receipt.row, receipt.salt, canonical_json(body.answer).decode()),
         }
-
-    async def own_receipt(row: int, salt: str, content: str, *more: int) -> dict[str, Any]:
-        # Of a long answer the receipt would be long too; its owner has the answer and the salt.
-        opened = {row: Opened("payload", salt, content)} if len(content) <= LONGEST_OPENED else {}
-        made = await service.in_pool(service.receipts.of_entries, [row, *more], opened)
-        document: dict[str, Any] = json.loads(made.to_json())
-        return document
 
     @app.get(FORECASTS + "/{forecast}/receipt", **common)
     async def receipt(forecast: Annotated[int, Path(ge=1, lt=2**62)], caller: Caller = the_caller) -> dict[str, Any]:
         """What proves that the log has a forecast of the caller's, and its score once there is one."""
-        found = await own.read(reading.forecast_of, forecast)
-        if found is None or not (caller.operator or found["principal"] == caller.name):
+        row = await own.read(reading.forecast_of, forecast)
+        if row is None or not (caller.operator or row["principal"] == caller.name):
             raise Problem("not-found", "There is no such forecast, or it is somebody else's.")
-        more = () if found["score_row"] is None else (found["score_row"],)
-        return await own_receipt(found["log_row"], found["salt"], found["content"], *more)
+        more = () if row["score_row"] is None else (row["score_row"],)
+        return await _receipt(service, row["log_row"], row["salt"], row["content"], *more)
 
     @app.get(FORECASTS, **common)
     async def forecasts(
@@ -212,7 +209,25 @@ def _add_forecast_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
         return found
 
 
+async def _receipt(service: Service, row: int, salt: str, content: str, *more: int) -> dict[str, Any]:
+    """The receipt of a forecast's row of the log, with its answer opened, and of more rows.
+
+    Args:
+        service: the verifier whose log it is.
+        row: number of the forecast's row.
+        salt: salt of the digest in the row.
+        content: the answer as canonical JSON.
+        more: numbers of other rows.
+    """
+    # Of a long answer the receipt would be long too; its owner has the answer and the salt.
+    opened = {row: Opened("payload", salt, content)} if len(content) <= LONGEST_OPENED else {}
+    made = await service.in_pool(service.receipts.of_entries, [row, *more], opened)
+    document: dict[str, Any] = json.loads(made.to_json())
+    return document
+
+
 def _add_operators_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
+    """Add the routes by which the operator asks, resolves, and moves clocks."""
     common = operators_only(tokens)
     own = service.questions
 
@@ -220,7 +235,7 @@ def _add_operators_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -
     async def ask(body: NewQuestions) -> dict[str, Any]:
         """Ask questions, all or none; the same ones again change nothing."""
         asked = await own.ask(body.questions)
-        return {"questions": [one.question.id for one in asked]}
+        return {"questions": [known.question.id for known in asked]}
 
     @app.post(RECORDINGS, status_code=201, **common)
     async def record(body: NewRecordings) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NEVER = 2**63 - 1
-"""When a question is due that is never asked for again."""
+"""Time at which a question is due that is never asked about again: the largest integer of SQLite."""
 
 SCHEMA = """
 CREATE TABLE clocks (name TEXT PRIMARY KEY, now_ns INTEGER NOT NULL);

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 from concurrent.futures import Executor
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, SubmissionError, UsageError
 from openfingym.questions import Question, read_answer
 from openfingym.questions.question import REAL_CLOCK
-from openfingym_verifier.bucket import Bucket, Rate, take
 from openfingym_verifier.intake import refusal
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions import reading
@@ -25,6 +23,7 @@ from openfingym_verifier.questions.events import (
     forecast_digest,
     refusal_of,
 )
+from openfingym_verifier.questions.forecasters import Forecasters
 from openfingym_verifier.questions.providers import Providers
 from openfingym_verifier.questions.recorded import record
 from openfingym_verifier.questions.references import References
@@ -40,17 +39,13 @@ if TYPE_CHECKING:
     from openfingym_verifier.questions.reading import LedgerQuestion
     from openfingym_verifier.writer import Transaction
 
-RATE = Rate(per_second=2.0, burst=5000)
-"""Forecasts of a participant, each of which takes room on the disk for ever: a few hundred megabytes a day at most."""
-MOST_NAMES = 10_000
-"""Agents and versions of a principal: a report tells a million of them apart, of all principals together."""
 MOST_KNOWN = 16_384
-"""Questions and forecasters that are kept in memory."""
+"""Largest number of questions that are kept in memory."""
 NUMBERS = frozenset({"probability", "value"})
 """Forms whose answer is one number, by which forecasts can be compared in the ledger."""
 SALT_BYTES = 16
 SHOWN_S = 30.0
-"""Longest that the operator waits for what a market shows."""
+"""Seconds that the operator waits for what a market shows at most."""
 
 
 class QuestionService:
@@ -60,8 +55,8 @@ class QuestionService:
         """Read the simulated clocks.
 
         Args:
-            ledger: where questions and forecasts are recorded.
-            threads: where the ledger is read.
+            ledger: the ledger, in which questions and forecasts are recorded.
+            threads: threads in which the ledger is read, and documents are checked.
             secret: key from which simulated providers make up their truths.
             void_after_s: seconds after its evaluation time that a question is void without a truth; None for two weeks.
         """
@@ -72,8 +67,8 @@ class QuestionService:
         self._references = References(self.providers, self.clocks, ledger.writer)
         self.resolver = Resolver(ledger, self.clocks, self.providers, void_after_s=void_after_s)
         self._known: dict[str, LedgerQuestion] = {}
-        self._forecasters: dict[tuple[str, str, str], int] = {}
-        self._buckets: dict[str, Bucket] = {}
+        """Questions by id; what of them changes is not in memory."""
+        self._forecasters = Forecasters(ledger)
 
     def close(self) -> None:
         """Let go of providers; what is underway is finished by nobody, and found again at the next start."""
@@ -84,46 +79,51 @@ class QuestionService:
     async def ask(self, documents: Sequence[Mapping[str, Any]]) -> list[LedgerQuestion]:
         """Ask questions, all or none of them; those that were asked before, with the same content, stay as they are.
 
+        Args:
+            documents: the questions, each as :meth:`openfingym.questions.Question.to_dict` writes it.
+
         Raises:
-            Problem: ``malformed-request``, ``deadline-passed``, ``idempotency-conflict``, or ``not-found`` for a clock.
+            Problem: ``malformed-request``; ``deadline-passed``; ``idempotency-conflict``: another question has the id;
+                ``not-found``: there is no such clock.
         """
         # Reading thousands takes a second, in which others are to be answered.
-        found, simulated = await in_threads(self._threads, self._checked, documents)
-        clocks = [self.clocks.now(one.clock) for one in found]
+        questions, simulated = await in_threads(self._threads, self._checked, documents)
+        clocks = [self.clocks.now(question.clock) for question in questions]
         at_ns = self.clocks.real()
         asked = [
-            QuestionAsked(one, made_up, at_ns, now) for one, made_up, now in zip(found, simulated, clocks, strict=True)
+            QuestionAsked(question, made_up, at_ns, now)
+            for question, made_up, now in zip(questions, simulated, clocks, strict=True)
         ]
 
         def write(transaction: Transaction) -> list[int]:
             rows = []
-            for one in asked:
-                row = one.apply(transaction)
+            for event in asked:
+                row = event.apply(transaction)
                 if isinstance(row, Problem):
                     raise row  # what was written of the others is rolled back
                 rows.append(row)
             return rows
 
-        rows = await self._ledger.writer.submit(write, size=sum(len(one.text) for one in found))
+        rows = await self._ledger.writer.submit(write, size=sum(len(question.text) for question in questions))
         assert isinstance(rows, list)
-        return [reading.LedgerQuestion(*one) for one in zip(rows, found, simulated, strict=True)]
+        return [reading.LedgerQuestion(*known) for known in zip(rows, questions, simulated, strict=True)]
 
     def _checked(self, documents: Sequence[Mapping[str, Any]]) -> tuple[list[Question], list[bool]]:
         """Questions, and whether the truth or the clock of each is made up; in a thread, since a provider's module is
         loaded.
         """
-        questions, found = [_read(document) for document in documents], []
-        if len({one.id for one in questions}) < len(questions):
+        questions, simulated = [_read(document) for document in documents], []
+        if len({question.id for question in questions}) < len(questions):
             raise Problem("malformed-request", "Two of these questions have the same id.")
-        for one in questions:
+        for question in questions:
             try:
-                provider = self.providers.get(one.provider)
-                provider.check(one)
+                provider = self.providers.get(question.provider)
+                provider.check(question)
             except UsageError as error:
                 raise Problem("malformed-request", str(error)) from None
             # Of a past that is replayed, the clock is moved and the truths are real.
-            found.append(provider.simulated or not (one.clock == REAL_CLOCK or one.replayed))
-        return questions, found
+            simulated.append(provider.simulated or not (question.clock == REAL_CLOCK or question.replayed))
+        return questions, simulated
 
     async def record(self, truths: Sequence[Mapping[str, Any]]) -> int:
         """Put truths of past questions aside, all or none of them, until the clock of their replay has come to them.
@@ -146,12 +146,12 @@ class QuestionService:
             events.append(TruthRecorded(known.question.id, content, secrets.token_hex(SALT_BYTES), self.clocks.real()))
 
         def write(transaction: Transaction) -> None:
-            for one in events:
-                refused = one.apply(transaction)
+            for event in events:
+                refused = event.apply(transaction)
                 if refused is not None:
-                    raise refused
+                    raise refused  # what was written of the others is rolled back
 
-        await self._ledger.writer.submit(write, size=sum(len(one.content) for one in events))
+        await self._ledger.writer.submit(write, size=sum(len(event.content) for event in events))
         return len(events)
 
     async def forecast(
@@ -164,7 +164,15 @@ class QuestionService:
         version: str,
         idempotency_key: str | None = None,
     ) -> Acknowledgement:
-        """Take a forecast; its latest before the deadline counts, of each principal, agent and version.
+        """Take a forecast; the latest before the deadline counts, of each principal, agent and version.
+
+        Args:
+            caller: the operator or the participant who sends it.
+            question: id of the question that it answers.
+            answer: the answer as it was sent, JSON values; see :func:`openfingym.questions.read_answer`.
+            agent: name of the agent that made it.
+            version: version of the agent.
+            idempotency_key: key under which it may be sent again; None for a request without one.
 
         Raises:
             Problem: ``not-found``, ``deadline-passed``, ``truth-known``, ``idempotency-conflict``, ``rate-limited``, or
@@ -173,21 +181,24 @@ class QuestionService:
         known = await self.find(question, caller)
         # Taken before anything is awaited that a provider could delay.
         received_ns = self.clocks.now(known.question.clock)
-        self._take_token(caller)
-        who = (caller.name, agent, version)
+        self._forecasters.take_token(caller, self.clocks.real())
+        forecaster = (caller.name, agent, version)
         try:
-            forecast, later = await self.prepare(known, who, answer, received_ns, idempotency_key=idempotency_key)
+            forecast, pending = await self.prepare(
+                known, forecaster, answer, received_ns, idempotency_key=idempotency_key
+            )
         except Problem as problem:
             if problem.slug not in {"deadline-passed", "truth-known"}:
                 raise
             # What was acknowledged before is acknowledged again, whatever has become of the question meanwhile.
-            return await self._acknowledged(known, who, answer, idempotency_key, problem)
+            return await self._acknowledged(known, forecaster, answer, idempotency_key, problem)
         receipt = await self._ledger.writer.submit(forecast.apply, overtakes=True)
         if isinstance(receipt, Problem):
             raise receipt
         assert isinstance(receipt, Acknowledgement)
-        if later is not None and receipt.new:
-            self._references.add_later(later, known, receipt.forecast)
+        # A repetition came later, and what its market shows is of another moment than the forecast.
+        if pending is not None and receipt.new:
+            self._references.add_later(pending, known, receipt.forecast)
         return receipt
 
     async def prepare(
@@ -199,27 +210,28 @@ class QuestionService:
         *,
         idempotency_key: str | None = None,
         rollout_id: str | None = None,
-    ) -> tuple[ForecastReceived, Any]:
+    ) -> tuple[ForecastReceived, asyncio.Future[str | None] | None]:
         """The event of a forecast, with what the market shows, and what is left to wait for of that.
 
         Args:
-            known: the question that it answers.
+            known: the question that the forecast answers.
             forecaster: principal, agent and version.
-            answer: the answer as it was sent.
-            received_ns: when it came, by the question's clock.
-            idempotency_key: under which it may be sent again.
-            rollout_id: the rollout that it belongs to.
+            answer: the answer as it was sent, JSON values.
+            received_ns: when the forecast came, in nanoseconds by the question's clock.
+            idempotency_key: key under which it may be sent again; None for a request without one.
+            rollout_id: the rollout whose submission it is part of; None for a forecast that was sent by itself.
 
         Raises:
-            Problem: the answer is none, the deadline has passed, or the market shows that its truth is known.
+            Problem: the answer is not of the question's form, the deadline has passed, or the market shows that the
+                truth is known.
         """
         question = known.question
         read = _answer(question, answer)
         if self.clocks.is_over(question, received_ns):
             # Before anything is written or asked, such as the name of a new forecaster.
             raise deadline_passed(question.id, question.deadline_ns)
-        forecaster_id = await self._forecaster(forecaster)
-        reference, later = await self._references.capture(known, received_ns)
+        forecaster_id = await self._forecasters.row_of(forecaster)
+        reference, pending = await self._references.capture(known, received_ns)
         text, salt = read.canonical.decode(), secrets.token_hex(SALT_BYTES)
         forecast = ForecastReceived(
             question_id=known.row,
@@ -237,48 +249,63 @@ class QuestionService:
             p=read.values[0] if question.form in NUMBERS else None,
             simulated=question.clock != REAL_CLOCK,
         )
-        return forecast, later
+        return forecast, pending
 
     async def _acknowledged(
         self, known: LedgerQuestion, forecaster: tuple[str, str, str], answer: object, key: str | None, refused: Problem
     ) -> Acknowledgement:
         """The receipt of a forecast that a key has written already.
 
+        Args:
+            known: the question that is answered.
+            forecaster: principal, agent and version.
+            answer: the answer as it was sent, JSON values.
+            key: the idempotency key; None for a request without one.
+            refused: why the question takes no forecasts any more.
+
         Raises:
-            Problem: ``refused``, or that the truth is known, where it has written none; ``idempotency-conflict`` where
-                another one.
+            Problem: ``refused``, or that the truth is known, where the key has written none; ``idempotency-conflict``
+                where it has written another one.
         """
-        found = None if key is None else await self.read(reading.forecast_by_key, forecaster, key)
-        if found is None:
+        row = None if key is None else await self.read(reading.forecast_by_key, forecaster, key)
+        if row is None:
+            # The deadline of a question that is resolved has passed as well; that its truth is known says more.
             if refused.slug == "deadline-passed":
                 raise await self.read(refusal_of, known.row, known.question.id)
             raise refused
         text = _answer(known.question, answer).canonical.decode()
-        if (found["question"], found["answer"]) != (known.row, text):
-            raise Problem("idempotency-conflict", f"This key was used for forecast {found['id']} with another content.")
+        if (row["question"], row["answer"]) != (known.row, text):
+            raise Problem("idempotency-conflict", f"This key was used for forecast {row['id']} with another content.")
         return Acknowledgement(
-            found["id"],
-            found["received_ns"],
-            found["digest"],
-            found["salt"],
-            found["reference"] is not None,
-            found["log_row"],
+            row["id"],
+            row["received_ns"],
+            row["digest"],
+            row["salt"],
+            row["reference"] is not None,
+            row["log_row"],
             new=False,
         )
 
-    def add_later(self, later: Any, known: LedgerQuestion, forecast: int) -> None:
-        """Add to a forecast that is written what the market showed, once its provider has answered."""
-        self._references.add_later(later, known, forecast)
+    def add_later(self, pending: asyncio.Future[str | None], known: LedgerQuestion, forecast: int) -> None:
+        """Add to a forecast that is written what the market showed, once its provider has answered.
+
+        Args:
+            pending: what is left to wait for, from :meth:`prepare`.
+            known: the question that the forecast answers.
+            forecast: number of the forecast.
+        """
+        self._references.add_later(pending, known, forecast)
 
     async def shown(self, document: Mapping[str, Any]) -> dict[str, Any] | None:
         """What the market shows of a question now, by its clock; None where it shows nothing.
 
         Args:
-            document: the question, which need not have been asked.
+            document: the question as :meth:`openfingym.questions.Question.to_dict` writes it; it need not have been
+                asked.
 
         Raises:
-            Problem: ``malformed-request``, ``not-found`` for its clock, or ``unavailable`` where its provider cannot be
-                asked.
+            Problem: ``malformed-request``; ``not-found``: there is no such clock; ``unavailable``: the provider cannot
+                be asked.
         """
         question = _read(document)
         now_ns = self.clocks.now(question.clock)
@@ -290,41 +317,47 @@ class QuestionService:
             except UsageError as error:
                 raise Problem("malformed-request", str(error)) from None
             try:
-                found = provider.reference(question, now_ns)
+                reference = provider.reference(question, now_ns)
             except OpenFinGymError as error:
                 raise Problem("unavailable", f"{question.provider} cannot be asked: {error}") from None
-            return None if found is None else dict(found)
+            return None if reference is None else dict(reference)
 
         try:
             async with asyncio.timeout(SHOWN_S):
-                found: dict[str, Any] | None = await in_threads(self._threads, look)
+                return await in_threads(self._threads, look)
         except TimeoutError:
             raise Problem("unavailable", f"{question.provider} did not answer within {SHOWN_S:g} s.") from None
-        return found
 
     async def find(self, name: str, caller: Caller | None = None) -> LedgerQuestion:
         """A question by its id.
 
         Args:
-            name: the id.
-            caller: who asks; None for the verifier itself.
+            name: id of the question.
+            caller: the operator or the participant who asks; None for the verifier itself.
 
         Raises:
-            Problem: ``not-found``, also of one that is nobody's to know but its rollout's owner.
+            Problem: ``not-found``: there is no such question, or the caller may not know of it, which is told in the
+                same words.
         """
-        found = self._known.get(name)
-        if found is None:
-            found = await in_threads(self._threads, self._load, name)
-            if found is not None:
+        known = self._known.get(name)
+        if known is None:
+            known = await in_threads(self._threads, self._load, name)
+            if known is not None:
                 if len(self._known) >= MOST_KNOWN:
                     self._known.clear()
-                self._known[name] = found
-        if found is None or not (caller is None or found.is_for(caller)):
+                self._known[name] = known
+        if known is None or not (caller is None or known.is_for(caller)):
             raise Problem("not-found", f"There is no question {name[:100]!r}; see GET /v1/questions.")
-        return found
+        return known
 
     async def read(self, query: Any, *arguments: Any, **named: Any) -> Any:
-        """What a function of :mod:`openfingym_verifier.questions.reading` finds in the ledger."""
+        """What a function of :mod:`openfingym_verifier.questions.reading` finds in the ledger.
+
+        Args:
+            query: the function, whose first argument is a reader of the ledger.
+            arguments: its other arguments.
+            named: its arguments by name.
+        """
 
         def look() -> object:
             with self._ledger.read() as connection:
@@ -335,47 +368,6 @@ class QuestionService:
     def _load(self, name: str) -> LedgerQuestion | None:
         with self._ledger.read() as connection:
             return reading.known(connection, name)
-
-    async def _forecaster(self, forecaster: tuple[str, str, str]) -> int:
-        found = self._forecasters.get(forecaster)
-        if found is None:
-            written = await self._ledger.writer.submit(partial(_named, forecaster), overtakes=True)
-            if isinstance(written, Problem):
-                raise written
-            assert isinstance(written, int)
-            if len(self._forecasters) >= MOST_KNOWN:
-                self._forecasters.clear()
-            # LedgerQuestion only once it is on the disk: a group that fails is rolled back.
-            found = self._forecasters[forecaster] = written
-        return found
-
-    def _take_token(self, caller: Caller) -> None:
-        if caller.operator:
-            return
-        now_ns = self.clocks.real()
-        bucket = self._buckets.get(caller.name) or Bucket(float(RATE.burst), now_ns)
-        self._buckets[caller.name], wait_s = take(bucket, RATE, now_ns)
-        if wait_s:
-            raise Problem(
-                "rate-limited",
-                f"At most {RATE.per_second:g} forecasts a second; try again in {wait_s:.2f} s.",
-                retry_after_s=wait_s,
-            )
-
-
-def _named(forecaster: tuple[str, str, str], transaction: Transaction) -> int | Problem:
-    """Row of a forecaster (principal, agent, version), which is written where it is new."""
-    connection = transaction.connection
-    query = "SELECT id FROM forecasters WHERE principal = ? AND agent = ? AND version = ?"
-    row = connection.execute(query, forecaster).fetchone()
-    if row is not None:
-        return int(row[0])
-    (names,) = connection.execute("SELECT count(*) FROM forecasters WHERE principal = ?", forecaster[:1]).fetchone()
-    if names >= MOST_NAMES:
-        return Problem("malformed-request", f"{forecaster[0]} forecasts under {names} names already; use one of them.")
-    written = connection.execute("INSERT INTO forecasters (principal, agent, version) VALUES (?, ?, ?)", forecaster)
-    assert written.lastrowid is not None
-    return written.lastrowid
 
 
 def _answer(question: Question, document: object) -> Answer:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.ledger import Ledger
 
 MOST = 1000
-"""Forecasts that are scored at once."""
+"""Largest number of forecasts that are scored at once."""
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +30,7 @@ class NextScores:
 
     events: list[ForecastsScored] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
+    """Why a question cannot be scored, by its id."""
 
 
 def next_scores(
@@ -40,10 +41,11 @@ def next_scores(
     Args:
         ledger: the ledger, which is read.
         rows: rows of questions; those that are not resolved, or scored already, are passed over.
-        position: which of them, and the forecaster and the id of its forecast after which to go on; zeros at first.
-        at_ns: time of the events.
+        position: index into ``rows``, and the forecaster and the id of its forecast after which to go on; zeros at
+            first.
+        at_ns: Unix time in nanoseconds that the events bear.
     """
-    found, left = NextScores(), MOST
+    result, left = NextScores(), MOST
     place, forecaster, forecast = position
     with ledger.read() as connection:
         while place < len(rows):
@@ -53,32 +55,36 @@ def next_scores(
                 try:
                     scored = tuple(_score(truth[0], truth[1], one) for one in some)
                 except (OpenFinGymError, ValueError) as error:
+                    # One question that fails keeps no other from being scored; it stays resolved, and is tried again.
                     logger.exception("question %s cannot be scored", truth[0].id)
-                    found.failures[truth[0].id] = f"cannot be scored: {error}"
+                    result.failures[truth[0].id] = f"cannot be scored: {error}"
                 else:
-                    found.events.append(ForecastsScored(rows[place], truth[0].id, scored, at_ns))
+                    # Also without a forecast to score: the event makes the question scored.
+                    result.events.append(ForecastsScored(rows[place], truth[0].id, scored, at_ns))
                 left -= len(some)
                 if left <= 0:
-                    return found, (place, some[-1]["forecaster"], some[-1]["id"])
+                    return result, (place, some[-1]["forecaster"], some[-1]["id"])
             place, forecaster, forecast = place + 1, 0, 0
-    return found, None
+    return result, None
 
 
 def _truth(connection: sqlite3.Connection, row: int) -> tuple[Question, str] | None:
     """A question that is resolved and not scored, with the truth that decides, as JSON; None of any other."""
-    found = connection.execute(
+    resolved = connection.execute(
         "SELECT content, truth FROM questions JOIN resolutions ON question = questions.id AND n = 1"
         " WHERE questions.id = ? AND state = 'resolved'",
         (row,),
     ).fetchone()
-    if found is None:
+    if resolved is None:
         return None
-    return Question.from_dict(json.loads(found["content"])), found["truth"]
+    return Question.from_dict(json.loads(resolved["content"])), resolved["truth"]
 
 
 def _forecasts(
     connection: sqlite3.Connection, row: int, forecaster: int, forecast: int, most: int
 ) -> list[sqlite3.Row]:
+    """The next forecasts of a question that count and have no score, after a forecaster and a forecast."""
+    # In the order of an index, so that to go on from a position costs nothing, however many there are.
     return connection.execute(
         "SELECT forecasts.id, forecaster, rollout_id, answer, reference, principal FROM forecasts JOIN forecasters"
         " ON forecasters.id = forecaster WHERE question = ? AND counts = 1 AND loss IS NULL"
@@ -88,7 +94,14 @@ def _forecasts(
 
 
 def recomputed(question: Question, answer: str, truth: str, reference: str | None) -> Scores:
-    """The score of a forecast, from what the ledger has of it as JSON."""
+    """The score of a forecast, from what the ledger has of it.
+
+    Args:
+        question: the question that was forecast.
+        answer: the answer as JSON.
+        truth: the truth that decides, as JSON.
+        reference: what the market showed, as JSON; None where nothing was captured.
+    """
     values = read_answer(question, json.loads(answer)).values
     known = json.loads(truth)
     shown = None if reference is None else json.loads(reference)
@@ -96,6 +109,6 @@ def recomputed(question: Question, answer: str, truth: str, reference: str | Non
 
 
 def _score(question: Question, truth: str, row: sqlite3.Row) -> ForecastScore:
-    found = recomputed(question, row["answer"], truth, row["reference"])
-    losses = found.loss, found.naive_loss, found.market_loss, found.correct
+    computed = recomputed(question, row["answer"], truth, row["reference"])
+    losses = computed.loss, computed.naive_loss, computed.market_loss, computed.correct
     return ForecastScore(row["id"], row["rollout_id"], row["principal"], *losses)

@@ -32,15 +32,18 @@ async def decide(
 
     Args:
         resolver: writes the verdict, and scores the forecasts.
-        clocks: tells whether its evaluation time has passed.
+        clocks: the clocks of questions, which say whether the evaluation time has passed.
         known: the question that is decided.
-        truth: its truth; None where there will be none.
+        truth: the truth of the question, as it was sent; None where there will be none.
         evidence: what the verdict rests on.
-        reason: why there will be no truth.
+        reason: why there will be no truth; empty where there is one.
+
+    Returns:
+        What became of the question, in numbers of questions as a pass of the resolver has them.
 
     Raises:
-        Problem: ``not-due`` before its evaluation time; ``malformed-request`` where the truth is none of it, or another
-            provider decides it.
+        Problem: ``not-due``: the evaluation time has not come; ``malformed-request``: the truth is not of the
+            question's form, or another provider decides the question.
     """
     question = known.question
     if clocks.now(question.clock) < question.evaluation_ns:
@@ -57,6 +60,7 @@ async def decide(
     except (DataError, ValueError) as error:
         raise Problem("malformed-request", str(error)) from None
 
+    # Which of the two it is, is decided in the transaction: the resolver may be writing a truth at the same time.
     def write(transaction: Transaction) -> str | Problem:
         Resolvable(known.row, question.id, at_ns).apply(transaction)
         resolved = transaction.connection.execute(
@@ -72,13 +76,13 @@ async def decide(
         return kind if first.apply(transaction) else ""
 
     done = Pass()
-    (what,) = await resolver.write([write])
-    if isinstance(what, Problem):
-        raise what
-    if what:
-        setattr(done, str(what), 1)
-    if what == "void":
-        await resolver.tell([known.row])
+    (outcome,) = await resolver.write([write])
+    if isinstance(outcome, Problem):
+        raise outcome
+    if outcome:
+        setattr(done, str(outcome), 1)
+    if outcome == "void":
+        await resolver.notify_ended([known.row])
     await resolver.score(done, [known.row])
     return done
 
