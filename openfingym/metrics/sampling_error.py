@@ -11,9 +11,9 @@ Intervals are Student's: total +- t s, and for the relative total exp(log r +- t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -56,6 +56,13 @@ class Replicates:
     def of(cls, design: Resampling, metrics: Mapping[str, NDArray[np.float64]]) -> Replicates:
         """Results on the replicates of a design."""
         return cls(metrics, design.scale, design.reach, design.full_size)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Results on replicates of one design that were computed apart, at least one part, in the design's order."""
+        first = parts[0]
+        metrics = {name: np.concatenate([part.metrics[name] for part in parts]) for name in first.metrics}
+        return cls(metrics, first.scale, first.reach, first.full_size)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values; NaN where there is no value, as Python's JSON writes it."""

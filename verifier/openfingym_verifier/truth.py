@@ -21,6 +21,7 @@ from openfingym.kinds import (
     score_with_replicates,
 )
 from openfingym.kinds.question_range import asked_part
+from openfingym.kinds.resampled import replicates
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
 from openfingym.packages.tapes import draw, renewal
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from openfingym.kinds.question_range import QuestionRange
     from openfingym.metrics import Score
     from openfingym.metrics.resampling import Resampling
-    from openfingym.metrics.sampling_error import SamplingError
+    from openfingym.metrics.sampling_error import Replicates, SamplingError
     from openfingym.packages.package import BuiltPackage, PackageManifest
     from openfingym.packages.tapes import Tape
     from openfingym.results import SplitName, TapeKind
@@ -75,6 +76,22 @@ class Grader:
     def private_score(self, values: NDArray[np.float64]) -> Score:
         """Score of a whole submission on the private fold, with its replicates."""
         return score_with_replicates(self.spec.contract, self.spec.scoring, self.private, values, self.design)
+
+    def private_fold_score(self, values: NDArray[np.float64]) -> Score:
+        """Score of a whole submission on the private fold, without replicates."""
+        return score_fold(self.spec.contract, self.spec.scoring, self.private, values)
+
+    def private_replicates(self, values: NDArray[np.float64], draws: slice) -> Replicates:
+        """The metrics of a whole submission on some replicates of the private fold.
+
+        Args:
+            values: float64 of the task's submission shape; the private fold has a score for them.
+            draws: which of the replicates of :attr:`design`, which is not None.
+        """
+        assert self.design is not None, "a fold without a design has no replicates"
+        contract, scoring = self.spec.contract, self.spec.scoring
+        design = replace(self.design, draws=self.design.draws[draws])
+        return replicates(kind_named(contract), contract, scoring, self.private, values, design)
 
     @functools.cached_property
     def design(self) -> Resampling | None:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from openfingym.metrics import Score
+    from openfingym_verifier.score_parts import Part
     from openfingym_verifier.truth import Grader
 
 Action = Literal["public", "private", "baseline"]
@@ -49,6 +50,8 @@ class ScoringJob:
     """float64 of the task's submission shape; None for the baseline."""
     grader: Grader | None
     """The grader of the task, sent with the first job of that identity; None for later jobs."""
+    part: Part | None = None
+    """Which part of the score is wanted; None for all of it."""
     forget: tuple[str, ...] = ()
     """Identities whose graders are to be dropped: no job will have them any more, or one brings the grader again."""
 
@@ -92,19 +95,22 @@ def confine() -> None:
 
 
 def _answer(grader: Grader, job: ScoringJob) -> dict[str, object]:
-    """The answer to a job as JSON values: a score, a refusal, or the class of a failure."""
+    """The answer to a job as JSON values: a score or a part of one, a refusal, or the class of a failure."""
     from openfingym.errors import SubmissionError
     from openfingym_verifier.kept_scores import score_document
+    from openfingym_verifier.score_parts import compute_part
 
     try:
-        computed = score(grader, job.action, job.values)
+        if job.part is not None:
+            values = grader.baseline if job.action == "baseline" else job.values
+            return compute_part(grader, job.action, job.part, values)
+        return score_document(score(grader, job.action, job.values))
     except SubmissionError as error:
         return {"problem": error.problem, "refused": str(error)}
     except Exception as error:
         logger.exception("%s: %s score failed", job.task, job.action)
         # The class alone: the message of a foreign error may hold values of labels.
         return {"failed": type(error).__name__}
-    return score_document(computed)
 
 
 def score(grader: Grader, action: Action, values: Any) -> Score:

@@ -16,12 +16,13 @@ import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.machine import cores
 from openfingym_verifier.child import ONE_THREAD, command, environment
 from openfingym_verifier.kept_scores import read_score
+from openfingym_verifier.score_parts import joined, parts_of
 from openfingym_verifier.worker import Action, ScoringJob
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
+    from openfingym_verifier.score_parts import Part
     from openfingym_verifier.truth import HiddenTask
 
 TIMEOUT_S = 300.0
@@ -45,7 +47,8 @@ class Workers:
     def __init__(self, count: int | None = None, timeout_s: float = TIMEOUT_S) -> None:
         """Prepare for up to ``count`` processes, None for one a core, each of which may take ``timeout_s`` a score."""
         self._timeout_s = timeout_s
-        self._threads = ThreadPoolExecutor(count or cores(), thread_name_prefix="worker")
+        self._count = count or cores()
+        self._threads = ThreadPoolExecutor(self._count, thread_name_prefix="worker")
         # Each pool thread keeps a worker of its own, so that handing over a job needs no lock.
         self._own = threading.local()
         self._alive: set[_Worker] = set()
@@ -55,21 +58,44 @@ class Workers:
     async def score(
         self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None = None, *, afresh: bool = False
     ) -> Score:
-        """Score an array in the next free worker.
+        """Score an array, in parts where several workers are free.
 
         Args:
             task: the task to score for.
             action: what to do; see :class:`~openfingym_verifier.worker.ScoringJob`.
             values: float64 of the task's submission shape; None for the baseline.
-            afresh: whether to use a worker that is started for this job, since whatever killed one worker may have
-                damaged the others.
+            afresh: whether to compute all of it in a worker that is started for this job, since whatever killed one
+                worker may have damaged the others.
 
         Raises:
             SubmissionError: the answer was refused, or cannot be scored.
             VerifierError: the worker failed, died, or took too long; trying again makes sense.
         """
+        if afresh:
+            return read_score(await self._run(task, action, values, afresh=True))
+        parts = parts_of(task.grader, action, self._count)
+        jobs = [asyncio.ensure_future(self._run(task, action, values, part)) for part in parts]
+        try:
+            # One after the other: why an answer is refused must not depend on which worker was quicker.
+            return joined(parts, [await job for job in jobs])
+        finally:
+            # Of a score that failed no further part is begun, since other scores wait for the workers.
+            for job in jobs:
+                job.cancel()
+            await asyncio.gather(*jobs, return_exceptions=True)
+
+    async def _run(
+        self,
+        task: HiddenTask,
+        action: Action,
+        values: NDArray[np.float64] | None,
+        part: Part | None = None,
+        *,
+        afresh: bool = False,
+    ) -> dict[str, Any]:
+        """Have a job done by the next free worker, and return its answer; arguments and errors of :meth:`score`."""
         return await asyncio.get_running_loop().run_in_executor(
-            self._threads, partial(self._score, task, action, values, afresh=afresh)
+            self._threads, partial(self._ask, task, action, values, part, afresh=afresh)
         )
 
     @property
@@ -92,7 +118,15 @@ class Workers:
         for worker in remaining:
             worker.end()
 
-    def _score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, *, afresh: bool) -> Score:
+    def _ask(
+        self,
+        task: HiddenTask,
+        action: Action,
+        values: NDArray[np.float64] | None,
+        part: Part | None,
+        *,
+        afresh: bool,
+    ) -> dict[str, Any]:
         """Hand a job to the worker of this pool thread."""
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is not None and (afresh or worker.process.poll() is not None):
@@ -102,7 +136,7 @@ class Workers:
         if worker is None:
             worker = self._own.worker = self._start()
         try:
-            answer = worker.ask(task, action, values, self._timeout_s)
+            answer = worker.ask(task, action, values, part, self._timeout_s)
         # Whatever happened, the next line of the worker could be the answer to this job: it serves no other.
         except BaseException:
             self._drop(worker)
@@ -142,7 +176,14 @@ class _Worker:
             raise VerifierError(f"no process to score in can be started: {error}") from error
         self._knows: OrderedDict[str, None] = OrderedDict()
 
-    def ask(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, timeout_s: float) -> bytes:
+    def ask(
+        self,
+        task: HiddenTask,
+        action: Action,
+        values: NDArray[np.float64] | None,
+        part: Part | None,
+        timeout_s: float,
+    ) -> bytes:
         """Send a job to the process and return its answer, a line of JSON.
 
         Raises:
@@ -161,7 +202,7 @@ class _Worker:
         timer.daemon = True
         timer.start()
         try:
-            pickle.dump(self._job(task, action, values), self.process.stdin, pickle.HIGHEST_PROTOCOL)
+            pickle.dump(self._job(task, action, values, part), self.process.stdin, pickle.HIGHEST_PROTOCOL)
             self.process.stdin.flush()
             answer = self.process.stdout.readline()
         except BrokenPipeError:
@@ -174,7 +215,9 @@ class _Worker:
             raise VerifierError(f"{task.name}: the process computing its {action} score {why}")
         return answer
 
-    def _job(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> ScoringJob:
+    def _job(
+        self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, part: Part | None
+    ) -> ScoringJob:
         """A job, which brings the grader where the worker lacks it, and names those to drop."""
         grader = None if task.identity in self._knows else task.grader
         self._knows[task.identity] = None
@@ -184,7 +227,7 @@ class _Worker:
         forget = tuple(tapes[:-MAX_TAPES])
         for identity in forget:
             del self._knows[identity]
-        return ScoringJob(task.identity, action, values, grader, forget)
+        return ScoringJob(task.identity, action, values, grader, part, forget)
 
     def end(self) -> None:
         """Kill the process and wait for its end."""
@@ -196,16 +239,16 @@ class _Worker:
                     pipe.close()
 
 
-def _read(answer: bytes, task: str) -> Score:
-    """The score in a worker's answer.
+def _read(answer: bytes, task: str) -> dict[str, Any]:
+    """A worker's answer, which is a score or a part of one.
 
     Raises:
         SubmissionError: the worker refused the values.
         VerifierError: the worker failed.
     """
-    document = json.loads(answer)
+    document: dict[str, Any] = json.loads(answer)
     if "refused" in document:
         raise SubmissionError(document["refused"], problem=document["problem"])
     if "failed" in document:
         raise VerifierError(f"{task}: scoring failed with {document['failed']}; the worker's log has more")
-    return read_score(document)
+    return document
