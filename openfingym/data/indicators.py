@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openfingym.data.panel import Panel
 
 WARM_UP = 100
-"""Rows after which the averages hardly remember where they began: 0.05 percent of it, for the slowest."""
+"""Rows after which averages hardly remember where they began: the slowest still has 0.05 percent of its start."""
 
 
 def ema(values: NDArray[np.float64], span: int) -> NDArray[np.float64]:
@@ -67,6 +67,7 @@ def rsi(values: NDArray[np.float64], window: int = 14) -> NDArray[np.float64]:
     gain, loss = wilder(np.maximum(changes, 0.0), window), wilder(np.maximum(-changes, 0.0), window)
     moved = gain + loss > 0.0
     out = np.full_like(values, np.nan)
+    # Where nothing moved, gain / (gain + loss) would be 0 / 0.
     out[1:] = np.where(moved, 100.0 * gain / np.where(moved, gain + loss, 1.0), 50.0)
     out[:window] = np.nan
     return out
@@ -96,10 +97,11 @@ def wilder(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
 def with_indicators(panel: Panel) -> Panel:
     """The panel with MACD and RSI of its first channel as two more channels, ``macd`` and ``rsi``.
 
-    Both are rounded to four decimals. The first :data:`WARM_UP` rows go, in which they depend on where they began.
+    Both are rounded to four decimals. The first :data:`WARM_UP` rows, in which they depend on where they began, are
+    left out.
 
     Raises:
-        DataError: there are no more rows than that.
+        DataError: the panel has no more than :data:`WARM_UP` rows.
     """
     if len(panel.times) <= WARM_UP:
         raise DataError(

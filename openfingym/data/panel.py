@@ -39,8 +39,9 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class ContinuedPanel(Panel):
-    """A simulated panel with another future; nothing is ever built from it, so its digest is of the bytes alone, which
-    is quick.
+    """A simulated panel with another future.
+
+    No package is built from it, so that its digest need not be that of a canonical CSV, which takes long to write.
     """
 
     @cached_property
@@ -73,9 +74,9 @@ def continue_panel(name: str, channels: Sequence[str] | None = None, *, seed: in
 
     Args:
         name: name of a simulated dataset.
-        channels: columns wanted, in this order; all if None.
+        channels: columns wanted, in this order; None for all of them.
         seed: seed of the new rows; not negative, of any size.
-        kept: rows from the first on that stay as they are, to the last bit.
+        kept: number of rows, counted from the first, that stay as they are to the last bit.
 
     Raises:
         DataError: no such simulated dataset or channel, or it has fewer rows.
