@@ -45,7 +45,7 @@ _MATURITY = re.compile(r"(.+\.)?\d+y")
 _RATE = re.compile(r"DGS\d+(MO)?")
 """FRED's ids of Treasury yields at constant maturity: ``DGS10``, ``DGS3MO``."""
 _NEEDS_START = frozenset({"binance-archive", "binance-rest"})
-"""Sources that do not give all they have when no start is named."""
+"""Sources that refuse a request without a start."""
 
 
 @dataclass(frozen=True, eq=False)
