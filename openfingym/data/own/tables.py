@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -184,9 +185,12 @@ def _frame(path: Path, content: bytes) -> pd.DataFrame:
         raise UsageError(f"{path}: no table is read from such a file; known: .csv, .csv.gz, .parquet")
     text = decoded(content, path)
     try:
-        # As texts: pandas would turn "1_000", "007" and "NA" into something else before anybody has looked at them. And
-        # without an index: it would make one of the first column where rows have a cell more than the header.
-        return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, index_col=False)
+        # A first row that is longer than the header is cut off with a warning alone: "1,5" would be read as 1.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            # As texts: pandas would turn "1_000", "007" and "NA" into something else before anybody looks at them. And
+            # without an index: it would make one of the first column where rows have a cell more than the header.
+            return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, index_col=False)
     except pd.errors.EmptyDataError:
         raise DataError(f"{path}: the file is empty; expected a header line and at least one row") from None
     except (ValueError, pd.errors.ParserWarning) as error:
