@@ -57,16 +57,12 @@ def without_gaps(table: DataTable, fill: Fill | None, train: float) -> Filled:
     if not known.all():
         table = _kept(table, known, "a channel has no value yet")
         gaps = np.isnan(table.values)
-    values, last = forward(table.values), None
-    steps = []
+    values, between, last = forward(table.values), 0, None
     if fill == "interpolate":
         values, between, last = interpolated(table.values, values, train_share(train, len(values)))
-        steps.append(f"{between} cells interpolated between training rows, which show no hidden value")
-    else:
-        between = 0
-    if rest := int(gaps.sum()) - between:
-        steps.append(f"{rest} cells filled with the last value before them (forward)")
-    return Filled(replace(table, values=values, steps=(*table.steps, *steps)), int(gaps.sum()), last)
+    filled = int(gaps.sum())
+    steps = (*table.steps, *filling_steps(between, filled - between))
+    return Filled(replace(table, values=values, steps=steps), filled, last)
 
 
 def refusal(table: DataTable, gaps: NDArray[np.bool_]) -> str:
@@ -79,6 +75,16 @@ def refusal(table: DataTable, gaps: NDArray[np.bool_]) -> str:
         "interpolate (a line to the value behind it; among training rows alone, since elsewhere it would show a hidden "
         "value: there forward is used), or --fill drop (leave out every row with a gap)"
     )
+
+
+def filling_steps(interpolated: int, carried: int) -> list[str]:
+    """What is recorded about filled cells: how many lie on a line, and how many have the value before them."""
+    steps = []
+    if interpolated:
+        steps.append(f"{interpolated} cells interpolated between training rows, which show no hidden value")
+    if carried:
+        steps.append(f"{carried} cells filled with the last value before them (forward)")
+    return steps
 
 
 def _kept(table: DataTable, rows: NDArray[np.bool_], reason: str) -> DataTable:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.own.gaps import forward, interpolated, refusal
+from openfingym.data.own.gaps import filling_steps, forward, interpolated, refusal
 from openfingym.data.own.tables import DataTable
 from openfingym.data.recipe import train_share
 from openfingym.data.rows import starts_of
@@ -78,12 +78,8 @@ def rows_without_gaps(rows: OwnRows, fill: Fill | None, train: float) -> FilledR
             values[own], count, until = interpolated(rows.values[own], values[own], int((own < first_hidden).sum()))
             between += count
             last = max(last, -1 if until is None else int(own[until]))
-    steps, filled = [], int(np.isnan(rows.values).sum())
-    if between:
-        steps.append(f"{between} cells interpolated between training rows, which show no hidden value")
-    if filled - between:
-        steps.append(f"{filled - between} cells filled with the last value before them (forward)")
-    rows = replace(rows, values=values, steps=(*rows.steps, *steps))
+    filled = int(np.isnan(rows.values).sum())
+    rows = replace(rows, values=values, steps=(*rows.steps, *filling_steps(between, filled - between)))
     return FilledRows(rows, filled, last if last >= 0 else None)
 
 
