@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 Parameters = Sequence[object] | Mapping[str, object]
 _FUNCTIONS = frozenset({"unnest", "range", "generate_series"})
 """Functions that a query may read rows from; others read files."""
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""Names that a query may give to its parts."""
 
 
 class Queries:
@@ -74,6 +77,10 @@ class Queries:
         nodes = list(_nodes(tree))
         # Names that the query itself gives to its parts (WITH name AS ...).
         own = {entry["key"] for node in nodes for entry in node.get("cte_map", {}).get("map", ())}
+        # Such a name holds within its own query alone, and anywhere else the engine takes it for a file: a file always
+        # has a dot in its name.
+        if strange := sorted(name for name in own if not _PLAIN.fullmatch(name)):
+            raise UsageError(f"query: WITH {strange[0]!r}: a part is named by letters, digits and _ alone")
         named = set()
         for node in nodes:
             if node.get("type") == "BASE_TABLE":
