@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,7 +140,11 @@ def _prepared(table: StatedTable, path: Path) -> pd.DataFrame:
 
             rows: pd.DataFrame = duckdb.read_parquet(str(path)).df()
         else:
-            rows = pd.read_csv(path, dtype=object, keep_default_na=False)
+            # Where rows are longer than the header, pandas makes an index of what is too much, so that every value
+            # moves into another column; told not to, it cuts rows off with a warning alone.
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                rows = pd.read_csv(path, dtype=object, keep_default_na=False, index_col=False)
             rows = rows.where(rows != "", None)
         if table.known_day is not None:
             following = pd.to_datetime(rows[table.known_day], format="ISO8601") + pd.Timedelta(days=1)
@@ -148,5 +153,7 @@ def _prepared(table: StatedTable, path: Path) -> pd.DataFrame:
         return kept
     except KeyError as error:
         raise DataError(f"{path}: it has no column {error}; it has {', '.join(rows.columns)}") from error
+    except pd.errors.ParserWarning:
+        raise DataError(f"{path}: a row has more cells than the header; put a text with a comma into quotes") from None
     except (ValueError, OSError, EOFError) as error:
         raise DataError(f"{path}: {error}") from error
