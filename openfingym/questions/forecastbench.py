@@ -131,7 +131,7 @@ class BenchForecast:
     def read(cls, document: dict[str, Any], agent: str) -> BenchForecast:
         """Read a line; without a model of its own it is of ``agent``."""
         date = document.get("resolution_date")
-        agent = agent or "/".join(str(document[one]) for one in ("organization", "model") if document.get(one))
+        agent = "/".join(str(document[one]) for one in ("organization", "model") if document.get(one)) or agent
         if not agent:
             raise UsageError("a forecast names no model; name its agent with --agent")
         return cls(
