@@ -57,6 +57,7 @@ def read_model(path: Path) -> SimulatorModel:
         name = table.pop("model", "prices")
         if name not in MODELS:
             raise ValueError(f"unknown model {name!r}; known: {', '.join(MODELS)}")
+        # A key that the simulator does not know is a TypeError of its class.
         model = MODELS[name](**table)
         stated = tuple(document["channels"])
     except (OSError, ValueError, TypeError, KeyError) as error:

@@ -62,6 +62,7 @@ def load_panel(name: str, channels: Sequence[str] | None = None) -> Panel:
             what its digest says.
     """
     info = dataset_info(name)
+    # First, so that a misspelt channel is refused before a dataset is made.
     positions = channel_positions(info.channels, channels, name)
     times, values = _simulated(info) if info.kind == "simulated" else _stored(info)
     chosen = np.ascontiguousarray(values[:, positions])
@@ -91,6 +92,7 @@ def continue_panel(name: str, channels: Sequence[str] | None = None, *, seed: in
             f"{name}: only the rows of a simulator can be drawn anew, {info.rows} of them; found {info.kind} data and "
             f"{kept}"
         )
+    # A branch counts the rows that are new, from the end.
     times, values = read_model(SERIES / f"{name}.toml").generate(Branch(seed, info.rows - kept))
     chosen = np.ascontiguousarray(values[:, positions])
     times.flags.writeable = chosen.flags.writeable = False

@@ -43,6 +43,7 @@ class FeatureRows:
 
 def starts_of(times: NDArray[np.datetime64]) -> NDArray[np.int64]:
     """Where each different time begins among times in order, and their number; int64[m + 1]."""
+    # A time begins at the first row, and wherever a row's time differs from that of the row above.
     return np.append(np.flatnonzero(np.append(True, times[1:] != times[:-1])), len(times)).astype(np.int64)
 
 

@@ -96,6 +96,7 @@ def score_answer(
             f"the run was on {manifest.name} with digest {digest[:16]}, and here it has {manifest.digest[:16]}: "
             "its hidden data is not here. Score it where it was run"
         )
+    # Training windows and contexts are read from the public half, so it has to be whole.
     package.verify_public()
     task, values = read_answer(package, submission, None if truth is None else read_truth(package, truth))
     if "real" not in task.hidden:
@@ -105,6 +106,7 @@ def score_answer(
     windows = _windows(package, np.asarray(task.hidden["real"], dtype=np.float64), values)
     scores = score_windows(protocol, manifest.name, windows, seed=seed, only=only, tell=tell)
     differs = _differences(protocol, package, windows)
+    # A paper's protocol scores any answer; whether a verifier would is something that the reader has to know.
     try:
         task.grader.check(values)
     except SubmissionError as refusal:

@@ -39,6 +39,7 @@ def best_epoch_accuracy(sample: Sample, hidden: int, layers: int, epochs: int, b
     """
     with seeded(sample.seed) as torch:
         sides = [_halves(torch, values, sample.held_out) for values in (sample.real, sample.fake)]
+        # Windows to train on, and windows held out, both sides shuffled together.
         sets = []
         for part in (0, 1):
             x = torch.cat([side[part] for side in sides])
@@ -79,6 +80,7 @@ def best_epoch_error(sample: Sample, hidden: int, layers: int, epochs: int, batc
             f"found {sample.real.shape[1]}"
         )
     with seeded(sample.seed) as torch:
+        # Trained on generated windows, judged on real ones.
         sets = []
         for values in (sample.fake, sample.real):
             whole = _tensor(torch, values)
@@ -116,6 +118,7 @@ def iterated_accuracy(sample: Sample, iterations: int, batch: int) -> float:
 
         _steps(torch, parameters, step, iterations)
         with torch.no_grad():
+            # A logit above 0 says that a window is real.
             right = torch.cat([forward(real_held)[:, -1] > 0.0, forward(fake_held)[:, -1] <= 0.0])
         return abs(float(right.double().mean()) - 0.5)
 

@@ -98,6 +98,7 @@ def draw(drawing: Drawing, windows: SampleWindows, pool: NDArray[np.float64], re
         real = pool[chosen]
         fake = np.concatenate((real[:, : windows.lookback], one_each), axis=1)
     else:
+        # Only ``permuted`` compares as many real windows as generated ones.
         count = len(made) if drawing.how != "permuted" else min(len(made), len(pool))
         count = count if repeat < 0 else min(wanted, count)
         fake = made[generator.permutation(len(made))[:count]]

@@ -103,12 +103,14 @@ def score_windows(
         )
     pool = windows.pool(protocol.drawing)
     if protocol.tasks[task].scaling == "min-max":
+        # Scaled by the real windows that are drawn from, which then have to be taken again.
         windows = windows.scaled(pool)
         pool = windows.pool(protocol.drawing)
     values = []
     for metric in metrics:
         if not only or metric.name in only:
             tell(metric.name)
+            # -1 draws all windows, once.
             repeats = [-1] if metric.once else range(protocol.repeats)
             values.append(_value(protocol, task, metric, windows, pool, repeats, seed))
     return tuple(values)

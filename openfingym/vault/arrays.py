@@ -20,7 +20,9 @@ from openfingym.errors import StoreError
 
 Array = npt.NDArray[Any]
 _ALIGNED = 64
+"""Arrays begin at multiples of so many bytes, a cache line, so that NumPy reads aligned memory."""
 _DTYPES = frozenset({"|u1", "<u2", "<u4", "<u8", "<i4", "<i8", "<f4", "<f8"})
+"""Types of arrays that a file may hold; a damaged file may name any other."""
 
 
 class ArrayWriter:

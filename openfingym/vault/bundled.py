@@ -115,6 +115,7 @@ def _prices(name: str, market: _Market) -> pd.DataFrame:
     hours = pd.Timedelta(f"{market.hour}:00")
     parts = []
     for channel, column in zip(panel.channels, panel.values.T, strict=True):  # noqa: PD011  # of a panel, not of pandas
+        # An adjusted close was computed from later dividends and splits, and would tell of them.
         if channel.endswith("adj_close"):
             continue
         values = column.copy()

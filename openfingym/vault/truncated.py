@@ -135,6 +135,7 @@ class _Copy(Vault):
 
     def __init__(self, source: Truncations, time: datetime, folder: Path) -> None:
         about = source._vault.manifest
+        # How many rows the source has, and until when, is known only later than the time of the copy.
         tables = [replace(entry, rows=0, first_known=None, last_known=None) for entry in about.tables]
         super().__init__(folder, replace(about, tables=tables))
         self._source, self._time = source, time

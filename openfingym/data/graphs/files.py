@@ -1,7 +1,7 @@
 """Graphs as a folder of plain ``.npy`` files, one an array.
 
-Not ``.npz``: a zip archive holds time stamps, so that equal graphs would not be equal files. Nothing is
-pickled, in either direction.
+Not ``.npz``: the bytes of a zip archive depend on the versions of Python and zlib that wrote it, so that
+equal graphs would not always be equal files. Nothing is pickled, in either direction.
 
 ::
 

@@ -45,6 +45,7 @@ def stratified_split(labels: NDArray[np.int8], seed: int, train: float = 0.4, pu
     parts: list[list[NDArray[np.int64]]] = [[], [], []]
     for kind in (0, 1):
         members = np.flatnonzero(np.asarray(labels) == kind)
+        # A stream for each class, so that the draw of one does not depend on the size of the other.
         shuffled = members[permutation(stream(seed, kind), len(members))]
         cuts = [round(train * len(members)), round((train + public) * len(members))]
         for part, piece in zip(parts, np.split(shuffled, cuts), strict=True):

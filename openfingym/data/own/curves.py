@@ -269,6 +269,7 @@ def _table(wide: pd.DataFrame, path: Path, *, dated: bool, steps: tuple[str, ...
     maturities = sorted(map(float, wide.columns))
     pairs = [(years, curve) for curve in order for years in maturities]
     values = np.ascontiguousarray(by_key[pairs].to_numpy(dtype=np.float64))
+    # Unstacking made a column for every curve and maturity, whether or not any row has a value there.
     empty = np.isnan(values).all(axis=0)
     if empty.any():
         years, curve = pairs[int(empty.argmax())]

@@ -79,6 +79,7 @@ def read_own_graph(path: Path, labels: Path | None = None, features: Path | None
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
     _refuse_labels(graph.features, graph.labels, columns, str(features or path))
+    # Last, since the order is drawn from the digest of all that was read.
     order = hidden_order(graph.digest, names)
     return OwnGraph(renumbered(graph, order), tuple(names[i] for i in order), columns, tuple(notes))
 

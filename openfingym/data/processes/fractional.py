@@ -64,6 +64,7 @@ class FractionalBrownian:
         return out
 
 
+# Every block of paths needs the same factor, which takes far longer to compute than a block.
 @lru_cache(maxsize=8)
 def _factor(process: FractionalBrownian) -> NDArray[np.float64]:
     times = process.maturity * np.arange(1, process.increments + 1) / process.increments

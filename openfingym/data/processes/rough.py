@@ -122,6 +122,7 @@ def _series(b: float, c: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
     return total
 
 
+# Every block of paths needs the same factor, which takes far longer to compute than a block.
 @lru_cache(maxsize=8)
 def _factor(hurst: float, steps: int) -> NDArray[np.float64]:
     return cholesky(volterra_covariance(np.arange(1, steps) / (steps - 1.0), hurst))

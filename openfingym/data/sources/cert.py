@@ -184,6 +184,7 @@ def _rows(lines: Iterable[str], where: str, needed: set[str]) -> Iterator[Mappin
             "has changed"
         )
     for row in reader:
+        # DictReader gives None for cells that a line does not have.
         if any(row[name] is None for name in needed):
             raise DataError(
                 f"{where}, line {reader.line_num}: fewer cells than the header has; the file may be cut off"
@@ -201,6 +202,7 @@ def _csv_members(path: Path, wanted: set[str]) -> Iterator[tuple[str, Iterable[s
                     continue
                 file = archive.extractfile(member)
                 if file is not None:
+                    # Mails may hold any bytes; of a line, only the time, the user and the addresses are read.
                     yield name, (line.decode("utf-8", "replace") for line in file)
     except (tarfile.TarError, EOFError, OSError) as error:
         raise DataError(f"{path.name}: the archive is damaged ({error}); pull it again with refresh") from error

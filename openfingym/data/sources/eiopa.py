@@ -53,6 +53,7 @@ SHEETS: Mapping[str, str] = {
 }
 """Sheets of a workbook by our name: with or without volatility adjustment (VA), shocked up or down."""
 _LINK = re.compile(r"""href\s*=\s*["']([^"']*EIOPA_RFR_(\d{8})(?:_\d+)?\.zip[^"']*)["']""", re.IGNORECASE)
+"""A link to a release in the HTML of a page: its address, and the reference date in the file's name."""
 
 
 @dataclass(frozen=True)

@@ -178,6 +178,8 @@ def dblp_from_dat(content: bytes, where: str) -> GraphFile:
     Raises:
         DataError: a file is missing, damaged, or does not fit the others.
     """
+    # Columns of the benchmark's files: node, name, type, features; source, target and more; node, name, type, label.
+    # The labels for testing are in a file of their own, and all labels are wanted here.
     nodes = read_dat(_member(content, "node.dat", where), f"{where}, node.dat", columns=(0, 2, 3), minimum=3)
     links = read_dat(_member(content, "link.dat", where), f"{where}, link.dat", columns=(0, 1), minimum=3)
     stated = read_dat(_member(content, "label.dat", where), f"{where}, label.dat", columns=(0, 3), minimum=4)
@@ -223,6 +225,7 @@ def _dblp(
     # Links are published in one direction or both; here every one goes both ways.
     both = np.concatenate([pairs, pairs[::-1]], axis=1)
     linked = sparse.csr_array((np.ones(both.shape[1]), both), shape=(len(types), len(types)))
+    # Who wrote what; then over the papers who appeared where. Two authors are joined where the products are not zero.
     by_paper = linked[authors][:, papers]
     by_conference = by_paper @ linked[papers][:, conferences]
     relations = {

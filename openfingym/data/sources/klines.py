@@ -82,6 +82,7 @@ def checked(source: str, request: SourceRequest) -> tuple[str, Frequency, date, 
             raise UsageError(
                 f"{source}: {symbol!r} is not a symbol; it is base and quote in capital letters, such as BTCUSDT"
             )
+    # Today's bars are not all complete, and a period that ends today would never be read the same twice.
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     if request.start is None:
         raise UsageError(f"{source} needs a start day")

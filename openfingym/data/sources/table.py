@@ -93,6 +93,7 @@ class Table:
             )
         if not len(self.times):
             raise DataError(f"{self.provenance.source}: there is no row in the period asked for")
+        # In this form, so that a time that is none (NaT) is out of order too.
         late = np.flatnonzero(~(self.times[1:] > self.times[:-1]))
         if late.size:
             row = int(late[0]) + 1
@@ -236,6 +237,7 @@ def stack(blocks: Iterable[Block], where: str) -> Block:
     for before, block in pairwise(chain):
         if tuple(block[1]) != columns:
             raise DataError(f"{where}: the columns change from {', '.join(columns)} to {', '.join(block[1])}")
+        # Files of neighbouring months or years may not repeat a row, which would count twice.
         if block[0][0] <= before[0][-1]:
             raise DataError(f"{where}: the part from {block[0][0]} overlaps the one that ends {before[0][-1]}")
     return np.concatenate([block[0] for block in chain]), columns, np.concatenate([block[2] for block in chain])

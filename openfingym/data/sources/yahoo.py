@@ -223,6 +223,7 @@ def _unfinished(stamps: NDArray[np.int64], meta: Mapping[str, Any]) -> NDArray[n
     stated: tuple[Any, ...] = meta.get("regularMarketTime"), session.get("start"), session.get("end")
     if None in stated:
         return np.zeros(len(stamps), dtype=bool)
+    # By Yahoo's own clock, which is the time of its last quote, and not by ours.
     now, opens, closes = (int(second) for second in stated)
     during = opens <= now < closes
     return (stamps >= opens) & during

@@ -62,6 +62,7 @@ class BinancePrices:
         A bar without trades only repeats the price before it.
         """
         symbol, (interval, step) = str(query["symbol"]), interval_of(query, "1m", STEP_S)
+        # Bars begin at whole multiples of their length since the epoch.
         opens = moment_ns // step * step
         parameters: dict[str, str | int] = {
             "symbol": symbol,

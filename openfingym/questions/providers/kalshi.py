@@ -107,6 +107,7 @@ class Kalshi:
 
         def ask(question: Question) -> _Final | ProviderAnswer:
             ticker = market_of(question)
+            # Asking for each market alone would meet the same failure many times.
             if failed is not None:
                 raise failed
             return _final(*(known[ticker] if ticker in known else self._market(ticker)))
@@ -186,6 +187,7 @@ def _final(market: Mapping[str, Any] | None, url: str) -> _Final | ProviderAnswe
         value = _PAYS.get(str(result))
         if value is None:
             return waiting("it is finalized without a settlement value")
+    # A market may pay a part of what its result says, but not the opposite.
     elif str(result) in _PAYS and abs(value - _PAYS[str(result)]) == 1:
         return waiting(f"it contradicts itself: the result is {result!r}, and the settlement value {value}")
     return _Final(value, url, kept, at_ns)

@@ -125,6 +125,7 @@ class Simulated:
                 "the simulated provider has no key, so that everybody could compute its truths; "
                 "ask for it with find_provider('simulated', secret=...)"
             )
+        # A key for this use alone, so that nothing else that is derived from the secret tells about these markets.
         key = hmac.digest(self.secret, b"openfingym simulated markets", "sha256")
         return key if clock == REAL_CLOCK else hmac.digest(key, clock.encode(), "sha256")
 
