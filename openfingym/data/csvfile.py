@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import math
+import warnings
 import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ from openfingym.digests import sha256_of
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
     from openfingym.data.panel import Panel
@@ -130,6 +132,25 @@ def unpacked(packed: bytes, path: Path, most: int) -> bytes:
     if len(content) > most:
         raise DataError(f"{path}: unpacks to more than {most // 2**20} MiB, the most that is read of it")
     return content
+
+
+def csv_texts(source: Path | io.StringIO) -> pd.DataFrame:
+    """The cells of a CSV file with a header as texts, by pandas; a missing cell is an empty text.
+
+    Raises:
+        ValueError: it is no CSV file, or a row has more cells than the header; pandas' own errors are of this type.
+    """
+    import pandas as pd
+
+    # Where rows are longer than the header, pandas makes an index of what is too much, so that every value moves into
+    # another column; told not to, it cuts the rows off, with a warning alone: "1,5" would be read as 1. And it would
+    # turn "1_000", "007" and "NA" into something else before anybody looks at them.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(source, dtype=object, keep_default_na=False, index_col=False)
+        except pd.errors.ParserWarning:
+            raise ValueError("a row has more cells than the header; a text with a comma needs quotes") from None
 
 
 def parse_csv(

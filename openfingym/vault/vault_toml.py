@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
+from openfingym.data.csvfile import csv_texts
 from openfingym.errors import DataError, UsageError
 from openfingym.vault.spec import KNOWN_AT, Source, TableSpec
 from openfingym.vault.vault import Vault
@@ -147,11 +147,7 @@ def _prepared(table: StatedTable, path: Path) -> pd.DataFrame:
 
             rows: pd.DataFrame = duckdb.read_parquet(str(path)).df()
         else:
-            # Where rows are longer than the header, pandas makes an index of what is too much, so that every value
-            # moves into another column; told not to, it cuts rows off with a warning alone.
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", pd.errors.ParserWarning)
-                rows = pd.read_csv(path, dtype=object, keep_default_na=False, index_col=False)
+            rows = csv_texts(path)
             rows = rows.where(rows != "", None)
         if table.known_day is not None:
             # The end of that day, which is the beginning of the next: a known time is an upper bound.
@@ -161,7 +157,6 @@ def _prepared(table: StatedTable, path: Path) -> pd.DataFrame:
         return kept
     except KeyError as error:
         raise DataError(f"{path}: it has no column {error}; it has {', '.join(rows.columns)}") from error
-    except pd.errors.ParserWarning:
-        raise DataError(f"{path}: a row has more cells than the header; put a text with a comma into quotes") from None
+
     except (ValueError, OSError, EOFError) as error:
         raise DataError(f"{path}: {error}") from error

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import io
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.data.csvfile import MISSING
+from openfingym.data.csvfile import MISSING, csv_texts
 from openfingym.data.own.cells import author_bytes, decoded, examples
 from openfingym.data.own.dates import DATES, dates_of
 from openfingym.errors import DataError, UsageError
@@ -185,15 +184,10 @@ def _frame(path: Path, content: bytes) -> pd.DataFrame:
         raise UsageError(f"{path}: no table is read from such a file; known: .csv, .csv.gz, .parquet")
     text = decoded(content, path)
     try:
-        # A first row that is longer than the header is cut off with a warning alone: "1,5" would be read as 1.
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            # As texts: pandas would turn "1_000", "007" and "NA" into something else before anybody looks at them. And
-            # without an index: it would make one of the first column where rows have a cell more than the header.
-            return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, index_col=False)
+        return csv_texts(io.StringIO(text))
     except pd.errors.EmptyDataError:
         raise DataError(f"{path}: the file is empty; expected a header line and at least one row") from None
-    except (ValueError, pd.errors.ParserWarning) as error:
+    except ValueError as error:
         raise DataError(f"{path}: cannot be read as a table ({error}); every row needs as many cells") from None
 
 

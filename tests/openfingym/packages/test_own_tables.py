@@ -222,6 +222,12 @@ def test_decimal_commas_are_refused_and_not_cut_off(tmp_path: Path) -> None:
             read_tables([path])
 
 
+def test_rows_that_end_in_a_comma_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("date,a\n2024-01-01,1,\n2024-01-02,2,\n")
+    assert read_tables([path]).values.tolist() == [[1.0], [2.0]]  # noqa: PD011 - no frame
+
+
 def test_a_copy_of_a_known_task_on_own_data(tmp_path: Path) -> None:
     table = frame(900)
     table[["x", "y"]] = 3.0 + np.cumsum(np.random.default_rng(2).normal(0, 0.02, (900, 2)), axis=0)
