@@ -138,7 +138,7 @@ def simulated_characteristics(seed: int = DEFAULT_SEED, branch: Branch | None = 
     Args:
         seed: seed of all draws, not negative. The default is public: an operator who needs the labels hidden passes a
             secret one.
-        branch: from which month on, and with which seed, features and returns are drawn anew; None for nowhere.
+        branch: the month from which on features and returns are drawn anew, and the seed; None for no such month.
 
     Raises:
         DataError: the seed is negative, or this machine does not make the bytes that the default seed stands for.

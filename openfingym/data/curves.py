@@ -136,7 +136,7 @@ def simulated_curves(seed: int = DEFAULT_SEED, branch: Branch | None = None) -> 
     Args:
         seed: seed of all draws, not negative. The default is public: an operator who needs the hidden months hidden
             passes a secret one.
-        branch: from which month on, and with which seed, the factors are drawn anew; None for nowhere.
+        branch: the month from which on the factors are drawn anew, and the seed; None for no such month.
 
     Raises:
         DataError: the seed is negative, or this machine does not make the bytes that the default seed stands for.

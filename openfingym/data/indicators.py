@@ -22,7 +22,7 @@ def ema(values: NDArray[np.float64], span: int) -> NDArray[np.float64]:
     """Exponential moving average with weight 2 / (span + 1) on the newest value, started at the first.
 
     Args:
-        values: float64[n], oldest first.
+        values: the series, float64[n], oldest value first.
         span: span of the average in rows, 1 at least.
 
     Returns:
@@ -52,7 +52,7 @@ def rsi(values: NDArray[np.float64], window: int = 14) -> NDArray[np.float64]:
     50 where nothing moved.
 
     Args:
-        values: float64[n], oldest first, more than ``window`` of them.
+        values: the series, float64[n], oldest value first; more than ``window`` values.
         window: number of changes that the first means are taken over.
 
     Returns:
@@ -78,7 +78,7 @@ def wilder(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
     new one (Wilder 1978).
 
     Args:
-        values: float64[n], oldest first, at least ``window`` of them.
+        values: the series, float64[n], oldest value first; at least ``window`` values.
         window: number of values that the first mean is taken over.
 
     Returns:

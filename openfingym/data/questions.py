@@ -249,7 +249,7 @@ def simulated_questions(name: str, branch: Branch | None = None) -> QuestionRows
 
     Args:
         name: the name of one of :data:`QUESTION_SETS`.
-        branch: from which row on, and with which seed, questions are drawn anew; None for the set as it is released.
+        branch: the row from which on questions are drawn anew, and the seed; None for the set as it is released.
 
     Raises:
         DataError: there is no such set, or this machine's arithmetic makes another one.

@@ -181,7 +181,7 @@ def simulate(
 
     Args:
         simulator: the parameters of the simulator.
-        branch: from which row on, and with which seed, the panel is drawn anew; None for the panel as it is.
+        branch: the row from which on the panel is drawn anew, and the seed; None for the panel as it is.
 
     Returns:
         (times datetime64[ns][rows], prices float64[rows, channels]).

@@ -75,7 +75,7 @@ class BenchQuestion:
         """The question as it is asked for one resolution date.
 
         Args:
-            date: resolution date, ISO.
+            date: resolution date that the question is asked for, ISO.
             direction: signs of a combination's questions, such as ``+1-1``; else empty.
             clock: name of the simulated clock on which it is asked.
         """
@@ -160,7 +160,7 @@ class BenchForecast:
         """Read a line.
 
         Args:
-            document: the line.
+            document: the line, as a JSON object.
             agent: name of the agent of a line that names no organization and model; may be empty.
 
         Raises:

@@ -49,7 +49,7 @@ class StandardInjection:
     """Number of nodes drawn for each contextual anomaly, which copies the features of the farthest of them."""
 
     def check(self, spec: AttributedGraph) -> None:
-        """See :class:`Anomalies`."""
+        """Refuse parameters of which no such graph can be made; see :class:`Anomalies`."""
         _words(spec)
         if not (self.clique >= 3 and spec.anomalies >= 2 * self.clique and self.candidates >= 1):
             raise DataError(
@@ -59,7 +59,7 @@ class StandardInjection:
             raise DataError(f"{spec.name}: edges must be at least anomalies x clique, found {spec.edges}")
 
     def build(self, spec: AttributedGraph, streams: list[np.random.PCG64]) -> InjectedGraph:
-        """See :class:`Anomalies`."""
+        """Make the graph from five independent streams; see :class:`Anomalies`."""
         nodes = spec.nodes
         communities = draw_communities(streams[0], nodes, spec.communities, spec.tail)
         chosen = permutation(streams[1], nodes)[: spec.anomalies]
@@ -93,11 +93,11 @@ class OtherClass:
     title: ClassVar[str] = "block model with features of another community"
 
     def check(self, spec: AttributedGraph) -> None:
-        """See :class:`Anomalies`."""
+        """Refuse parameters of which no such graph can be made; see :class:`Anomalies`."""
         _words(spec)
 
     def build(self, spec: AttributedGraph, streams: list[np.random.PCG64]) -> InjectedGraph:
-        """See :class:`Anomalies`."""
+        """Make the graph from five independent streams; see :class:`Anomalies`."""
         communities = draw_communities(streams[0], spec.nodes, spec.communities, spec.tail)
         keys = sample_edges(streams[2], communities, spec.mixing, spec.edges, _NONE)
         words = topic_words(streams[3], _words(spec), communities.of, spec.communities, spec.features)
@@ -125,13 +125,13 @@ class Organic:
     """Standard deviation of the noise in an anomaly's features; below 1 they are more alike than the others."""
 
     def check(self, spec: AttributedGraph) -> None:
-        """See :class:`Anomalies`."""
+        """Refuse parameters of which no such graph can be made; see :class:`Anomalies`."""
         _check_hiding(spec, self.likeness, self.shift, self.spread)
         if spec.anomalies > self.likeness * spec.nodes:
             raise DataError(f"{spec.name}: likeness must be at least the share of anomalies, found {self.likeness}")
 
     def build(self, spec: AttributedGraph, streams: list[np.random.PCG64]) -> InjectedGraph:
-        """See :class:`Anomalies`."""
+        """Make the graph from five independent streams; see :class:`Anomalies`."""
         communities = draw_communities(streams[0], spec.nodes, spec.communities, spec.tail)
         chosen = permutation(streams[1], spec.nodes)[: spec.anomalies]
         share = spec.anomalies / spec.nodes
@@ -161,11 +161,11 @@ class OrganicGroups:
     """Standard deviation of the noise in an anomaly's features; below 1 they are more alike than the others."""
 
     def check(self, spec: AttributedGraph) -> None:
-        """See :class:`Anomalies`."""
+        """Refuse parameters of which no such graph can be made; see :class:`Anomalies`."""
         _check_hiding(spec, self.likeness, self.shift, self.spread)
 
     def build(self, spec: AttributedGraph, streams: list[np.random.PCG64]) -> InjectedGraph:
-        """See :class:`Anomalies`."""
+        """Make the graph from five independent streams; see :class:`Anomalies`."""
         sizes = group_sizes(streams[0], spec.nodes, spec.edges, spec.tail)
         order = permutation(streams[1], spec.nodes)
         starts = np.cumsum(sizes) - sizes

@@ -158,7 +158,7 @@ def undirected(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
 
     Args:
         edges: int64[2, m], in any order and direction.
-        nodes: number of nodes.
+        nodes: number of nodes of the graph.
 
     Returns:
         int64[2, k], k <= m.

@@ -78,7 +78,7 @@ def read_parts(path: Path, known: set[str]) -> Parts:
     """Read a file with edges.
 
     Args:
-        path: the author's file.
+        path: path of the author's file with the edges.
         known: names of nodes that a file of labels has, which tell an edge list's header from an edge; may be empty.
 
     Raises:

@@ -63,7 +63,7 @@ class AlpacaPrices:
         self._shown: SharedAnswers[Mapping[str, Any] | None] = SharedAnswers()
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.prices.venue.PriceVenue`."""
         query, where = question.query, f"question {question.id}"
         symbol = str(query["symbol"])
         if not _SYMBOL.fullmatch(symbol):

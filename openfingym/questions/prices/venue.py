@@ -91,7 +91,7 @@ class PriceVenue(Protocol):
         Args:
             query: query of a question, which says which price is meant.
             bar_s: length of a bar in seconds; a day's bar of what trades in sessions is a session.
-            count: number of bars.
+            count: number of bars whose closes are wanted.
             now_ns: the time by our clock. A bar that is not over by both our clock and the service's is not complete.
 
         Raises:

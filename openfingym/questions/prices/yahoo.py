@@ -58,7 +58,7 @@ class YahooPrices:
         self._held: dict[str, tuple[float, date, WebReply]] = {}
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.prices.venue.PriceVenue`."""
         if not _SYMBOL.fullmatch(str(question.query["symbol"])):
             raise UsageError(
                 f"question {question.id}: symbol of its query is {str(question.query['symbol'])[:40]!r}; expected one "

@@ -50,7 +50,7 @@ class Kalshi:
     simulated: bool = False
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         optional = {"outcome": str} if question.form == "probability" else None
         require_query(question, {"market": str}, optional=optional, forms=("probability", "probabilities", "choice"))
         if not _TICKER.fullmatch(str(question.query["market"])):

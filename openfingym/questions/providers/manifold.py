@@ -52,7 +52,7 @@ class Manifold:
     simulated: bool = False
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         optional = {"outcome": str} if question.form == "probability" else None
         require_query(question, {"market": str}, optional=optional)
         if not _ID.fullmatch(str(question.query["market"])):

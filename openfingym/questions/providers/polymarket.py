@@ -66,7 +66,7 @@ class Polymarket:
     simulated: bool = False
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         optional = {"outcome": str} if question.form == "probability" else None
         require_query(question, {"market": str}, optional=optional, forms=("probability", "probabilities", "choice"))
         if not _MARKET.fullmatch(str(question.query["market"])):

@@ -41,7 +41,7 @@ class PriceProvider:
     simulated: bool = False
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         name = question.query.get("venue")
         venue = self.venues.get(str(name))
         if venue is None:
@@ -73,7 +73,7 @@ class PriceProvider:
         Args:
             question: question whose query names the venue and the symbol.
             bar_s: length of a bar in seconds.
-            count: number of bars.
+            count: number of bars whose closes are wanted.
             now_ns: the time by our clock, nanoseconds since the epoch.
 
         Raises:

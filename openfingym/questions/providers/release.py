@@ -81,7 +81,7 @@ class Releases:
     simulated: bool = False
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         level: dict[str, type] = {"above": float} if question.form == "probability" else {}
         required = {"source": str, "series": str, "period": str, **level}
         require_query(question, required, optional={"print": str}, forms=FORMS)

@@ -36,7 +36,7 @@ class Simulated:
     simulated: bool = True
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         if "symbol" not in question.query:
             require_query(
                 question,
