@@ -45,16 +45,20 @@ class Bars:
     symbols: tuple[str, ...]
     """Names of the S columns."""
     open: Floats
-    """float64[T, S], as the next four; prices above 0, C-contiguous unless cut by :meth:`between`."""
+    """First price of each bar, float64[T, S] like the other prices and the volume. All prices are above 0; the arrays
+    are C-contiguous unless cut by :meth:`between`."""
     high: Floats
+    """Highest price of each bar."""
     low: Floats
+    """Lowest price of each bar."""
     close: Floats
+    """Last price of each bar."""
     volume: Floats
-    """Shares or coins; 0 in a halt."""
+    """Shares or coins traded in each bar; 0 in a halt."""
     split: Floats
-    """New shares per old share, from before the open of the row on; 1 for none."""
+    """New shares per old share, float64[T, S], in force from before the open of the row; 1 where there is no split."""
     dividend: Floats
-    """Cash per share, for whoever held it before the open of the row; 0 for none."""
+    """Cash per share, float64[T, S], for whoever held it before the open of the row; 0 where nothing is paid."""
     tradable: Faults
     """bool[T, S]: False in a halt."""
 
@@ -105,8 +109,8 @@ class Bars:
         shape = (len(stamps), len(names))
         ones = np.ones(shape) if split is None else split
         none = np.zeros(shape) if dividend is None else dividend
-        given = dict(zip((*FIELDS, "split", "dividend"), (open, high, low, close, volume, ones, none), strict=True))
-        columns = {key: _copied(key, values, shape, name) for key, values in given.items()}
+        arrays = dict(zip((*FIELDS, "split", "dividend"), (open, high, low, close, volume, ones, none), strict=True))
+        columns = {key: _copied(key, values, shape, name) for key, values in arrays.items()}
         halted = _checked(columns, stamps, names, name)
         _carry_forward(columns, halted)
         tradable = ~halted
@@ -143,8 +147,9 @@ class Bars:
         """Bars from the channels ``<symbol>_open`` ... ``<symbol>_volume`` of a panel; other channels are left out.
 
         Args:
-            panel: with five channels a symbol, or ``open`` ... ``volume`` where it has a single one.
-            symbols: those wanted, in this order; all if none. A single-symbol panel takes any one name.
+            panel: a panel with five channels for each symbol, or with ``open`` ... ``volume`` of a single one.
+            symbols: symbols wanted, in this order; all if empty. The symbol of a single-symbol panel may be given any
+                name.
 
         Raises:
             DataError: a channel is missing (near misses are suggested), or the bars are at fault.
@@ -157,6 +162,7 @@ class Bars:
                 f"{where} holds no bars: it has no channel 'open' or '<symbol>_open'; it has "
                 f"{', '.join(panel.channels[:12])}"
             )
+        # A name that is no prefix of a channel is what the caller wants to call the one symbol of plain channels.
         alone = plain and len(names) == 1 and names[0] not in known
         values = np.empty((len(panel.times), len(names), len(FIELDS)))
         for s, symbol in enumerate(names):
@@ -171,13 +177,13 @@ class Bars:
 
     @classmethod
     def restored(cls, times: NDArray[np.datetime64], symbols: tuple[str, ...], values: Floats, actions: Floats) -> Bars:
-        """What :meth:`to_array` gave of checked bars, as views and without checking it again; may begin with a halt.
+        """Bars from what :meth:`to_array` made of checked ones: as views, and not checked again; may begin with a halt.
 
         Args:
             times: datetime64[ns][T], one time a row.
             symbols: names of the columns, in order.
             values: float64[T, S, 5]; a volume of 0 is a halt.
-            actions: float64[T, S, 2], split and dividend.
+            actions: float64[T, S, 2], the split ratio and the cash dividend of each bar.
         """
         columns = {field: values[:, :, i] for i, field in enumerate(FIELDS)}
         return cls(
@@ -201,7 +207,7 @@ class Bars:
         return Bars(self.times[cut], self.symbols, **arrays)
 
     def to_array(self) -> Floats:
-        """float64[T, S, 5] in the order of :data:`FIELDS`, a fresh array."""
+        """All bars as one new array, float64[T, S, 5] in the order of :data:`FIELDS`."""
         return np.stack([getattr(self, field) for field in FIELDS], axis=2)
 
     def features(self) -> NDArray[np.float32]:
@@ -214,6 +220,7 @@ class Bars:
         out = np.zeros((*self.close.shape, len(FEATURES)))
         if len(self) > 1:
             before, split = self.close[:-1], self.split[1:]
+            # In old shares, so that a two-for-one split is no return of minus 50 percent.
             out[1:, :, 0] = np.log(self.close[1:] * split / before)
             out[1:, :, 1] = np.log(self.open[1:] * split / before)
             out[1:, :, 2] = np.log(self.high[1:] / self.close[1:])
@@ -253,7 +260,7 @@ def _copied(key: str, values: Floats, shape: tuple[int, int], name: str) -> Floa
 
 
 def _checked(columns: dict[str, Floats], times: NDArray[np.datetime64], symbols: tuple[str, ...], name: str) -> Faults:
-    """Refuse what contradicts itself; returns where a symbol is halted."""
+    """Refuse bars that contradict themselves; returns where a symbol is halted, bool[T, S]."""
 
     def refuse(key: str, wrong: Faults, fault: str) -> None:
         if wrong.any():
@@ -266,6 +273,7 @@ def _checked(columns: dict[str, Floats], times: NDArray[np.datetime64], symbols:
     prices = {key: columns[key] for key in ("open", "high", "low", "close")}
     volume = columns["volume"]
     absent = np.isnan(prices["open"])
+    # NaN compares as False with everything, so that the comparisons below pass over bars without prices.
     for key, values in (*prices.items(), ("volume", volume)):
         refuse(key, np.isinf(values), "is not finite")
     for key, values in prices.items():
@@ -299,8 +307,9 @@ def _checked(columns: dict[str, Floats], times: NDArray[np.datetime64], symbols:
 
 
 def _carry_forward(columns: dict[str, Floats], halted: Faults) -> None:
-    """Give halted cells their last close, in place; rows come in order, so that long halts carry on."""
+    """Fill the prices of halted bars with the symbol's last close, in place."""
     close, split = columns["close"], columns["split"]
+    # argwhere goes by row, so the close before a later row of a long halt is filled already.
     for row, s in np.argwhere(halted).tolist():
         last = close[row - 1, s] / split[row, s]
         for key in ("open", "high", "low", "close"):
@@ -310,6 +319,7 @@ def _carry_forward(columns: dict[str, Floats], halted: Faults) -> None:
 
 def _trailing_mean(volume: Floats) -> Floats:
     """Mean of up to :data:`VOLUME_WINDOW` rows before each row, float64[T, S]; 0 for the first."""
+    # Running totals with a zero in front: the sum of any window is the difference of two of them.
     total = np.zeros((len(volume) + 1, volume.shape[1]))
     np.cumsum(volume, axis=0, out=total[1:])
     rows = np.arange(len(volume))

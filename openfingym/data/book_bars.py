@@ -40,7 +40,9 @@ CHANNELS = (
     "open", "high", "low", "close", "vwap", "volume", "n_trades", "buy_volume", "sell_volume",
     "bid_size", "ask_size", "spread", "imbalance", "realised_vol",
 )  # fmt: skip
+"""Names of the columns; sizes, spread and imbalance are those before the trades of a bar's last step."""
 UNITS = (*("price",) * 5, "lots", "trades", *("lots",) * 4, "price", "ratio from -1 to 1", "basis points")
+"""Units of the columns."""
 
 
 class Quotes(NamedTuple):
@@ -58,7 +60,7 @@ class Quotes(NamedTuple):
 
 @dataclass(frozen=True)
 class BookBars:
-    """Parameters."""
+    """Parameters of simulated bars of one minute from a limit order book."""
 
     seed: int
     start: str
@@ -66,32 +68,43 @@ class BookBars:
     rows: int
     steps_per_bar: int
     burn_in: int
-    """Steps before the first bar."""
+    """Steps thrown away before the first bar."""
     price: float
-    """Mid before the first bar."""
+    """Mid-price before the first bar."""
     tick: float
+    """Smallest step of a price."""
     step_deviation: float
     """s, standard deviation of a step's log return."""
     impact: float
     """c, correlation of a step's return with the flow before it."""
     flow_ar: float
+    """Autoregression of the flow, from 0 to below 1."""
     alpha: float
+    """Effect of a squared shock on the next step's variance h."""
     beta: float
+    """Share of h that is left in the next step."""
     degrees_of_freedom: float
+    """Degrees of freedom of e; above 4, so that a kurtosis exists."""
     spread_q: float
     """Parameter of the geometric law of the spread at h = 1; it grows with sqrt(h), to 0.9 at most."""
     gap_q: float
+    """Parameter of the geometric law of the distance between levels one and two."""
     size_ar: float
+    """Autoregression of log sizes, from 0 to below 1."""
     size_sd: float
+    """Stationary standard deviation of log sizes."""
     size_flow: float
     """How much f adds to a bid's log size, and takes from an ask's."""
     log_size: float
     """Median log size of a quote, lots."""
     activity_ar: float
+    """Autoregression of log volume, from 0 to below 1."""
     activity_sd: float
+    """Stationary standard deviation of log volume."""
     log_volume: float
     """Median log volume of a step, lots."""
     lots_per_trade: float
+    """About how many lots one trade has."""
 
     def __post_init__(self) -> None:
         rates = (
@@ -116,13 +129,15 @@ class BookBars:
         return CHANNELS
 
     def generate(self, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], Floats]:
-        """(times datetime64[ns][rows], the start of each minute; values float64[rows, 14])."""
+        """Make the bars: (times datetime64[ns][rows], the start of each minute; values float64[rows, 14])."""
         from openfingym.data.processes.draws import normals, stream, students
 
+        # The order in which `bits` is drawn from is part of the dataset: another order makes other numbers.
         length = self.burn_in + self.rows * self.steps_per_bar
         bits = stream(self.seed, branch=branch and branch.finer(self.steps_per_bar))
         flow = autoregression(normals(bits, length), self.flow_ar)
         e, h = self._garch(students(bits, self.degrees_of_freedom, length))
+        # A return follows the flow of the step before; the first is in the burn-in, so any value does.
         before = np.concatenate([flow[:1], flow[:-1]])
         returns = self.step_deviation * (self.impact * before + math.sqrt(1.0 - self.impact**2) * e)
         kept = slice(self.burn_in, None)
@@ -146,14 +161,16 @@ class BookBars:
         n = len(mid)
         spread = 1.0 + geometrics(bits, np.minimum(self.spread_q * np.sqrt(h), 0.9), n)
         bid = np.rint(mid - spread / 2.0)
+        # From the bid and not from the mid, so that the spread is a whole number of ticks.
         ask = bid + spread
         bid_2, ask_2 = bid - 1.0 - geometrics(bits, self.gap_q, n), ask + 1.0 + geometrics(bits, self.gap_q, n)
+        # Quotes are thinner where volatility is high.
         centre = self.log_size - 0.25 * np.log(h)
         drawn = [self.size_sd * autoregression(normals(bits, n), self.size_ar) for _ in range(4)]
         signs = (1.0, -1.0, 1.0, -1.0)
         sizes = [
-            1.0 + np.floor(np.exp(centre + sign * self.size_flow * flow + one))
-            for sign, one in zip(signs, drawn, strict=True)
+            1.0 + np.floor(np.exp(centre + sign * self.size_flow * flow + noise))
+            for sign, noise in zip(signs, drawn, strict=True)
         ]
         return Quotes(bid, ask, bid_2, ask_2, *sizes)
 
@@ -167,22 +184,26 @@ class BookBars:
         volume = np.exp(
             self.log_volume + self.activity_sd * autoregression(normals(bits, n), self.activity_ar) + 0.5 * np.log(h)
         )
+        # Nobody can trade more than the two levels hold: there is no price beyond them.
         share = 1.0 / (1.0 + np.exp(-flow))
         buy = np.minimum(np.floor(volume * share), quotes.ask_size + quotes.ask_size_2)
         sell = np.minimum(np.floor(volume * (1.0 - share)), quotes.bid_size + quotes.bid_size_2)
         last_buy = uniforms(bits, n) <= share
+        # Where both sides round down to nothing, one lot is traded on the side of the last trade.
         none = buy + sell == 0.0
         buy, sell = buy + (none & last_buy), sell + (none & ~last_buy)
         trades = np.zeros(n)
         for side, best in ((buy, quotes.ask_size), (sell, quotes.bid_size)):
             wanted = np.ceil(side / self.lots_per_trade * np.exp(0.3 * normals(bits, n)))
+            # No trade is less than a lot, and volume that goes through to the second level takes two trades at least.
             trades += np.clip(wanted, np.where(side > best, 2.0, 1.0), np.maximum(side, 1.0)) * (side > 0.0)
+        # A side that did not trade cannot have traded last.
         return buy, sell, trades, np.where(buy == 0.0, 0.0, np.where(sell == 0.0, 1.0, last_buy))
 
     def _bars(
         self, quotes: Quotes, buy: Floats, sell: Floats, trades: Floats, last_buy: Floats, returns: Floats
     ) -> Floats:
-        """The steps of each bar put together, float64[rows, 14]."""
+        """Bars from the steps of each, float64[rows, 14]."""
 
         def by_bar(values: Floats) -> Floats:
             return values.reshape(self.rows, self.steps_per_bar)
@@ -196,6 +217,7 @@ class BookBars:
             np.where(deep_buy > 0.0, quotes.ask_2, quotes.ask),
             np.where(deep_sell > 0.0, quotes.bid_2, quotes.bid),
         )
+        # Without a buy, the highest price traded is the bid that sellers hit first; and the other way round.
         highest = np.where(buy > 0.0, highest_buy, quotes.bid)
         lowest = np.where(sell > 0.0, lowest_sell, quotes.ask)
         both = (buy > 0.0) & (sell > 0.0)
@@ -212,6 +234,7 @@ class BookBars:
         bids, asks = (
             by_bar(size)[:, -1] for size in (quotes.bid_size + quotes.bid_size_2, quotes.ask_size + quotes.ask_size_2)
         )
+        # Ticks over a whole number: the double nearest to the decimal price, which ticks x 0.01 is not always.
         per_unit = round(1.0 / self.tick)
         columns = (
             by_bar(first)[:, 0] / per_unit,

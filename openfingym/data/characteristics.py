@@ -36,11 +36,12 @@ SHA256 = "94b5c4e3ed016bb4ea7457b59b477309f32bfda7b016103afb1bca1a39af5434"
 """Digest of features, then excess returns, at the default seed, little-endian float64 in C order."""
 FIRST, MONTHS, STOCKS = "2004-05", 264, 60
 BURN_IN = 360
+"""Months drawn before the first, so that every autoregression has reached its stationary law."""
 FEATURE_DECIMALS, RETURN_DECIMALS = 6, 8
 REPORT_EVERY = 3
-"""Months from one account to the next."""
+"""Months from one account of a firm to its next."""
 _FIRMS, _LATENT, _WEIGHTS, _MACRO, _MARKET, _INDUSTRY, _OWN = range(7)
-"""Which stream of the seed draws what; the last three make returns, the others features."""
+"""Numbers of the seed's streams, by what they draw; the last three make returns, the others features."""
 
 REPORTED = (
     "accruals",
@@ -67,7 +68,7 @@ REPORTED = (
     "share_issuance",
     "tangibility",
 )
-"""Characteristics from quarterly accounts: they change every third month, in which one depends on the stock."""
+"""Characteristics from quarterly accounts: they change every third month, and stocks differ in which month that is."""
 WATCHED = (
     "analyst_coverage",
     "forecast_dispersion",
@@ -82,17 +83,19 @@ MACRO = (
     "treasury_bill", "term_spread", "inflation", "industrial_production", "unemployment",
     "money_growth", "credit_growth", "consumer_confidence",
 )  # fmt: skip
-"""Standardised; the same for every stock."""
+"""Macroeconomic variables: standardised, and the same for every stock."""
 RANKED = REPORTED + WATCHED
+"""Characteristics that are ranked within the month."""
 FEATURES = (*RANKED, *(f"industry_{name}" for name in INDUSTRIES), *MACRO)
 
 REPORTED_PERSISTENCE, WATCHED_PERSISTENCE, MACRO_PERSISTENCE = 0.97, 0.93, 0.93
 LATENT = 4
-"""Properties of a firm (quality, growth, ...) that its characteristics share."""
+"""Number of properties of a firm (quality, growth, ...) that its characteristics share."""
 SHARED = 0.5
-"""Share of a characteristic's variance that comes from them."""
+"""Share of a characteristic's variance that comes from those properties."""
 
 PREMIUM = 0.004
+"""Mean excess log return a month, over stocks and states of the economy."""
 LINEAR = (
     ("gross_profitability", 0.01),
     ("asset_growth", -0.009),
@@ -101,11 +104,13 @@ LINEAR = (
 )
 """Effect on the expected monthly return of going from the median to the highest rank."""
 BY_MACRO = (("book_leverage", "term_spread", 0.004), ("cash_holdings", "inflation", -0.003))
+"""Effects of a characteristic times a macro variable."""
 PRODUCTS = (("return_on_equity", "institutional_ownership", 0.01),)
+"""Effects of a product of two characteristics."""
 SQUARES = (("accruals", -0.01),)
 """Effect of x^2 - 1/3, whose mean over ranks is zero."""
 MARKET, INDUSTRY, OWN = 0.018, 0.012, 0.072
-"""Standard deviation of the shocks, a month."""
+"""Standard deviations of the three shocks to a month's return."""
 DEGREES_OF_FREEDOM = 5.0
 
 
@@ -131,8 +136,9 @@ def simulated_characteristics(seed: int = DEFAULT_SEED, branch: Branch | None = 
     """264 months from May 2004 to April 2026 of 60 stocks.
 
     Args:
-        seed: not negative. The default is public: an operator who needs the labels hidden passes a secret one.
-        branch: where features and returns leave their usual course; None for nowhere.
+        seed: seed of all draws, not negative. The default is public: an operator who needs the labels hidden passes a
+            secret one.
+        branch: the month from which on features and returns are drawn anew, and the seed; None for no such month.
 
     Raises:
         DataError: the seed is negative, or this machine does not make the bytes that the default seed stands for.
@@ -167,21 +173,25 @@ def expected_excess_return(features: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def _features(seed: int, branch: Branch | None) -> NDArray[np.float64]:
-    """float64[months, stocks, 42]; no shock to a return has any part in it."""
+    """Features, float64[months, stocks, 42]; no shock to a return has any part in them."""
+    # The order of an order is the rank of each: 0 for the smallest.
     ranks = np.argsort(np.argsort(_firms(seed, branch), axis=1, kind="stable"), axis=1, kind="stable")
     industry = np.broadcast_to(_industry()[:, None] == np.arange(len(INDUSTRIES)), (MONTHS, STOCKS, len(INDUSTRIES)))
     white = normals(stream(seed, _MACRO, branch=branch), BURN_IN + MONTHS, 1, len(MACRO))
     macro = np.broadcast_to(_autoregression(white, MACRO_PERSISTENCE)[BURN_IN:], (MONTHS, STOCKS, len(MACRO)))
     features = np.concatenate([2.0 * ranks / (STOCKS - 1) - 1.0, industry, macro], axis=2)
+    # Adding zero turns the negative zeros of rounding into plain ones, so that equal values are equal bytes.
     return np.round(features, FEATURE_DECIMALS) + 0.0
 
 
 def _firms(seed: int, branch: Branch | None = None) -> NDArray[np.float64]:
     """Characteristics before they are ranked, float64[months, stocks, 29]."""
+    # A few more months than are shown: in the first one, the last account of a firm may be older.
     early, steps = REPORT_EVERY - 1, BURN_IN + MONTHS + REPORT_EVERY - 1
     latent = _autoregression(normals(stream(seed, _LATENT, branch=branch), steps, STOCKS, LATENT), REPORTED_PERSISTENCE)
     # The weights belong to the law, not to a month: a branch leaves them as they are.
     weights = normals(stream(seed, _WEIGHTS), LATENT, len(RANKED))
+    # Of length 1 for each characteristic; accumulate adds in one order on every machine, unlike sum.
     weights /= np.sqrt(np.add.accumulate(weights * weights, axis=0)[-1])
     persistence = np.array([REPORTED_PERSISTENCE] * len(REPORTED) + [WATCHED_PERSISTENCE] * len(WATCHED))
     firms = math.sqrt(1.0 - SHARED) * _autoregression(
@@ -191,6 +201,7 @@ def _firms(seed: int, branch: Branch | None = None) -> NDArray[np.float64]:
         firms += math.sqrt(SHARED) * latent[..., factor, None] * weight
     firms = firms[BURN_IN:]
     month, stock = np.arange(MONTHS)[:, None], np.arange(STOCKS)
+    # Months since a stock's last account; firms report in different months, as their years end.
     age = (month + stock) % REPORT_EVERY
     known = firms[early:].copy()
     known[..., : len(REPORTED)] = firms[early + month - age, stock, : len(REPORTED)]

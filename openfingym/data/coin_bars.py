@@ -43,19 +43,20 @@ FIELDS = ("open", "high", "low", "close", "volume")
 
 @dataclass(frozen=True)
 class CoinBars:
-    """Parameters."""
+    """Parameters of simulated bars of several coins."""
 
     panel: PanelSimulator
     """Parameters of the simulator that makes the closes."""
     median_volume: tuple[float, ...]
-    """Median volume of a bar, one a channel of the panel, in coins."""
+    """Median volume of a bar in coins, one for each channel of the panel."""
     moves: int
-    """m, moves of the price within a bar."""
+    """m, number of moves of the price within a bar."""
     gap: float
     """g, share of a bar's variance between the last close and the open."""
     volume_elasticity: float
-    """b."""
+    """b, elasticity of a bar's volume with respect to its variance."""
     volume_ar: float
+    """Autoregression of u, from 0 to below 1."""
     volume_sd: float
     """Stationary standard deviation of u."""
 
@@ -77,19 +78,23 @@ class CoinBars:
         return tuple(f"{name}_{field}" for name in self.panel.channel_names for field in FIELDS)
 
     def generate(self, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], Floats]:
-        """(times datetime64[ns][rows], the start of each bar; values float64[rows, 5 x coins])."""
+        """Make the bars: (times datetime64[ns][rows], the start of each; values float64[rows, 5 x coins])."""
         from openfingym.data.processes.draws import normals, stream
 
+        # The order in which `bits` is drawn from is part of the dataset: another order makes other numbers.
         panel, made = self.panel, paths(self.panel, branch)
         rows, width = made.returns.shape
         usual = np.array([c.volatility for c in panel.channels]) ** 2 / PERIODS_PER_YEAR[panel.calendar]
+        # What is expected of a bar is known at the bar before; of the first, only the unconditional variance is.
         expected = np.concatenate([usual[None], made.variances[:-1]])
         variance = 0.5 * (expected + made.returns**2)
         bits = stream(panel.seed, 1, branch=branch)
         log_prices = self._within(normals(bits, rows, width, self.moves + 1), made.returns, variance)
         start = np.log([c.price for c in panel.channels])
+        # So far relative to the close before, which is the start and all returns before this one.
         log_prices += (start + np.add.accumulate(made.returns, axis=0) - made.returns)[:, :, None]
         inside = (1.0 - self.gap) / self.moves * variance
+        # The lowest point is the highest of the mirrored path.
         high, low = _reach(bits, log_prices, inside), -_reach(bits, -log_prices, inside)
         prices = np.exp(np.stack([log_prices[:, :, 0], high, low, log_prices[:, :, -1]], axis=2))
         noise = [autoregression(normals(bits, rows), self.volume_ar) for _ in range(width)]

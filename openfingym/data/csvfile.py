@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import math
+import warnings
 import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,13 +25,16 @@ from openfingym.digests import sha256_of
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
     from openfingym.data.panel import Panel
     from openfingym.task import DataKind, Frequency
 
 DAY_NS = 86_400_000_000_000
+"""Nanoseconds in a day."""
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "."})
+"""What a cell without a value may hold, in lower case."""
 
 
 def read_csv_panel(
@@ -121,12 +125,32 @@ def unpacked(packed: bytes, path: Path, most: int) -> bytes:
     """
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+            # One byte more than is allowed tells that there is more, without unpacking a bomb whole.
             content = stream.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be unpacked ({error})") from error
     if len(content) > most:
         raise DataError(f"{path}: unpacks to more than {most // 2**20} MiB, the most that is read of it")
     return content
+
+
+def csv_texts(source: Path | io.StringIO) -> pd.DataFrame:
+    """The cells of a CSV file with a header as texts, by pandas; a missing cell is an empty text.
+
+    Raises:
+        ValueError: it is no CSV file, or a row has more cells than the header; pandas' own errors are of this type.
+    """
+    import pandas as pd
+
+    # Where rows are longer than the header, pandas makes an index of what is too much, so that every value moves into
+    # another column; told not to, it cuts the rows off, with a warning alone: "1,5" would be read as 1. And it would
+    # turn "1_000", "007" and "NA" into something else before anybody looks at them.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(source, dtype=object, keep_default_na=False, index_col=False)
+        except pd.errors.ParserWarning:
+            raise ValueError("a row has more cells than the header; a text with a comma needs quotes") from None
 
 
 def parse_csv(
@@ -139,6 +163,7 @@ def parse_csv(
     Raises:
         DataError: with ``where``, the line and the column of the first fault.
     """
+    # Strict: a quote in the wrong place is an error, where the reader would otherwise guess what was meant.
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         rows = [(reader.line_num, row) for row in reader if row]
@@ -162,8 +187,8 @@ def parse_csv(
 def canonical_csv(times: NDArray[np.datetime64], channels: Sequence[str], values: NDArray[np.float64]) -> bytes:
     """The one CSV text of a panel: shortest decimals that read back exactly, UTF-8, line feeds.
 
-    Times are dates where all are midnight, and end in ``Z`` otherwise. The times of rows without a date, int64, are
-    their numbers.
+    Times are dates where all are midnight, and end in ``Z`` otherwise. Rows without dates have their numbers, int64, in
+    place of times.
     """
     if times.dtype.kind != "M":
         return _csv_text("row", times.tolist(), channels, values)
@@ -173,6 +198,7 @@ def canonical_csv(times: NDArray[np.datetime64], channels: Sequence[str], values
 def time_labels(times: NDArray[np.datetime64]) -> list[str]:
     """Times as ISO texts: dates where all are midnight, and with ``Z`` at the end otherwise."""
     stamps = times.astype("datetime64[ns]")
+    # One unit for all rows, the coarsest that loses nothing: the text of a panel must not depend on who writes it.
     instants = stamps.astype(np.int64)
     unit: Literal["D", "s", "ns"] = (
         "D" if not (instants % DAY_NS).any() else "s" if not (instants % 10**9).any() else "ns"
@@ -195,6 +221,7 @@ def content_digest(times: NDArray[np.datetime64], channels: Sequence[str], value
 
 def _decode(raw: bytes, path: Path) -> str:
     try:
+        # Spreadsheets begin UTF-8 with a byte-order mark, which would become part of the first column's name.
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
@@ -238,6 +265,7 @@ def _times(body: list[tuple[int, list[str]]], column: str, where: str) -> NDArra
             raise DataError(
                 f"{where}, line {line}, column {column!r}: {row[0]!r} is not an ISO date such as 2024-01-31"
             ) from None
+        # The whole years that fit into 64 bits of nanoseconds; others would wrap around without an error.
         if not 1678 <= stamp.year <= 2261:
             raise DataError(f"{where}, line {line}, column {column!r}: {row[0]!r} is outside the years 1678 to 2261")
         stamp = stamp.replace(tzinfo=UTC) if stamp.tzinfo is None else stamp.astimezone(UTC)
@@ -274,6 +302,7 @@ def _values(
                 value = float(row[index])
             except ValueError:
                 value = math.nan
+            # float() reads "1_000" as a thousand, which no CSV file means.
             if not math.isfinite(value) or (measure == "price" and value <= 0.0) or "_" in row[index]:
                 raise DataError(f"{where}, line {line}, column {header[index]!r}: {_fault(row[index], value)}")
             values[i, j] = value
@@ -294,6 +323,7 @@ def frequency_of(times: NDArray[np.datetime64]) -> Frequency:
     """Frequency by the median spacing of the rows."""
     if len(times) < 2:
         return "none"
+    # The median, since weekends and holidays stretch some of the spacings; 3.6e12 nanoseconds are an hour.
     hours = float(np.median(np.diff(times).astype(np.int64))) / 3.6e12
     bounds: tuple[tuple[float, Frequency], ...] = (
         (1.0, "intraday"),

@@ -6,8 +6,8 @@ Up to a country's last liquid point L, continuously compounded zero rates are Ne
 
 and beyond it the forward rate goes exponentially to the ultimate forward rate, w = ln(1 + UFR)::
 
-    f(L + h) = w + (f(L) - w) exp(-a h)          so that  u y(u) = L y(L) + (u - L) w + (f(L) - w) (1 - exp(-a (u - L)))
-    / a
+    f(L + h) = w + (f(L) - w) exp(-a h),   so that
+    u y(u) = L y(L) + (u - L) w + (f(L) - w) (1 - exp(-a (u - L))) / a
 
 This is the form of the extrapolation in EIOPA's 2020 opinion on the review of Solvency II, not the older Smith-Wilson
 method: both end at the UFR, and this one needs no linear system. What is stored is 100 (exp(y) - 1), compounded
@@ -41,6 +41,7 @@ SHA256 = "ed8cad1cbdab8d4ef2858191eaed682d50fc5819ff4f255d313b4a43a57e87a0"
 """Digest of the values at the default seed, little-endian float64 in C order."""
 FIRST, MONTHS, MATURITIES = "1986-01", 480, 150
 BURN_IN = 600
+"""Months drawn before the first, so that the factors have reached their stationary law."""
 DECIMALS = 3
 """Decimals of a percentage, far above the last bits in which the exponential of one machine differs from another's."""
 DEGREES_OF_FREEDOM = 5.0
@@ -60,6 +61,7 @@ CORRELATION = (
     (0.211, -0.355, 1.0, -0.603),
     (-0.383, 0.408, -0.603, 1.0),
 )
+"""Correlations between those shocks."""
 COMMON = (0.75, 0.65, 0.55, 0.5)
 """r_k, loading on the common component; chosen by hand."""
 
@@ -132,8 +134,9 @@ def simulated_curves(seed: int = DEFAULT_SEED, branch: Branch | None = None) -> 
     """480 months of the curves of 24 countries.
 
     Args:
-        seed: not negative. The default is public: an operator who needs the hidden months hidden passes a secret one.
-        branch: where the factors leave their usual course; None for nowhere.
+        seed: seed of all draws, not negative. The default is public: an operator who needs the hidden months hidden
+            passes a secret one.
+        branch: the month from which on the factors are drawn anew, and the seed; None for no such month.
 
     Raises:
         DataError: the seed is negative, or this machine does not make the bytes that the default seed stands for.
@@ -152,11 +155,13 @@ def simulated_curves(seed: int = DEFAULT_SEED, branch: Branch | None = None) -> 
 
 
 def drawn_curves(seed: int, months: int, maturities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """So many months of the same law, float64[months, countries, maturities]; other ones for another number of months.
+    """Curves of all countries drawn from the law of :func:`simulated_curves`, float64[months, countries, maturities].
+
+    Another number of months gives other curves, and not more or fewer of the same.
 
     Args:
-        seed: not negative.
-        months: number of months.
+        seed: seed of all draws, not negative.
+        months: number of months to draw.
         maturities: float64[m], maturities in years, increasing.
     """
     drawn: NDArray[np.float64] = np.round(spot_rates(_factors(seed, None, months), maturities), DECIMALS) + 0.0
@@ -176,6 +181,7 @@ def spot_rates(factors: NDArray[np.float64], maturities: NDArray[np.float64]) ->
         last = np.array([float(country.liquid)])
         zero, forward = _combine(b, _zero_loadings(last)), _combine(b, _forward_loadings(last))
         ultimate = 100.0 * np.log1p(country.ultimate / 100.0)
+        # Beyond the last liquid point: the module's formula for u y(u), divided by u.
         beyond = maturities[~liquid]
         fading = (1.0 - np.exp(-CONVERGENCE * (beyond - country.liquid))) / CONVERGENCE
         curves[:, c, liquid] = _combine(b, _zero_loadings(maturities[liquid]))
@@ -200,7 +206,7 @@ def _forward_loadings(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]
 
 
 def _combine(b: NDArray[np.float64], loadings: tuple[NDArray[np.float64], ...]) -> NDArray[np.float64]:
-    """float64[months, n] of b float64[months, 4]; added in a fixed order, without BLAS."""
+    """The sum of b float64[months, 4] times its loadings, float64[months, n]; in a fixed order, without BLAS."""
     total = np.zeros((len(b), len(loadings[0])))
     for k, loading in enumerate(loadings):
         total += b[:, k, None] * loading
@@ -208,9 +214,10 @@ def _combine(b: NDArray[np.float64], loadings: tuple[NDArray[np.float64], ...]) 
 
 
 def _factors(seed: int, branch: Branch | None, months: int = MONTHS) -> NDArray[np.float64]:
-    """b, float64[months, countries, 4], from a start in its stationary law."""
+    """The factors b1 to b4, float64[months, countries, 4], from a start in their stationary law."""
     lower = cholesky(np.array(CORRELATION))
     moves = []
+    # A stream each for the common component, which is one series, and for those of the countries.
     for part, series in enumerate((1, len(COUNTRIES))):
         white = students(stream(seed, part, branch=branch), DEGREES_OF_FREEDOM, BURN_IN + months, series, len(SHOCK))
         moves.append(autoregression(correlate(white, lower) * np.array(SHOCK), np.array(PERSISTENCE))[BURN_IN:])

@@ -52,8 +52,10 @@ class DatasetInfo:
     first: date | None
     """Day of the first row; None where rows have no time, as in a graph."""
     last: date | None
+    """Day of the last row; None where ``first`` is."""
     rows: int
     channels: tuple[str, ...]
+    """Names of the columns, in order."""
     missing: int
     """Cells without a value; a bundled dataset has none."""
     sha256: str
@@ -102,9 +104,10 @@ def require_simulated(name: str, found: str, expected: str, rounded: str) -> Non
 
     Args:
         name: name of the dataset.
-        found: hex SHA-256 of what was made.
-        expected: SHA-256 digest of the dataset as it is released.
-        rounded: the values whose rounding should have hidden differences between machines.
+        found: hex SHA-256 of the data that this machine made.
+        expected: hex SHA-256 of the dataset as it is released.
+        rounded: what the rounded values are, such as ``prices``, for the message; rounding should have hidden every
+            difference between machines.
 
     Raises:
         DataError: the digests differ.
@@ -122,8 +125,10 @@ def require_simulated(name: str, found: str, expected: str, rounded: str) -> Non
 def _read(path: Path) -> DatasetInfo:
     try:
         stated = tomllib.loads(path.read_text(encoding="utf-8"))
+        # The simulator's parameters are no part of the description; `models.read_model` reads them from the same file.
         stated.pop("simulator", None)
         originals = tuple(sorted(stated.pop("originals", {}).items()))
+        # TOML has lists alone, where the fields are tuples.
         lists = {key: tuple(value) for key, value in stated.items() if isinstance(value, list)}
         info = DatasetInfo(**{**stated, **lists}, originals=originals)
     except (OSError, ValueError, TypeError) as error:

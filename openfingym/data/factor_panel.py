@@ -28,23 +28,25 @@ if TYPE_CHECKING:
     from openfingym.data.processes.draws import Branch
 
 MONTH = 21
+"""Rows ahead that the volatility index looks: a month of trading days."""
 
 
 @dataclass(frozen=True)
 class FactorPanel:
-    """Parameters."""
+    """Parameters of a panel of prices, a volatility index and two indicators."""
 
     simulator: PanelSimulator
     """Parameters of the simulator that makes the prices."""
     warm_up: int
-    """Rows before the first, from which the indicators start; dropped."""
+    """Rows before the first one of the panel, over which the indicators forget where they began; dropped."""
     volatility_index: str
-    """Name of that channel; ``macd`` and ``rsi`` follow it."""
+    """Name of the channel of the volatility index; ``macd`` and ``rsi`` follow it."""
     premium: float
-    """Implied over expected volatility."""
+    """Implied volatility divided by the expected one."""
     noise: float
-    """Standard deviation of u."""
+    """Stationary standard deviation of u."""
     noise_ar: float
+    """Autoregression of u, from 0 to below 1."""
 
     @property
     def channel_names(self) -> tuple[str, ...]:
@@ -52,7 +54,7 @@ class FactorPanel:
         return (*self.simulator.channel_names, self.volatility_index, "macd", "rsi")
 
     def generate(self, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
-        """(times datetime64[ns][rows], values float64[rows, channels])."""
+        """Make the panel: (times datetime64[ns][rows], values float64[rows, channels])."""
         longer = replace(self.simulator, rows=self.simulator.rows + self.warm_up)
         made = paths(longer, branch)
         levels = prices(longer, made.returns)
@@ -66,6 +68,7 @@ class FactorPanel:
         periods = PERIODS_PER_YEAR[simulator.calendar]
         mean = simulator.channels[0].volatility ** 2 / periods
         persistence = simulator.alpha + simulator.gamma / 2 + simulator.beta
+        # The mean of persistence^k over k = 0 to 20, a geometric series; `variances` is of the next row, k = 0.
         weight = (1.0 - persistence**MONTH) / (MONTH * (1.0 - persistence))
         expected = mean + weight * (variances - mean)
         return 100.0 * self.premium * np.exp(self._noise(len(variances), branch)) * np.sqrt(periods * expected)
@@ -74,6 +77,7 @@ class FactorPanel:
         from openfingym.data.processes.book import stationary_autoregression
         from openfingym.data.processes.draws import normals, stream
 
+        # A stream of its own, place 1 of the seed: the prices are drawn from the seed's stream itself.
         return self.noise * stationary_autoregression(
             normals(stream(self.simulator.seed, 1, branch=branch), rows), self.noise_ar
         )

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from openfingym.data.panel import Panel
 
 WARM_UP = 100
-"""Rows after which the averages hardly remember where they began: 0.05 percent of it, for the slowest."""
+"""Rows after which averages hardly remember where they began: the slowest still has 0.05 percent of its start."""
 
 
 def ema(values: NDArray[np.float64], span: int) -> NDArray[np.float64]:
     """Exponential moving average with weight 2 / (span + 1) on the newest value, started at the first.
 
     Args:
-        values: float64[n], oldest first.
+        values: the series, float64[n], oldest value first.
         span: span of the average in rows, 1 at least.
 
     Returns:
@@ -52,7 +52,7 @@ def rsi(values: NDArray[np.float64], window: int = 14) -> NDArray[np.float64]:
     50 where nothing moved.
 
     Args:
-        values: float64[n], oldest first, more than ``window`` of them.
+        values: the series, float64[n], oldest value first; more than ``window`` values.
         window: number of changes that the first means are taken over.
 
     Returns:
@@ -67,6 +67,7 @@ def rsi(values: NDArray[np.float64], window: int = 14) -> NDArray[np.float64]:
     gain, loss = wilder(np.maximum(changes, 0.0), window), wilder(np.maximum(-changes, 0.0), window)
     moved = gain + loss > 0.0
     out = np.full_like(values, np.nan)
+    # Where nothing moved, gain / (gain + loss) would be 0 / 0.
     out[1:] = np.where(moved, 100.0 * gain / np.where(moved, gain + loss, 1.0), 50.0)
     out[:window] = np.nan
     return out
@@ -77,7 +78,7 @@ def wilder(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
     new one (Wilder 1978).
 
     Args:
-        values: float64[n], oldest first, at least ``window`` of them.
+        values: the series, float64[n], oldest value first; at least ``window`` values.
         window: number of values that the first mean is taken over.
 
     Returns:
@@ -96,10 +97,11 @@ def wilder(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
 def with_indicators(panel: Panel) -> Panel:
     """The panel with MACD and RSI of its first channel as two more channels, ``macd`` and ``rsi``.
 
-    Both are rounded to four decimals. The first :data:`WARM_UP` rows go, in which they depend on where they began.
+    Both are rounded to four decimals. The first :data:`WARM_UP` rows, in which they depend on where they began, are
+    left out.
 
     Raises:
-        DataError: there are no more rows than that.
+        DataError: the panel has no more than :data:`WARM_UP` rows.
     """
     if len(panel.times) <= WARM_UP:
         raise DataError(

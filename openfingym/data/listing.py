@@ -27,7 +27,7 @@ class Listing:
 
     name: str
     form: Form
-    """What it is loaded as; ``source`` is a service that is asked for symbols of one's own."""
+    """What the dataset is loaded as; ``source`` is a service that is asked for symbols of the user's choice."""
     kind: DataKind
     title: str
     source: str
@@ -36,6 +36,7 @@ class Listing:
     first: str | None
     """ISO day of the first row; None where rows have no time, or before anything was pulled."""
     last: str | None
+    """ISO day of the last row; None where ``first`` is."""
     rows: int | None
     """Rows, paths, nodes or graphs; None before anything was pulled."""
     columns: int | None
@@ -45,7 +46,7 @@ class Listing:
     here: str
     """``bundled``, ``generated`` at load, ``pulled <time>`` or ``not pulled``."""
     details: dict[str, object]
-    """Everything else that is recorded of it, as plain JSON values."""
+    """Everything else that is recorded about the dataset, as plain JSON values."""
 
 
 def listings(cache: Cache | None = None) -> list[Listing]:
@@ -163,12 +164,14 @@ def _pullable(cache: Cache) -> Iterator[Listing]:
         source = SOURCES[dataset.source]
         form: Form = "graph" if source.frequency == "none" else "panel"
         yield _of_pull(name, form, dataset.title, dataset.source, last_pull(name, cache), dataset.request.interval)
+    # Pulls of a named dataset are in its own row; what is left was pulled by symbols.
     pulls = [record for record in records(cache) if record.dataset == record.source]
     for name in sorted(SOURCES):
         own = [record for record in pulls if record.source == name]
         for record in own:
             what = ", ".join(record.symbols) or "everything"
             yield _of_pull(name, "graph" if record.first is None else "panel", what, name, record)
+        # A graph's source gives that graph alone, which has a row of its own as a named dataset.
         if not own and SOURCES[name].frequency != "none":
             yield _of_pull(name, "source", SOURCES[name].gives, name, None)
 

@@ -26,28 +26,29 @@ PUBLISHED: Mapping[str, str] = {
     "imdb": "imdb-graph",
     "yelpchi": "yelpchi-fraud-graph",
 }
-"""Graph: the dataset of :data:`openfingym.data.sources.PULLABLE` that it stands in for."""
+"""Name of each simulated graph, and the dataset of :data:`openfingym.data.sources.PULLABLE` that it stands in for."""
 GRAPH_SETS = ("ba2motifs",)
+"""Names of the sets of graphs."""
 _NO_CLOCK = "none: a graph has no clock"
 _NO_ACTIONS = "none: a graph has none"
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedGraph:
-    """A graph, and what it is."""
+    """A graph with its provenance."""
 
     graph: Graph
     info: DatasetInfo
-    """Its rows are the nodes; the digest is the graph's."""
+    """Provenance, in which ``rows`` is the number of nodes and ``sha256`` the digest of the graph."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedGraphSet:
-    """A set of graphs, and what it is."""
+    """A set of graphs with its provenance."""
 
     graphs: GraphSet
     info: DatasetInfo
-    """Its rows are the graphs; the digest is the set's."""
+    """Provenance, in which ``rows`` is the number of graphs and ``sha256`` the digest of the set."""
 
 
 def load_graph(name: str, *, real: bool = False, seed: int = DEFAULT_SEED, cache: Cache | None = None) -> LoadedGraph:
@@ -56,7 +57,7 @@ def load_graph(name: str, *, real: bool = False, seed: int = DEFAULT_SEED, cache
     Args:
         name: name of the graph, a key of :data:`PUBLISHED`.
         real: load the published graph, as it was last pulled; nothing is downloaded here.
-        seed: seed of the simulated graph; the default is public.
+        seed: seed of the simulated graph, unused with ``real``; the default is public.
         cache: where pulls are kept; the one in the store by default.
 
     Raises:
@@ -124,7 +125,7 @@ def _published(name: str, cache: Cache | None) -> LoadedGraph:
             f"the published {name} graph has not been pulled. Run this once, with a network: openfingym data pull "
             f"{dataset}"
         )
-    # A pull of a version that did not look at sizes yet may have taken anything.
+    # Early versions pulled without looking at sizes, so the cache may hold another graph under this name.
     if not may_be_of(record.rows, record.columns, getattr(SOURCES[record.source], "sizes", ())):
         raise DataError(
             f"the {name} graph that was pulled at {record.pulled_at} has {record.rows:,} nodes and {record.columns:,} "

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class SimulatorModel(Protocol):
-    """A simulator with all its parameters."""
+    """A simulator of a dataset, with all its parameters."""
 
     @property
     def channel_names(self) -> tuple[str, ...]:
         """Names of the channels, in the order of the columns."""
 
     def generate(self, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
-        """(times datetime64[ns][n], values float64[n, d]); with a branch, its last rows are drawn anew."""
+        """Make (times datetime64[ns][n], values float64[n, d]); with a branch, the last rows are drawn anew."""
 
 
 MODELS: dict[str, Callable[..., SimulatorModel]] = {
@@ -42,6 +42,7 @@ MODELS: dict[str, Callable[..., SimulatorModel]] = {
     "book-bars": BookBars,
     "coin-bars": lambda **table: parse_coin_bars(table),
 }
+"""What makes a simulator from its table, by the table's ``model``."""
 
 
 def read_model(path: Path) -> SimulatorModel:
@@ -56,6 +57,7 @@ def read_model(path: Path) -> SimulatorModel:
         name = table.pop("model", "prices")
         if name not in MODELS:
             raise ValueError(f"unknown model {name!r}; known: {', '.join(MODELS)}")
+        # A key that the simulator does not know is a TypeError of its class.
         model = MODELS[name](**table)
         stated = tuple(document["channels"])
     except (OSError, ValueError, TypeError, KeyError) as error:

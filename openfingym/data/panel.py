@@ -39,8 +39,9 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class ContinuedPanel(Panel):
-    """A simulated panel with another future; nothing is ever built from it, so its digest is of the bytes alone, which
-    is quick.
+    """A simulated panel with another future.
+
+    No package is built from it, so that its digest need not be that of a canonical CSV, which takes long to write.
     """
 
     @cached_property
@@ -61,6 +62,7 @@ def load_panel(name: str, channels: Sequence[str] | None = None) -> Panel:
             what its digest says.
     """
     info = dataset_info(name)
+    # First, so that a misspelt channel is refused before a dataset is made.
     positions = channel_positions(info.channels, channels, name)
     times, values = _simulated(info) if info.kind == "simulated" else _stored(info)
     chosen = np.ascontiguousarray(values[:, positions])
@@ -73,9 +75,9 @@ def continue_panel(name: str, channels: Sequence[str] | None = None, *, seed: in
 
     Args:
         name: name of a simulated dataset.
-        channels: columns wanted, in this order; all if None.
+        channels: columns wanted, in this order; None for all of them.
         seed: seed of the new rows; not negative, of any size.
-        kept: rows from the first on that stay as they are, to the last bit.
+        kept: number of rows, counted from the first, that stay as they are to the last bit.
 
     Raises:
         DataError: no such simulated dataset or channel, or it has fewer rows.
@@ -90,6 +92,7 @@ def continue_panel(name: str, channels: Sequence[str] | None = None, *, seed: in
             f"{name}: only the rows of a simulator can be drawn anew, {info.rows} of them; found {info.kind} data and "
             f"{kept}"
         )
+    # A branch counts the rows that are new, from the end.
     times, values = read_model(SERIES / f"{name}.toml").generate(Branch(seed, info.rows - kept))
     chosen = np.ascontiguousarray(values[:, positions])
     times.flags.writeable = chosen.flags.writeable = False

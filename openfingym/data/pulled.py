@@ -35,20 +35,22 @@ if TYPE_CHECKING:
     from openfingym.data.sources import Cache, PullRecord, Table
 
 FIRST_DAY = date(2023, 1, 1)
-"""Start named in the command for a source that needs one."""
+"""Start of the pull command in a message, for a source that needs one and an author who named none."""
 CROSS_DIGITS = 7
 """Significant digits of a cross rate, as in the bundled ``ecb-fx``."""
 SHOWN = 6
-"""Channels named in a message or title."""
+"""The most channels that a message or title names."""
 _PAIR = re.compile(r"([a-z]{3})_([a-z]{3})")
 _MATURITY = re.compile(r"(.+\.)?\d+y")
 _RATE = re.compile(r"DGS\d+(MO)?")
+"""FRED's ids of Treasury yields at constant maturity: ``DGS10``, ``DGS3MO``."""
 _NEEDS_START = frozenset({"binance-archive", "binance-rest"})
+"""Sources that refuse a request without a start."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """The channels wanted, before their calendar is aligned."""
+    """The channels that the caller wants, before they are cut to a common calendar."""
 
     values: NDArray[np.float64]
     """float64[n, d], NaN where there is no value."""
@@ -73,12 +75,12 @@ def pulled_panel(
     Args:
         source: source of :data:`openfingym.data.sources.SOURCES`, or a dataset of
             :data:`~openfingym.data.sources.PULLABLE`, which also fixes the interval.
-        channels: see the module's table; all that the pull has if none.
-        interval: bar length of ``yahoo`` and ``binance-...``; a day if None.
+        channels: channels wanted, named as the module's table says for the source; all that the pull has if empty.
+        interval: length of a bar of ``yahoo`` and ``binance-...``, such as ``1h``; a day if None.
         start: first day wanted, which the pull must reach back to; all rows if None.
-        end: last day wanted, which the pull must reach.
-        measure: measure of a source that has several (``fred``): otherwise ``yield`` where all ids are Treasury rates,
-            else ``mixed``.
+        end: last day wanted, which the pull must reach; all rows if None.
+        measure: measure of the values; None for that of the source, which for ``fred`` is ``yield`` where all ids are
+            Treasury yields, else ``mixed``.
         cache: where pulls are kept; the one in the store by default.
 
     Raises:
@@ -100,7 +102,15 @@ def pulled_table(
     end: date | None = None,
     cache: Cache | None = None,
 ) -> tuple[PullRecord, Table]:
-    """The latest pull that covers ``channels``, as the publisher has it; for arguments see :func:`pulled_panel`.
+    """The latest pull that covers ``channels``, with the publisher's own columns and values.
+
+    Args:
+        source: name of a source or of a dataset that can be pulled, as for :func:`pulled_panel`.
+        channels: channels that the pull must cover, as for :func:`pulled_panel`.
+        interval: length of a bar, as for :func:`pulled_panel`.
+        start: first day wanted, which the pull must reach back to; no matter if None.
+        end: last day wanted, which the pull must reach; no matter if None.
+        cache: where pulls are kept; the one in the store by default.
 
     Raises:
         DataError: nothing that was pulled covers this; the message is the command that pulls it. Or a file was damaged.
@@ -147,6 +157,7 @@ def needed_symbols(source: str, channels: Sequence[str]) -> tuple[str, ...]:
     """The symbols that a pull must have asked for to give these channels."""
     kind = source_of(source)
     if kind == "ecb":
+        # Every rate of the ECB is per euro, so there is none of the euro itself.
         currencies = {code.upper() for channel in channels for code in _currencies(channel)}
         return tuple(sorted(currencies - {"EUR"}))
     if kind == "eiopa":
@@ -208,6 +219,7 @@ def _missing(
 
 
 def _reaches(record: PullRecord, start: date | None, end: date | None) -> bool:
+    # A pull that named no start or end asked for everything on that side.
     early = record.start is None or start is None or date.fromisoformat(record.start) <= start
     late = record.end is None or end is None or date.fromisoformat(record.end) >= end
     return early and late
@@ -253,13 +265,13 @@ def _adjusted_closes(table: Table, symbols: tuple[str, ...]) -> _Chosen:
         prefix = "" if "close" in table.columns else f"{symbol}."
         if f"{prefix}adj_close" in table.columns:
             apart = np.abs(table.column(f"{prefix}adj_close") / values[:, i] - 1.0)
+            # A tenth of a percent is far more than the rounding of Yahoo's figures: the two adjust differently.
             if np.nanmax(apart, initial=0.0) > 1e-3:
                 notes.append(f"{symbol}: up to {np.nanmax(apart):.2%} from Yahoo's own adjusted close")
     actions_text = (
         f"adjusted for {counts['split']} splits by Yahoo, and here for {counts['dividend']} dividends and "
-        f"{counts['capital-gain']} capital "
-        "gains: all earlier closes times 1 - D / P, P the close before the ex-date; so ratios are total returns, and "
-        "not point-in-time"
+        f"{counts['capital-gain']} capital gains: all earlier closes times 1 - D / P, P the close before the ex-date; "
+        "so ratios are total returns, and not point-in-time"
     )
     return _Chosen(values, symbols, table.unit.partition(";")[0], actions_text, tuple(notes))
 
@@ -279,6 +291,7 @@ def _rates(table: Table, channels: tuple[str, ...]) -> _Chosen:
         if pair is None:
             values[:, i] = per_euro(channel)
             continue
+        # Both are per euro: yen per euro over dollars per euro is yen per dollar.
         cross = per_euro(pair[2].upper()) / per_euro(pair[1].upper())
         values[:, i] = [float(f"{value:.{CROSS_DIGITS}g}") for value in cross.tolist()]
     crosses = sum(_PAIR.fullmatch(channel) is not None for channel in channels)
@@ -337,8 +350,7 @@ def _aligned(
         provenance=f"pulled {record.pulled_at} from {record.base_url}, read by {record.parser}; {len(record.files)} "
         "files",
         calendar=f"the {len(whole.times)} rows in which every channel has a value, of "
-        f"{len(wide.between(start, end).times)} in the period; "
-        "nothing is filled",
+        f"{len(wide.between(start, end).times)} in the period; nothing is filled",
         corporate_actions=chosen.corporate_actions,
         originals=tuple((origin.url, origin.sha256) for origin in record.files),
     )

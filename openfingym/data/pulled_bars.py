@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 ROUNDING = 1e-5
 """Rounding error of prices that a publisher adjusted for splits, relative to the price."""
 WITH_BARS = frozenset({"yahoo", "binance-archive", "binance-rest"})
+"""Sources that publish bars."""
 
 
 def pulled_bars(
@@ -50,11 +51,11 @@ def pulled_bars(
     Args:
         source: ``yahoo``, ``binance-archive``, ``binance-rest``, or a dataset of
             :data:`~openfingym.data.sources.PULLABLE` that comes from one of them.
-        symbols: symbols in the source's names; all that the pull has if none.
-        names: what to call them, one each; the source's own if none.
-        interval: bar length, of a source; a day if None.
+        symbols: instruments wanted, by the source's names; all that the pull has if empty.
+        names: what to call the instruments, one name each; the source's own names if empty.
+        interval: length of a bar, such as ``1h``, if ``source`` is no named dataset; a day if None.
         start: first day wanted, which the pull must reach back to; all rows if None.
-        end: last day wanted, which the pull must reach.
+        end: last day wanted, which the pull must reach; all rows if None.
         cache: where pulls are kept; the one in the store by default.
 
     Raises:
@@ -77,6 +78,7 @@ def pulled_bars(
     _widen(values)
     # Yahoo repeats the price of a day without a trade beside a volume of zero, or leaves the volume out.
     values[np.isnan(values).any(axis=2)] = np.nan
+    # A volume of NaN compares as False, so a halted symbol does not trade.
     trades = (values[:, :, 4] > 0.0).all(axis=1)
     if not trades.any():
         raise DataError(f"{source}: in no row do all of {', '.join(wanted)} trade")
@@ -105,6 +107,7 @@ def _dividends(table: Table, symbols: Sequence[str], times: NDArray[np.datetime6
         if action.kind == "split" or action.symbol not in symbols:
             continue
         row = int(np.searchsorted(days, np.datetime64(action.day, "D")))
+        # Whoever holds a share before the open is paid, and nobody holds one before the first row.
         if 0 < row < len(times):
             paid[row, list(symbols).index(action.symbol)] += action.value
     return paid

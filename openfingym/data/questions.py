@@ -34,12 +34,15 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 HOUR = 3_600_000_000_000
-"""Nanoseconds of an hour."""
+"""Nanoseconds in an hour."""
 FIRST = "2019-01-01T00:00"
+"""When the first questions are asked, UTC."""
 SHRINK, REACTION = 0.75, 0.6
+"""How much of the truth, and of the last day's news, is in a market's price, both on the scale of log odds."""
 SHOWN = 24
 """Bars before a question whose returns it shows."""
 BURN_IN = 200
+"""Bars drawn before those, so that volatility has forgotten where it began."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,32 +50,34 @@ class QuestionRows:
     """Questions in the order in which they were asked, with what was known then and what came of it."""
 
     times: NDArray[np.datetime64]
-    """datetime64[ns][n, 3], UTC: asked, to be answered before, and resolved from."""
+    """datetime64[ns][n, 3], UTC: when a question is asked, its deadline, and when it can be resolved."""
     texts: tuple[str, ...]
-    """One a question, as it is asked."""
+    """The text of each question."""
     features: Floats
     """float64[n, features], known when the question was asked; a ``price`` among them is what the market showed."""
     names: tuple[str, ...]
     """Names of the features."""
     targets: Floats
-    """float64[n], what came of it: 1 or 0 of an event, else how far the price moved, as a part of the one shown."""
+    """float64[n], the outcomes: 1 or 0 for an event that happened or not, else the price's move as a fraction of the
+    price shown."""
     info: DatasetInfo
 
 
 @dataclass(frozen=True)
 class PriceSet:
-    """Questions about prices."""
+    """Parameters of a set of questions about prices."""
 
     symbols: tuple[str, ...]
     prices: tuple[float, ...]
     """About where each symbol trades, in USD."""
     volatility: tuple[float, ...]
-    """Of a bar's log return, of each symbol."""
+    """Standard deviation of a bar's log return, for each symbol."""
     horizons: tuple[int, ...]
-    """Bars ahead, in turn."""
+    """How many bars ahead a question asks; the questions take them in turn."""
     bar_h: int
-    """Hours of a bar."""
+    """Length of a bar in hours."""
     noun: str
+    """What a symbol is called in the text of a question."""
 
 
 COINS = PriceSet(
@@ -98,20 +103,23 @@ _Drawn = tuple[tuple[str, ...], tuple[str, ...], "Floats", "Floats", "NDArray[np
 
 @dataclass(frozen=True)
 class _Known:
-    """A set, and how it is made."""
+    """A set of questions, and how it is made."""
 
     title: str
     seed: int
     sha256: str
+    """Hex digest of features, then targets, of the set as it is released."""
     draw: Callable[[int, Branch | None], _Drawn]
     """Given a seed and a branch, returns texts, names, features, targets, and hours from asking to resolving."""
     unit: str
+    """What a target measures."""
     wave_h: int
     """Hours from one wave of questions, all asked at once, to the next: more than any of them takes."""
 
 
 def _markets(seed: int, branch: Branch | None) -> _Drawn:
     """Prediction markets."""
+    # theta is the log odds of the event, which nobody is shown. Each quantity has a stream of its own.
     theta = 1.3 * normals(stream(seed, 0, branch=branch), ROWS)
     news = normals(stream(seed, 1, branch=branch), ROWS)
     volume = 10.0 ** (2.0 + 4.0 * uniforms(stream(seed, 2, branch=branch), ROWS))
@@ -119,7 +127,9 @@ def _markets(seed: int, branch: Branch | None) -> _Drawn:
     days = np.ceil(60.0 * uniforms(stream(seed, 4, branch=branch), ROWS))
     belief = SHRINK * theta + REACTION * 0.5 * news + noise
     price = _ticks(_sigmoid(belief))
+    # A day ago the news was not known yet; a week ago, less of the truth as well.
     day, week = (_ticks(_sigmoid(belief - part)) for part in (0.8 * news, 0.8 * news + 0.3 * theta))
+    # Half the spread: half a cent, and a cent and a half where little is traded.
     half = 0.005 + 0.01 * (volume < 10_000.0)
     happened = (uniforms(stream(seed, 5, branch=branch), ROWS) < _sigmoid(theta)).astype(np.float64)
     features = np.stack(
@@ -136,7 +146,7 @@ def _markets(seed: int, branch: Branch | None) -> _Drawn:
     )
     names = ("price", "bid", "ask", "change_1d", "change_1w", "volume_24h", "days")
     texts = tuple(
-        f"SIMULATED market {row}: will it resolve to YES, {int(one)} days later?" for row, one in enumerate(days)
+        f"SIMULATED market {row}: will it resolve to YES, {int(ahead)} days later?" for row, ahead in enumerate(days)
     )
     return texts, names, features, happened, (24 * days).astype(np.int64)
 
@@ -144,10 +154,12 @@ def _markets(seed: int, branch: Branch | None) -> _Drawn:
 def _prices(kind: PriceSet) -> Callable[[int, Branch | None], _Drawn]:
     def draw(seed: int, branch: Branch | None) -> _Drawn:
         row = np.arange(ROWS)
+        # Every symbol in turn, and with each round of them the next horizon.
         symbol, turn = row % len(kind.symbols), (row // len(kind.symbols)) % len(kind.horizons)
         horizon = np.array(kind.horizons)[turn]
         usual = np.array(kind.volatility)[symbol]
         returns = usual[:, None] * _clustered(stream(seed, 0, branch=branch), BURN_IN + SHOWN + max(kind.horizons))
+        # Each question has a price path of its own, from a level of its own: none tells the outcome of another.
         start = np.array(kind.prices)[symbol] * np.exp(0.3 * normals(stream(seed, 1, branch=branch), ROWS))
         price = significant(start, 6)
         shown = np.rint(returns[:, BURN_IN : BURN_IN + SHOWN] * 1e6) / 1e6
@@ -155,8 +167,8 @@ def _prices(kind: PriceSet) -> Callable[[int, Branch | None], _Drawn]:
         features = np.column_stack([price, horizon.astype(np.float64), shown[:, ::-1]])
         names = ("price", "horizon", *(f"return_{ago}" for ago in range(1, SHOWN + 1)))
         texts = tuple(
-            f"SIMULATED {kind.noun} {kind.symbols[one]}: how far will its price have moved in {ahead * kind.bar_h} h?"
-            for one, ahead in zip(symbol, horizon, strict=True)
+            f"SIMULATED {kind.noun} {kind.symbols[which]}: how far will its price have moved in {ahead * kind.bar_h} h?"
+            for which, ahead in zip(symbol, horizon, strict=True)
         )
         return texts, names, features, np.rint(np.expm1(moved) * 1e6) / 1e6, horizon * kind.bar_h
 
@@ -172,7 +184,7 @@ def _events(seed: int, branch: Branch | None) -> _Drawn:
     happened = (uniforms(stream(seed, 2, branch=branch), ROWS) < _sigmoid(score)).astype(np.float64)
     features = np.column_stack([polls, trend, experts, history, media, days])
     texts = tuple(
-        f"SIMULATED event {row}: will it have happened {int(one)} days later?" for row, one in enumerate(days)
+        f"SIMULATED event {row}: will it have happened {int(ahead)} days later?" for row, ahead in enumerate(days)
     )
     return (
         texts,
@@ -237,7 +249,7 @@ def simulated_questions(name: str, branch: Branch | None = None) -> QuestionRows
 
     Args:
         name: the name of one of :data:`QUESTION_SETS`.
-        branch: draws the last rows anew; None for the set as it is released.
+        branch: the row from which on questions are drawn anew, and the seed; None for the set as it is released.
 
     Raises:
         DataError: there is no such set, or this machine's arithmetic makes another one.
@@ -266,6 +278,7 @@ def _clustered(bits: Bits, steps: int) -> Floats:
     variance, out = np.ones(ROWS), np.empty((ROWS, steps))
     for step in range(steps):
         out[:, step] = np.sqrt(variance) * shocks[:, step]
+        # The coefficients add up to 1, which makes 1 the variance in the long run.
         variance = 0.04 + 0.14 * out[:, step] ** 2 + 0.82 * variance
     return out
 
@@ -276,6 +289,7 @@ def _sigmoid(x: Floats) -> Floats:
 
 
 def _thousandths(x: Floats) -> Floats:
+    # Whole numbers over 1000: the double nearest to the decimal, on every machine.
     out: Floats = np.rint(x * 1000.0) / 1000.0
     return out
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from openfingym.data.volatility import VOLATILITY_WINDOW, realised_volatility
 from openfingym.errors import DataError, TaskError
 
 if TYPE_CHECKING:
@@ -42,10 +43,9 @@ MEASURES_OF: Mapping[str, tuple[str, ...]] = {
     "realised_vol": ("price",),
     "mixed": ("mixed",),
 }
-"""Measures a panel may have, by what its values are wanted as. Of a mixed panel, a task may call the targets prices,
-where they are positive; the other channels are inputs only."""
-VOLATILITY_WINDOW = 21
-"""Daily returns in one value of realised volatility: a month."""
+"""The measures that a dataset may have for a task's value semantics. Of a mixed panel, a task may call the targets
+prices, where they are positive; the other channels are inputs only."""
+
 RETURN_DECIMALS = 10
 """Log returns are rounded to this: far below the precision of any price, far above the last
 bits in which the logarithm of one machine differs from another's, so that digests agree."""
@@ -56,47 +56,49 @@ class Windows:
     """The arrays of a batch task. All are C-contiguous; values are float64, times datetime64[ns]."""
 
     train_inputs: NDArray[np.float64]
-    """[n_train, lookback, d]"""
+    """[n_train, lookback, d], oldest row first."""
     train_targets: NDArray[np.float64]
-    """[n_train, horizon, d]"""
+    """[n_train, horizon, d], the rows directly after each window's inputs."""
     train_times: NDArray[np.datetime64]
-    """[n_train, lookback + horizon]"""
+    """[n_train, lookback + horizon], the time of each row of inputs, then of targets."""
     test_inputs: NDArray[np.float64]
     """[n_public + n_private, lookback, d], in time order: the public fold first."""
     test_targets: NDArray[np.float64]
     """[n_public + n_private, horizon, d], hidden."""
     test_times: NDArray[np.datetime64]
-    """[n_public + n_private, lookback + horizon]"""
+    """[n_public + n_private, lookback + horizon], as ``train_times``."""
     n_public: int
+    """Number of windows in the public fold."""
     n_private: int
+    """Number of windows in the private fold."""
     mean: NDArray[np.float64]
-    """[d], what was subtracted from every value; 0 without scaling."""
+    """[d], what was subtracted from every value; 0 where nothing was."""
     scale: NDArray[np.float64]
-    """[d], what every value was divided by after that; 1 without scaling."""
+    """[d], what every value was divided by after that; 1 where it was not."""
     train_starts: NDArray[np.int64]
-    """[n_train], row of each window's first input."""
+    """[n_train], the row of the data at which each window's inputs begin."""
     test_starts: NDArray[np.int64]
-    """[n_test], row of each window's first input."""
+    """[n_public + n_private], the row of the data at which each window's inputs begin."""
 
 
 def train_rows(rows: int, split: Split) -> int:
-    """Number of rows, from the first on, that form the training block."""
+    """Number of rows, counted from the first, that form the training block."""
     return train_share(split.train, rows)
 
 
 def train_share(share: float, rows: int) -> int:
-    """Number of rows, from the first on, that are this share of all."""
+    """Number of rows, counted from the first, that make up a share of all rows."""
     # Through the decimal text: 0.29 * 100 is 28.999... in binary, and its floor would be off by one.
     return int(Fraction(str(share)) * rows)
 
 
 def stamps(times: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
-    """Times as datetime64[ns]; numbers of rows, int64, of data that has no dates stay as they are."""
+    """Times as datetime64[ns]. Row numbers, int64, which stand for times in data without dates, stay as they are."""
     return times.astype("datetime64[ns]") if times.dtype.kind == "M" else times
 
 
 def rows_lost(semantics: ValueSemantics) -> int:
-    """Rows of a panel before the first of its values as :func:`to_values` makes them."""
+    """How many rows of a panel come before the first value that :func:`to_values` makes of it."""
     return {"log_return": 1, "realised_vol": VOLATILITY_WINDOW}.get(semantics, 0)
 
 
@@ -127,8 +129,6 @@ def to_values(panel: Panel, semantics: ValueSemantics) -> tuple[NDArray[np.datet
             key="contract.value_semantics",
         )
     if semantics == "realised_vol":
-        from openfingym.data.volatility import realised_volatility
-
         return panel.times[VOLATILITY_WINDOW:], realised_volatility(panel.values, VOLATILITY_WINDOW)
     if semantics != "log_return":
         return panel.times, panel.values
@@ -160,8 +160,8 @@ def cut(
         split: proportions, stride, embargo and scaling.
         lookback: number of input rows of a window.
         horizon: number of target rows of a window, directly after the inputs.
-        lead: rows before the inputs that belong to a window too, because something is computed from them.
-        scaled: bool[d], the channels that are scaled; None for all.
+        lead: number of rows before the inputs that a window needs too, because something is computed from them.
+        scaled: bool[d], True for the channels that are scaled; None for all.
 
     Raises:
         TaskError: a block is too short for one window; says how many rows would do.
@@ -221,12 +221,12 @@ def _blocks(rows: int, length: int, split: Split) -> tuple[range, range, range]:
     blocks = range(first), range(first + split.embargo, second), range(second + split.embargo, rows)
     for name, block in zip(("train", "public", "private"), blocks, strict=True):
         if len(block) < length:
+            # The embargo comes off the start of both hidden blocks, so they need that many rows more.
             needs = (length, length + split.embargo, length + split.embargo)
             total = max(math.ceil(need / share) for need, share in zip(needs, shares, strict=True))
             raise TaskError(
                 f"the {name} block has {len(block)} of {rows} rows, but one window needs {length} (lookback + "
-                "horizon); "
-                f"with these proportions and an embargo of {split.embargo}, {total} rows are enough",
+                f"horizon); with these proportions and an embargo of {split.embargo}, {total} rows are enough",
                 key=f"split.{name}",
             )
     return blocks
@@ -237,6 +237,7 @@ def _scaling(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(subtracted, divided by), float64[d] each."""
     none, one = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
+    # With "start" each path is divided by the row before it, which `kinds/paths.py` does window by window.
     if split.scaling in {"none", "start"}:
         return none, one
     chosen = np.ones(rows.shape[1], dtype=np.bool_) if scaled is None else scaled
@@ -246,6 +247,7 @@ def _scaling(
         _refuse(chosen & (mean <= 0.0), "has no positive mean in the training block, by which it could be divided")
         return none, np.where(chosen, mean, one)
     scale = np.array([math.sqrt(math.fsum(column) / len(rows)) for column in ((rows - mean) ** 2).T.tolist()])
+    # The mean of a constant column is rounded, so its deviation can come out as a few units in the last place, not 0.
     _refuse(
         chosen & (scale <= 1e-12 * np.maximum(np.abs(mean), 1.0)),
         "is constant in the training block and cannot be standardised",

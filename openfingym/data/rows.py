@@ -22,11 +22,11 @@ class FeatureRows:
     times: NDArray[np.datetime64]
     """datetime64[ns][n], UTC; int64, the numbers of the rows, where they have no date."""
     series: NDArray[np.int64]
-    """int64[n], the place in ``series_names`` of what a row is of, or its place within its date without any."""
+    """int64[n], which of ``series_names`` a row belongs to; without names, its place among the rows of its date."""
     series_names: tuple[str, ...]
-    """Empty where nothing says what rows are of."""
+    """Names of what the rows describe, such as stocks; empty where nothing says what they describe."""
     features: NDArray[np.float64]
-    """float64[n, features]"""
+    """float64[n, features], known at the time of their row."""
     names: tuple[str, ...]
     """Names of the features."""
     targets: NDArray[np.float64]
@@ -43,11 +43,12 @@ class FeatureRows:
 
 def starts_of(times: NDArray[np.datetime64]) -> NDArray[np.int64]:
     """Where each different time begins among times in order, and their number; int64[m + 1]."""
+    # A time begins at the first row, and wherever a row's time differs from that of the row above.
     return np.append(np.flatnonzero(np.append(True, times[1:] != times[:-1])), len(times)).astype(np.int64)
 
 
 def rows_of(source: Characteristics) -> FeatureRows:
-    """Simulated months as rows, month after month: one a stock."""
+    """The simulated stocks as rows: month after month, and within a month one row for each stock."""
     months, stocks = len(source.months), len(source.stocks)
     return FeatureRows(
         times=np.repeat(source.months.astype("datetime64[ns]"), stocks),

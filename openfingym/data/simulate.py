@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 
 Calendar = Literal["business-days", "hours", "5-seconds", "trading-minutes"]
 TRADING_MINUTES = 390
-"""From half past nine to four."""
+"""Minutes of a trading day of US stocks, from half past nine to four."""
 PERIODS_PER_YEAR: dict[str, float] = {
     "business-days": 252.0,
     "hours": 8760.0,
     "5-seconds": 6_307_200.0,
     "trading-minutes": 252.0 * TRADING_MINUTES,
 }
+"""Rows in a year of each calendar, by which a yearly volatility becomes that of a row."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Channel:
     sector: str
     """The first channel of a sector leads the others."""
     price: float
-    """Price before the first row."""
+    """p_i(0), the price before the first row."""
     volatility: float
     """v_i, unconditional standard deviation of the shock, annualised by the calendar's periods."""
     market: float
@@ -94,8 +95,11 @@ class PanelSimulator:
     degrees_of_freedom: float
     """Degrees of freedom of every shock; above 4, so that a kurtosis exists."""
     alpha: float
+    """Effect of a squared shock on the next row's variance."""
     gamma: float
+    """What a negative shock adds to alpha."""
     beta: float
+    """Share of the variance that is left in the next row."""
     ar: float
     """Effect of a channel's own last return on its next."""
     lead: float
@@ -105,6 +109,7 @@ class PanelSimulator:
     momentum: float = 0.0
     """Effect of m, the exponentially weighted mean of a channel's own past returns; below 1."""
     momentum_decay: float = 0.0
+    """Share of m that is left a row later."""
     drift: float = 0.0
     """Log return a year that every channel has on top; d is that divided by the calendar's periods."""
 
@@ -114,7 +119,7 @@ class PanelSimulator:
         return tuple(channel.name for channel in self.channels)
 
     def generate(self, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
-        """The panel, as :func:`simulate`."""
+        """Make the panel; see :func:`simulate`."""
         return simulate(self, branch)
 
     def __post_init__(self) -> None:
@@ -176,7 +181,7 @@ def simulate(
 
     Args:
         simulator: the parameters of the simulator.
-        branch: where, and with which seed, the panel leaves its usual course; None if it does not.
+        branch: the row from which on the panel is drawn anew, and the seed; None for the panel as it is.
 
     Returns:
         (times datetime64[ns][rows], prices float64[rows, channels]).
@@ -187,7 +192,7 @@ def simulate(
 
 
 def paths(simulator: PanelSimulator, branch: Branch | None = None) -> SimulatedPaths:
-    """Returns and variances, after the burn-in."""
+    """Returns and variances of the rows that are left after the burn-in."""
     made = _run(simulator, _shocks(simulator, branch))
     return SimulatedPaths(made.returns[simulator.burn_in :], made.variances[simulator.burn_in :])
 
@@ -220,6 +225,7 @@ def _shocks(simulator: PanelSimulator, branch: Branch | None) -> NDArray[np.floa
     sectors = list(dict.fromkeys(channel.sector for channel in channels))
     steps, width = simulator.burn_in + simulator.rows, 1 + len(sectors) + len(channels)
     bits = stream(simulator.seed, branch=branch)
+    # The columns: first the market's shock, then one a sector, then one a channel.
     draws = students(bits, simulator.degrees_of_freedom, steps, width)
     a = np.array([channel.market for channel in channels])
     b = np.array([channel.own_sector for channel in channels])
@@ -238,7 +244,7 @@ def _run(simulator: PanelSimulator, shocks: NDArray[np.float64]) -> SimulatedPat
     omega = variance * (1.0 - simulator.alpha - simulator.gamma / 2 - simulator.beta)
     sectors = [channel.sector for channel in simulator.channels]
     leader = np.array([sectors.index(name) for name in sectors])
-    # The first channel of a sector leads it, and does not follow itself.
+    # The first channel of a sector leads it, and does not follow itself. Effects are in units of volatility.
     follow = np.where(leader == np.arange(len(leader)), 0.0, simulator.lead * v / v[leader])
     spills, own = _spills(simulator, v)
     returns, variances = np.empty_like(shocks), np.empty_like(shocks)
@@ -248,14 +254,15 @@ def _run(simulator: PanelSimulator, shocks: NDArray[np.float64]) -> SimulatedPat
         e = np.sqrt(variance) * z
         news = (simulator.alpha + simulator.gamma * (e < 0.0)) * (e * e)
         step = simulator.ar * last + follow * last[leader] + e
-        told = own * news
+        received = own * news
         for source, weights, shares in spills:
             step = step + weights * last[source]
-            told = told + shares * news[source]
+            received = received + shares * news[source]
         if simulator.momentum:
             step = step + simulator.momentum * trend
             trend = simulator.momentum_decay * trend + (1.0 - simulator.momentum_decay) * step
-        variance = omega + told + simulator.beta * variance
+        # This row's shock is drawn, so what follows is the variance of the next.
+        variance = omega + received + simulator.beta * variance
         last = step
         returns[t], variances[t] = last, variance
     return SimulatedPaths(returns + simulator.drift / PERIODS_PER_YEAR[simulator.calendar], variances)
@@ -264,23 +271,23 @@ def _run(simulator: PanelSimulator, shocks: NDArray[np.float64]) -> SimulatedPat
 def _spills(
     simulator: PanelSimulator, v: NDArray[np.float64]
 ) -> tuple[list[tuple[int, NDArray[np.float64], NDArray[np.float64]]], NDArray[np.float64]]:
-    """(source, effect on every channel's return, effect on every channel's news) of each source, and the share of own
-    news.
+    """For each source (its place, effect on every channel's return, effect on every channel's news); and the share of
+    its own news that is left to each channel.
     """
     names = simulator.channel_names
     own = np.ones_like(v)
-    found: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+    effects: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
     for spill in simulator.spillovers:
         i, j = names.index(spill.target), names.index(spill.source)
-        weights, shares = found.setdefault(j, (np.zeros_like(v), np.zeros_like(v)))
+        weights, shares = effects.setdefault(j, (np.zeros_like(v), np.zeros_like(v)))
         weights[i] += spill.returns * v[i] / v[j]
         shares[i] += spill.news * (v[i] / v[j]) ** 2
         own[i] -= spill.news
-    return [(j, *pair) for j, pair in found.items()], own
+    return [(j, *pair) for j, pair in effects.items()], own
 
 
 def calendar_times(calendar: Calendar, first: str, rows: int) -> NDArray[np.datetime64]:
-    """datetime64[ns][rows], such as midnight after midnight, or hour after hour."""
+    """The times of a calendar's first rows from a day on, datetime64[ns][rows], UTC."""
     start, steps = np.datetime64(first, "D"), np.arange(rows)
     times: NDArray[np.datetime64]
     if calendar == "hours":
@@ -289,6 +296,7 @@ def calendar_times(calendar: Calendar, first: str, rows: int) -> NDArray[np.date
         times = start.astype("datetime64[s]") + (5 * steps).astype("timedelta64[s]")
     elif calendar == "trading-minutes":
         days, minutes = np.divmod(steps, TRADING_MINUTES)
+        # Half past nine in New York is 14:30 UTC in winter; these days know no summer time.
         opens = np.busday_offset(start, days, roll="forward").astype("datetime64[m]") + np.timedelta64(
             14 * 60 + 30, "m"
         )

@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VOLATILITY_WINDOW = 21
-"""Daily returns in a realised volatility: a month."""
+"""Daily returns in one value of realised volatility: a month."""
 GRAPH_WINDOW = 63
-"""Rows behind a graph: a quarter."""
+"""Rows that a graph is computed from: a quarter."""
 LAGS = 2
 """Order of the vector autoregression behind a spillover graph."""
 HORIZON = 10
 """Steps of its forecast-error variance decomposition (Diebold and Yilmaz 2012)."""
 DECIMALS = 10
+"""Results are rounded to so many decimals, far above the last bits in which machines differ."""
 DEPENDENT = 1e-9
 """A column of the regression is dependent on the others if less than this share of its norm is left without them."""
 _BLOCK = 512
+"""Graphs that are computed at once, which bounds the memory."""
 
 
 def realised_volatility(prices: NDArray[np.float64], window: int = VOLATILITY_WINDOW) -> NDArray[np.float64]:
@@ -84,6 +86,8 @@ def rows_apart(lookback: int, window: int = GRAPH_WINDOW, volatility_window: int
         window: number of rows that a graph is computed from.
         volatility_window: number of returns that a volatility is computed from.
     """
+    # A graph ends with the inputs and is `window` rows long, so it may begin before them: its first volatility must
+    # share no return with the hidden target either.
     return max(volatility_window - 1, window + volatility_window - 1 - lookback)
 
 
@@ -137,6 +141,7 @@ def _standardised(windows: NDArray[np.float64], ends: NDArray[np.int64]) -> NDAr
     """
     centred = windows - _sum(windows) / len(windows)
     norm = np.sqrt(_sum(centred * centred))
+    # The mean of equal values is rounded, which can leave a norm of a few units in the last place; hence both tests.
     constant = (windows == windows[0]).all(axis=0) | (norm == 0.0)
     if constant.any():
         k, channel = np.argwhere(constant)[0]
@@ -151,6 +156,7 @@ def _correlations(standard: NDArray[np.float64]) -> NDArray[np.float64]:
     total = np.zeros((*standard.shape[1:], standard.shape[2]))
     for row in standard:
         total += row[:, :, None] * row[:, None, :]
+    # Rounding can carry a sum of products a little beyond 1.
     total = np.clip(total, -1.0, 1.0)
     total[:, np.arange(standard.shape[2]), np.arange(standard.shape[2])] = 1.0
     return total
@@ -162,6 +168,7 @@ def _spillovers(standard: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArr
     d = covariance.shape[1]
     responses = [np.broadcast_to(np.eye(d), covariance.shape)]
     shares, own = np.zeros_like(covariance), np.zeros(covariance.shape[:2])
+    # responses[h] is Phi_h, the response h steps after a shock: Phi_0 = 1, Phi_h = sum of Phi_(h - l) A_l over lags l.
     for h in range(HORIZON):
         impact = _product(responses[h], covariance)
         shares += impact * impact
@@ -191,10 +198,13 @@ def _autoregressions(
     window, k, d = standard.shape
     n, p = window - LAGS, 1 + LAGS * d
     lagged = [standard[LAGS - lag : window - lag] for lag in range(1, LAGS + 1)]
+    # Columns: a constant, the lagged values of all channels, and the values to be explained. After p reflections the
+    # upper p rows hold a triangular system; below them on the right, sums of products are those of the residuals.
     both = np.concatenate([np.ones((n, k, 1)), *lagged, standard[LAGS:]], axis=2)
     norms = np.sqrt(_sum(both * both))
     for j in range(p):
         _reflect(both, j, norms[:, j], ends)
+    # Back substitution.
     coefficients = np.zeros((p, k, d))
     for j in range(p - 1, -1, -1):
         rest = both[j, :, p:].copy()
@@ -222,6 +232,7 @@ def _reflect(both: NDArray[np.float64], j: int, norm: NDArray[np.float64], ends:
             f"the channels are linearly dependent in the window up to row {ends[np.argmax(dependent)]}; a VAR is not "
             "identified"
         )
+    # Of the opposite sign, so that v[0] - pivot adds magnitudes and loses no digits.
     pivot = np.where(v[0] > 0.0, -length, length)
     v[0] -= pivot
     half = _sum(v * v) / 2.0

@@ -103,8 +103,7 @@ def _shown(data: TrainingData, contract: ForecastContract, width: int) -> ShownW
 
 def _graph(contract: ForecastContract, width: int, generator: np.random.Generator) -> tuple[int | None, Any]:
     """Rows behind a graph, and from a look-back to the rows before the inputs that belong to a window."""
-    from openfingym.data.recipe import VOLATILITY_WINDOW
-    from openfingym.data.volatility import rows_apart
+    from openfingym.data.volatility import VOLATILITY_WINDOW, rows_apart
 
     if contract.value_semantics != "realised_vol":
         return None, no_lead

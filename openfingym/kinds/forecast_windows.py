@@ -43,7 +43,7 @@ def cut(task: Task, contract: ForecastContract, panel: Panel) -> Windows:
     lead = 0
     if contract.value_semantics == "realised_vol":
         # Between a hidden target and the next window, so that volatilities of the two share no return.
-        lead = rows_apart(contract.lookback, contract.graph_window or 1, recipe.VOLATILITY_WINDOW)
+        lead = rows_apart(contract.lookback, contract.graph_window or 1)
     return recipe.cut(
         values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=lead, scaled=scaled
     )

@@ -1,4 +1,4 @@
-"""Scoring an answer where the hidden data lies: a file, or what a finished rollout left."""
+"""Scoring of an answer under its task's protocol, where the hidden data is: a file, or what a finished rollout left."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def is_run(path: Path) -> bool:
 
 
 def run_to_score(folder: Path) -> tuple[RolloutResult, Path]:
-    """The result of a finished rollout and the submission that counted.
+    """The result of a finished rollout, and the path of the submission that counted.
 
     Raises:
         StoreError: the folder is damaged.
-        UsageError: there is no submission, its scores are held, or it was on hidden data of its own.
+        UsageError: there is no submission, its scores are held until a season closes, or the rollout had hidden data of
+            its own.
     """
     result = read_run(folder)
     if result.disclosure == "held":
@@ -49,7 +50,8 @@ def run_to_score(folder: Path) -> tuple[RolloutResult, Path]:
         )
     name = f"submissions/{result.submissions_accepted}.npy"
     try:
-        os.close(opened(folder, name))  # in a stranger's folder it may be a link, or never end
+        # In a folder that somebody else wrote, the file may be a link out of it, or a pipe that never ends.
+        os.close(opened(folder, name))
     except OSError as error:
         raise UsageError(
             f"{folder / name}: no accepted submission is kept there ({error.strerror}); "
@@ -71,19 +73,21 @@ def score_answer(
     """Score a submission under the protocol of its task.
 
     Args:
-        package: the built task.
-        submission: the answer, as :func:`openfingym.verifiers.scorecard.score_files` takes it.
-        truth: the hidden arrays, as there; None for those of the package in the caller's own store.
-        digest: digest of the task that the answer was given to; None for any.
+        package: the built package of the task.
+        submission: file with the answer, as :func:`openfingym.verifiers.scorecard.score_files` takes it.
+        truth: folder of the hidden arrays, as that function takes it; None for those of the package in the caller's own
+            store.
+        digest: digest of the task that the answer was given to; None if it is not known.
         seed: seed of draws, networks and batches.
-        only: names of the metrics wanted; none for all.
-        tell: is told what is done next.
+        only: names of the metrics wanted; all metrics if empty.
+        tell: called with the name of each metric before it is computed.
 
     Raises:
         SubmissionError: the submission does not fit the task.
-        DataError: the truth does not, or leaves a metric undefined.
+        DataError: the hidden arrays do not fit the task, or leave a metric undefined.
         StoreError: the store cannot be read.
-        UsageError: the task follows no protocol, it is another version than the answer's, or PyTorch is not there.
+        UsageError: the task follows no protocol, is of another version than the answer's, or needs PyTorch, which is
+            not installed.
     """
     manifest = package.manifest
     protocol = protocol_of(manifest.name)
@@ -92,6 +96,7 @@ def score_answer(
             f"the run was on {manifest.name} with digest {digest[:16]}, and here it has {manifest.digest[:16]}: "
             "its hidden data is not here. Score it where it was run"
         )
+    # Training windows and contexts are read from the public half, so it has to be whole.
     package.verify_public()
     task, values = read_answer(package, submission, None if truth is None else read_truth(package, truth))
     if "real" not in task.hidden:
@@ -99,12 +104,9 @@ def score_answer(
             f"{manifest.name} hides no real windows; the task of this name that has a protocol generates them"
         )
     windows = _windows(package, np.asarray(task.hidden["real"], dtype=np.float64), values)
-    found = score_windows(protocol, manifest.name, windows, seed=seed, only=only, tell=tell)
-    differs = [*protocol.tasks[manifest.name].differs, *_sizes(protocol, windows)]
-    if manifest.data_kind == "simulated":
-        differs.insert(0, "the data is a SIMULATED stand-in for the paper's")
-    if protocol.drawing.pool == "all":
-        differs.append("as in the paper, training windows are among the real ones: repeating them looks good")
+    scores = score_windows(protocol, manifest.name, windows, seed=seed, only=only, tell=tell)
+    differs = _differences(protocol, package, windows)
+    # A paper's protocol scores any answer; whether a verifier would is something that the reader has to know.
     try:
         task.grader.check(values)
     except SubmissionError as refusal:
@@ -118,14 +120,20 @@ def score_answer(
         protocol.table,
         protocol.code,
         seed,
-        found,
+        scores,
         tuple(differs),
         protocol.assumed,
     )
 
 
 def _windows(package: BuiltPackage, real: np.ndarray, values: np.ndarray) -> SampleWindows:
-    """Real windows whole, with their contexts."""
+    """All windows of a task, the real ones whole: each begins with its context where the task has contexts.
+
+    Args:
+        package: the built package of the task.
+        real: hidden windows, or hidden futures of a task with contexts, float64[m, t, d].
+        values: the answer, float64[k, t, d]; with contexts, float64[m, k, t, d].
+    """
     train, hidden = (
         np.concatenate((package.array(inputs), futures), axis=1, dtype=np.float64) if values.ndim == 4 else futures
         for inputs, futures in (("train_inputs", package.array("train_targets")), ("test_inputs", real))
@@ -133,8 +141,17 @@ def _windows(package: BuiltPackage, real: np.ndarray, values: np.ndarray) -> Sam
     return SampleWindows(np.asarray(train), np.asarray(hidden), values)
 
 
-def _sizes(protocol: PaperProtocol, windows: SampleWindows) -> list[str]:
+def _differences(protocol: PaperProtocol, package: BuiltPackage, windows: SampleWindows) -> list[str]:
+    """Why the scores cannot be compared with the paper's as they are."""
+    manifest = package.manifest
+    differs = list(protocol.tasks[manifest.name].differs)
     wanted, made = protocol.drawing.windows, len(windows.generated)
-    if wanted is None or made >= wanted:
-        return []
-    return [f"the answer has {made:,} windows, and the paper draws {wanted:,} of its generator for each repeat"]
+    if wanted is not None and made < wanted:
+        differs.append(
+            f"the answer has {made:,} windows, and the paper draws {wanted:,} of its generator for each repeat"
+        )
+    if manifest.data_kind == "simulated":
+        differs.insert(0, "the data is a SIMULATED stand-in for the paper's")
+    if protocol.drawing.pool == "all":
+        differs.append("as in the paper, training windows are among the real ones: repeating them looks good")
+    return differs

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from openfingym.published.sample import Sample
 
 Measure = Callable[..., "float | NDArray[np.float64]"]
-"""A function of a sample and of options by name; an array has one value a column, and columns are averaged."""
+"""A function of a sample and of named options. It returns a number, or an array with a number for each column (such as
+a strategy), over which the protocol averages."""
 
 
 def _of_paths(metric: Callable[..., float]) -> Measure:
-    """A metric of the library that is what the paper's code computes; ``first`` steps are left out."""
+    """A metric of the library that computes the same as the paper's code, as a measure.
+
+    The measure leaves out the first ``first`` steps of every window.
+    """
 
     def measure(sample: Sample, first: int = 0, **options: Any) -> float:
         return metric(sample.real[:, first:], sample.fake[:, first:], **options)
@@ -33,7 +37,9 @@ def _of_paths(metric: Callable[..., float]) -> Measure:
 
 
 def signature_mmd(sample: Sample, depth: int, windows: int) -> float:
-    """Unbiased squared MMD of the exact kernel that PCF-GAN's random one stands for, on the first windows drawn."""
+    """Unbiased squared MMD of the exact signature kernel, which PCF-GAN approximates at random, on the first windows
+    drawn.
+    """
     return mmd_squared(sample.real[:windows], sample.fake[:windows], depth, "compat")
 
 
@@ -65,4 +71,4 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "path_autocorrelation": tail.path_autocorrelation,
     }
 )
-"""Measures by name."""
+"""Measures by the name that a protocol's file uses."""

@@ -1,8 +1,8 @@
 """Discriminative and predictive scores by recurrent networks, as the papers' codes train them.
 
 :mod:`openfingym.metrics.recurrent` has those of the library. These keep what is wrong with the published ones:
-PCF-GAN's codes report the best epoch on the very windows that are scored, values enter as they are, and a real window
-drawn twice may be trained on and tested on. All need PyTorch, of the extra ``faithful``.
+PCF-GAN's code reports the best epoch on the very windows that are scored, values are not scaled, and a real window that
+is drawn twice may be both trained and tested on. All need PyTorch, of the extra ``faithful``.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ def best_epoch_accuracy(sample: Sample, hidden: int, layers: int, epochs: int, b
     windows held out (PCF-GAN, High-Rank PCF-GAN).
 
     Args:
-        sample: the windows; the last fifth of either side is held out.
-        hidden: units of a layer.
-        layers: layers of the GRU.
-        epochs: passes over the windows.
-        batch: windows of a step; the order is drawn once.
+        sample: windows to compare; a share at the end of either side is held out.
+        hidden: number of units of a layer.
+        layers: number of layers of the GRU.
+        epochs: number of passes over the windows.
+        batch: number of windows in a step of training; the order of the windows is drawn once.
     """
     with seeded(sample.seed) as torch:
         sides = [_halves(torch, values, sample.held_out) for values in (sample.real, sample.fake)]
+        # Windows to train on, and windows held out, both sides shuffled together.
         sets = []
         for part in (0, 1):
             x = torch.cat([side[part] for side in sides])
@@ -49,6 +50,7 @@ def best_epoch_accuracy(sample: Sample, hidden: int, layers: int, epochs: int, b
         loss = torch.nn.CrossEntropyLoss()
 
         def judged() -> tuple[float, float]:
+            # Of epochs with equal accuracy, the one with the smallest loss is the best.
             x, y = sets[1]
             scores = forward(x)
             return float((scores.argmax(1) == y).double().mean()), -float(loss(scores, y))
@@ -62,11 +64,11 @@ def best_epoch_error(sample: Sample, hidden: int, layers: int, epochs: int, batc
     High-Rank PCF-GAN). It predicts the last int(t / 10) steps of every channel from those before.
 
     Args:
-        sample: the windows; the arguments are those of :func:`best_epoch_accuracy`.
-        hidden: units of a layer.
-        layers: layers of the LSTM.
-        epochs: passes over the generated windows.
-        batch: windows of a step.
+        sample: windows to compare.
+        hidden: number of units of a layer.
+        layers: number of layers of the LSTM.
+        epochs: number of passes over the generated windows.
+        batch: number of windows in a step of training; the order of the windows is drawn once.
 
     Raises:
         UsageError: windows have fewer than ten steps.
@@ -78,6 +80,7 @@ def best_epoch_error(sample: Sample, hidden: int, layers: int, epochs: int, batc
             f"found {sample.real.shape[1]}"
         )
     with seeded(sample.seed) as torch:
+        # Trained on generated windows, judged on real ones.
         sets = []
         for values in (sample.fake, sample.real):
             whole = _tensor(torch, values)
@@ -98,9 +101,9 @@ def iterated_accuracy(sample: Sample, iterations: int, batch: int) -> float:
     (TimeGAN).
 
     Args:
-        sample: the windows; a share of either side is held out.
-        iterations: steps of training.
-        batch: windows of either side in a step, drawn anew for each.
+        sample: windows to compare; a share at the end of either side is held out.
+        iterations: number of steps of training.
+        batch: number of windows of either side in a step, drawn anew for each.
     """
     with seeded(sample.seed) as torch:
         (real, real_held), (fake, fake_held) = (
@@ -115,18 +118,19 @@ def iterated_accuracy(sample: Sample, iterations: int, batch: int) -> float:
 
         _steps(torch, parameters, step, iterations)
         with torch.no_grad():
+            # A logit above 0 says that a window is real.
             right = torch.cat([forward(real_held)[:, -1] > 0.0, forward(fake_held)[:, -1] <= 0.0])
         return abs(float(right.double().mean()) - 0.5)
 
 
 def iterated_error(sample: Sample, iterations: int, batch: int) -> float:
-    """Mean absolute error on all real windows of a GRU trained on generated ones to tell the last channel's next value
-    from the other channels; its output is a sigmoid (TimeGAN).
+    """Mean absolute error, on all real windows, of a GRU that predicts the last channel's next value from the other
+    channels, trained on generated windows; its output is a sigmoid (TimeGAN).
 
     Args:
-        sample: the windows, of values in [0, 1].
-        iterations: steps of training.
-        batch: generated windows of a step.
+        sample: windows to compare, with values in [0, 1].
+        iterations: number of steps of training.
+        batch: number of generated windows in a step, drawn anew for each.
 
     Raises:
         UsageError: windows have fewer than two channels.
@@ -151,7 +155,7 @@ def _tensor(torch: Any, values: NDArray[np.float64]) -> Any:
 
 
 def _halves(torch: Any, values: NDArray[np.float64], held_out: float) -> tuple[Any, Any]:
-    """(Windows to learn from, windows held out)."""
+    """Windows to train on, and the windows at the end that are held out."""
     held = max(1, round(held_out * len(values)))
     whole = _tensor(torch, values)
     return whole[:-held], whole[-held:]
@@ -160,14 +164,17 @@ def _halves(torch: Any, values: NDArray[np.float64], held_out: float) -> tuple[A
 def _network(
     torch: Any, kind: Literal["GRU", "LSTM"], channels: int, hidden: int, layers: int, out: int
 ) -> tuple[Callable[[Any], Any], list[Any]]:
-    """(The network's output from its last state, its parameters)."""
+    """A recurrent network as (function from windows to the output of its last state, its parameters)."""
     recurrent = getattr(torch.nn, kind)(channels, hidden, num_layers=layers, batch_first=True)
     head = torch.nn.Linear(hidden, out)
     return lambda x: head(recurrent(x)[0][:, -1]), [*recurrent.parameters(), *head.parameters()]
 
 
 def _gru_of_timegan(torch: Any, inputs: int, channels: int) -> tuple[Callable[[Any], Any], list[Any]]:
-    """(One number for each window and step, parameters), begun as Keras does."""
+    """TimeGAN's GRU as (function from windows to one number for each window and step, its parameters).
+
+    Weights begin as Keras begins them, since TimeGAN's code is in TensorFlow and PyTorch's defaults train differently.
+    """
     units = max(1, channels // 2)
     recurrent = torch.nn.GRU(inputs, units, batch_first=True)
     head = torch.nn.Linear(units, 1)
@@ -192,20 +199,21 @@ def _epochs(
     batch: int,
     judged: Callable[[], T],
 ) -> list[T]:
-    """What ``judged`` says after each pass over (x, y), in one order."""
+    """Train on (x, y), whose order stays the same, and return what ``judged`` gives after each pass."""
     optimizer = torch.optim.Adam(parameters, lr=RATE)
-    found = []
+    judgements = []
     for _ in range(epochs):
         for inputs, wanted in zip(x.split(batch), y.split(batch), strict=True):
             optimizer.zero_grad()
             loss(forward(inputs), wanted).backward()
             optimizer.step()
         with torch.no_grad():
-            found.append(judged())
-    return found
+            judgements.append(judged())
+    return judgements
 
 
 def _steps(torch: Any, parameters: list[Any], loss: Callable[[], Any], iterations: int) -> None:
+    """Train for some steps, on a loss that draws its own windows."""
     optimizer = torch.optim.Adam(parameters, lr=RATE)
     for _ in range(iterations):
         optimizer.zero_grad()

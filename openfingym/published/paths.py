@@ -1,4 +1,4 @@
-"""Measures of whole windows that the papers' codes compute otherwise than :mod:`openfingym.metrics` does."""
+"""Measures of whole windows that the papers' code computes in another way than :mod:`openfingym.metrics`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from openfingym.published.sample import Sample
 
 FLAT_WIDTH = 1e-5
-"""Range that a constant real cell is given."""
+"""Width of the histogram of a step and channel whose real values are all equal."""
 
 
 def histogram_gap(sample: Sample, bins: int, first: int = 0) -> float:
-    """Mean over steps, channels and bins of |density, generated - real|, of equal bins between the smallest and
-    largest real value of each step and channel (PCF-GAN, High-Rank PCF-GAN).
+    """Mean over steps, channels and bins of |density, generated - real| (PCF-GAN, High-Rank PCF-GAN).
 
-    A generated value on an edge is in no bin, and neither is one outside; both count in the denominator.
+    The bins of a step and channel are of equal width, between its smallest and its largest real value. A generated
+    value on an edge is in no bin, and neither is one outside; both count in the denominator.
 
     Args:
-        sample: the windows.
-        bins: bins of a step and channel.
-        first: steps left out at the start.
+        sample: windows to compare.
+        bins: number of bins of a step and channel.
+        first: number of steps left out at the start.
     """
     gaps = []
     for t in range(first, sample.real.shape[1]):
@@ -46,12 +46,12 @@ def histogram_gap(sample: Sample, bins: int, first: int = 0) -> float:
 
 
 def conditional_mean_gap(sample: Sample, contexts: int) -> float:
-    """Mean over the first contexts of the Euclidean distance of their real future from the mean of those generated
-    (High-Rank PCF-GAN).
+    """Mean, over the first contexts, of the Euclidean distance between a context's real future and the mean of its
+    generated ones (High-Rank PCF-GAN).
 
     Args:
-        sample: the windows; they have contexts.
-        contexts: how many.
+        sample: windows to compare, which have contexts.
+        contexts: number of contexts, counted from the first drawn.
     """
     futures = _futures(sample)[:contexts].mean(axis=1)
     gap = sample.real[:contexts, sample.lookback :] - futures
@@ -59,11 +59,11 @@ def conditional_mean_gap(sample: Sample, contexts: int) -> float:
 
 
 def put_gap(sample: Sample) -> float:
-    """Mean over assets of |price on all real futures - mean over contexts of the price on a context's generated ones|
-    of an American put (High-Rank PCF-GAN).
+    """Mean over assets of the gap between two prices of an American put (High-Rank PCF-GAN).
 
-    Prices are those of the code, which begins its recursion two dates early: the payoff at the end never counts, money
-    grows where it should be discounted, and prices are some 20 % too low.
+    One is the price on all real futures; the other is the mean, over contexts, of the price on a context's generated
+    futures. Both are computed as the paper's code does, which begins its recursion two dates early: the payoff at the
+    end never counts, money grows where it should be discounted, and prices are some 20 % too low.
     """
     futures, real = _futures(sample), sample.real[:, sample.lookback :]
     gaps = [
@@ -74,8 +74,13 @@ def put_gap(sample: Sample) -> float:
 
 
 def published_put(log_returns: NDArray[np.float64]) -> float:
-    """Price of a put on paths of log returns [n, t] as the code has it: by least squares with polynomials of degree 2,
-    the last date but one being left out and worth 0.
+    """Price of an American put as the paper's code computes it, with the mistakes that :func:`put_gap` names.
+
+    The value of waiting is fitted by least squares with polynomials of degree 2 (Longstaff and Schwartz 2001); the last
+    date but one is left out, and worth 0.
+
+    Args:
+        log_returns: paths of log returns, float64[n, t].
     """
     n, dates = log_returns.shape
     growth = np.exp(RATE * YEARS_PER_STEP)
@@ -83,14 +88,17 @@ def published_put(log_returns: NDArray[np.float64]) -> float:
     exercised = np.maximum(STRIKE - prices, 0.0)
     value = np.zeros_like(exercised)
     value[:, -1] = exercised[:, -1]
+    # As in the code, which should begin a date later: value[:, dates - 1] stays 0, and the payoff at the end is lost.
     for t in range(dates - 2, 0, -1):
         inside = exercised[:, t] > 0.0
         if not inside.any():
             continue
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # fewer paths than coefficients: the fit of least norm, as in the code
+            # With fewer paths than coefficients NumPy warns, and gives the fit of least norm, as in the code.
+            warnings.simplefilter("ignore")
             fitted = np.polyfit(prices[inside, t], value[inside, t + 1] * growth, 2)
         held = np.polyval(fitted, prices[inside, t])
+        # A path on which the put is exercised here has no later payoff.
         chosen = np.flatnonzero(inside)[exercised[inside, t] > held]
         value[chosen, t] = exercised[chosen, t]
         value[chosen, t + 1 :] = 0.0

@@ -22,30 +22,31 @@ class Drawing(_Part):
     """Which windows are drawn for a repeat."""
 
     pool: Literal["all", "hidden"]
-    """The real windows: training and hidden ones, or hidden ones alone."""
+    """Which windows the real ones are drawn from: training and hidden windows, or hidden windows alone."""
     how: Literal["resampled", "permuted", "whole", "contexts"]
     """``resampled``: real windows with replacement, generated ones without, as many. ``permuted``: both without.
     ``whole``: every real window, generated ones without replacement. ``contexts``: contexts with replacement, and for
     each its real future and one of its generated ones."""
     windows: Annotated[int, Field(ge=2)] | None = None
-    """Windows of a side and repeat; None for as many as there are."""
+    """Number of windows of a side in a repeat; None for as many as there are."""
     held_out: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.2
-    """Share of them that classifiers are tested on."""
+    """Share of the windows on which classifiers are tested and not trained."""
 
 
 class PublishedMetric(_Part):
     """A metric of a protocol."""
 
     name: Text
+    """What the paper calls the metric."""
     measure: Text
     """Name in :data:`openfingym.published.measures.MEASURES`."""
     unit: Text = "none"
     options: dict[str, Any] = {}
-    """Arguments of the measure."""
+    """Arguments of the measure, by name."""
     tasks: tuple[str, ...] = ()
-    """Tasks that it is for; none for all of the protocol."""
+    """Tasks that the metric is for; empty for all tasks of the protocol."""
     once: bool = False
-    """Whether it is computed once, on all windows: repeats are a part of it, or there are none."""
+    """Whether it is computed once, on all windows: because it repeats something itself, or nothing is repeated."""
 
 
 class TaskNote(_Part):
@@ -54,19 +55,23 @@ class TaskNote(_Part):
     scaling: Literal["none", "min-max"] = "none"
     """``min-max``: values are mapped to [0, 1] by the smallest and largest real value of each channel."""
     differs: Annotated[tuple[Text, ...], Field(min_length=1)]
-    """In what our data is not the paper's."""
+    """How the task's data differs from the paper's, one phrase each."""
 
 
 class PaperFigure(_Part):
-    """A figure of the paper's own."""
+    """A figure that the paper states."""
 
     task: Text
+    """Name of our task."""
     metric: Text
+    """Name of the metric, as :class:`PublishedMetric` has it."""
     model: Text
+    """What the paper calls the model."""
     mean: float
     sd: float | None = None
+    """Standard deviation over repeats; None where the paper states none."""
     place: Text
-    """Where it stands, and where it was read if that is not the paper."""
+    """Where in the paper the figure is, and where it was read if not there."""
 
 
 class PaperProtocol(_Part):
@@ -75,10 +80,11 @@ class PaperProtocol(_Part):
     name: Text
     paper: Text
     table: Text
-    """Table of the paper whose numbers it gives."""
+    """Table of the paper whose numbers the protocol gives."""
     code: Text
-    """The authors' code that it follows."""
+    """The authors' code that the protocol follows."""
     repeats: Annotated[int, Field(ge=1)]
+    """How often windows are drawn and metrics computed."""
     drawing: Drawing
     metrics: Annotated[tuple[PublishedMetric, ...], Field(min_length=1)]
     tasks: Annotated[dict[str, TaskNote], Field(min_length=1)]
@@ -95,9 +101,9 @@ class PaperProtocol(_Part):
             names = [metric.name for metric in self.of(task)]
             if len(set(names)) != len(names):
                 raise ValueError(f"a metric is stated twice for {task}")
-            if unknown := {one.metric for one in self.figures if one.task == task} - set(names):
+            if unknown := {figure.metric for figure in self.figures if figure.task == task} - set(names):
                 raise ValueError(f"figures of {task} name unknown metrics: {sorted(unknown)}")
-        if unknown := {one.task for one in self.figures} - set(self.tasks):
+        if unknown := {figure.task for figure in self.figures} - set(self.tasks):
             raise ValueError(f"figures name tasks the protocol is not for: {sorted(unknown)}")
         return self
 
@@ -111,7 +117,7 @@ def protocols() -> tuple[PaperProtocol, ...]:
     """Every protocol, by name.
 
     Raises:
-        UsageError: a file is no protocol.
+        UsageError: a file does not state a protocol.
     """
     with resources.as_file(resources.files("openfingym.published") / "protocols") as folder:
         return tuple(
@@ -123,7 +129,7 @@ def protocol_of(task: str) -> PaperProtocol:
     """The protocol that a task follows.
 
     Raises:
-        UsageError: it follows none.
+        UsageError: the task follows no protocol; the message names those that do.
     """
     for protocol in protocols():
         if task in protocol.tasks:

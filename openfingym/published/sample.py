@@ -1,4 +1,4 @@
-"""Drawing the windows of a repeat, as a protocol says."""
+"""Draws of the windows of a repeat, as a protocol states them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,30 @@ if TYPE_CHECKING:
     from openfingym.published.protocol import Drawing
 
 FEWEST = 10
-"""Windows without which a fifth of them is not even two."""
+"""The fewest windows of a side: of fewer, the fifth that is held out would not even be two."""
 
 
 @dataclass(frozen=True, eq=False)
 class SampleWindows:
-    """All windows there are of a task: real ones whole, with their context where they have one."""
+    """All windows of a task, real and generated. Real windows begin with their context where the task has contexts."""
 
     train: NDArray[np.float64]
-    """[n, t, d]."""
+    """Training windows, float64[n, t, d]."""
     hidden: NDArray[np.float64]
-    """[m, t, d], public fold first."""
+    """Hidden windows, float64[m, t, d], the public fold first."""
     generated: NDArray[np.float64]
-    """[k, t, d]; with contexts, the futures [m, k, t - lookback, d]."""
+    """Generated windows, float64[k, t, d]; in a task with contexts, k futures of each, float64[m, k, t - lookback, d].
+    """
 
     @property
     def lookback(self) -> int:
-        """Rows of context."""
+        """Number of rows of a context; 0 without contexts."""
         return int(self.hidden.shape[1] - self.generated.shape[-2])
 
     def scaled(self, pool: NDArray[np.float64]) -> SampleWindows:
-        """The same with every channel mapped to [0, 1] by the smallest and largest value of the pool; a constant
-        channel becomes 0.
+        """A copy with every channel mapped to [0, 1] by its smallest and largest value in ``pool``.
+
+        A channel that is constant there becomes 0.
         """
         low, high = pool.min(axis=(0, 1)), pool.max(axis=(0, 1))
         width = np.where(high > low, high - low, 1.0)
@@ -49,36 +51,38 @@ class SampleWindows:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The windows of one repeat, in the order they were drawn."""
+    """The windows of one repeat, in the order in which they were drawn."""
 
     real: NDArray[np.float64]
-    """[n, t, d]."""
+    """Real windows, float64[n, t, d]."""
     fake: NDArray[np.float64]
-    """[m, t, d]."""
+    """Generated windows, float64[m, t, d]."""
     held_out: float
-    """Share of either side, the last of it, that a classifier is tested on."""
+    """Share of either side, at its end, on which a classifier is tested and not trained."""
     train: NDArray[np.float64]
-    """The task's training windows."""
+    """Training windows of the task, float64[k, t, d]."""
     lookback: int
-    """Rows of context that windows begin with."""
+    """Number of rows of context that windows begin with."""
     futures: NDArray[np.float64] | None
-    """With contexts, all generated futures of those drawn, [n, k, t - lookback, d]."""
+    """All generated futures of the contexts drawn, float64[n, k, t - lookback, d]; None in a task without contexts."""
     seed: int
+    """Seed of everything else that a measure draws."""
 
 
 def draw(drawing: Drawing, windows: SampleWindows, pool: NDArray[np.float64], repeat: int, seed: int) -> Sample:
     """The windows of a repeat.
 
     Args:
-        drawing: how they are drawn.
-        windows: what there is.
-        pool: the real windows to draw from; see :meth:`SampleWindows.pool`.
-        repeat: number of the repeat, from 0; -1 for everything there is, contexts in order.
-        seed: seed of all repeats.
+        drawing: what the protocol states about drawing.
+        windows: all windows of the task.
+        pool: real windows to draw from, as :meth:`SampleWindows.pool` gives them.
+        repeat: number of the repeat, from 0; -1 for all windows, with contexts in order.
+        seed: seed of all repeats together.
 
     Raises:
         UsageError: there are fewer than 10 windows on a side.
     """
+    # Plus one, since a seed is not negative: 0 is that of the draw of everything.
     generator = np.random.default_rng((seed, repeat + 1))
     made, wanted = windows.generated, drawing.windows or max(len(pool), len(windows.generated))
     if min(len(pool), len(made)) < FEWEST:
@@ -90,10 +94,11 @@ def draw(drawing: Drawing, windows: SampleWindows, pool: NDArray[np.float64], re
         count = len(pool)
         chosen = np.arange(count) if repeat < 0 else generator.integers(count, size=count)
         futures = made[chosen]
-        one = futures[np.arange(count), generator.integers(made.shape[1], size=count)]
+        one_each = futures[np.arange(count), generator.integers(made.shape[1], size=count)]
         real = pool[chosen]
-        fake = np.concatenate((real[:, : windows.lookback], one), axis=1)
+        fake = np.concatenate((real[:, : windows.lookback], one_each), axis=1)
     else:
+        # Only ``permuted`` compares as many real windows as generated ones.
         count = len(made) if drawing.how != "permuted" else min(len(made), len(pool))
         count = count if repeat < 0 else min(wanted, count)
         fake = made[generator.permutation(len(made))[:count]]

@@ -1,4 +1,4 @@
-"""Scoring an answer under a published protocol."""
+"""The metrics of a published protocol, computed on an answer's windows."""
 
 from __future__ import annotations
 
@@ -21,46 +21,54 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """One metric under a protocol, and the paper's own figures of it."""
+    """One metric under a protocol, with the figures that the paper states for it."""
 
     metric: str
     unit: str
     mean: float
-    """Over repeats, and over columns where the measure has several."""
+    """Mean over repeats, and over columns where the measure has several."""
     sd: float | None
-    """Over repeats, ddof 0 as in the papers' codes, its mean over columns; None where nothing is repeated."""
+    """Standard deviation over repeats (ddof 0, as in the papers' code), averaged over columns; None where nothing is
+    repeated."""
     repeats: int
     real_windows: int
-    """Real windows of a repeat."""
+    """Number of real windows in a repeat."""
     generated_windows: int
-    """Generated windows of a repeat."""
+    """Number of generated windows in a repeat."""
     paper: tuple[PaperFigure, ...]
-    """What the paper states; see ``differs`` before setting one beside the other."""
+    """Figures that the paper states; read ``differs`` before you set one beside the other."""
 
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """An answer under a published protocol. Never a verified score."""
+    """An answer's scores under a published protocol. Never a verified score."""
 
     task: str
+    """Name of the task."""
     task_digest: str
+    """Hex digest of the task."""
     data_kind: str
+    """What the task's data is: ``real``, ``simulated`` or ``specified``."""
     protocol: str
+    """Name of the protocol."""
     paper: str
     table: str
+    """Table of the paper whose numbers the protocol gives."""
     code: str
+    """The authors' code that the protocol follows."""
     seed: int
+    """Seed of draws, networks and batches."""
     values: tuple[PublishedValue, ...]
     differs: tuple[str, ...]
-    """Why a number here is not one of the paper's."""
+    """Why a number here cannot be compared with the paper's as it is, one phrase each."""
     assumed: tuple[str, ...]
-    """What neither paper nor code says, or what is done otherwise."""
+    """What neither paper nor code says, or what is done in another way here, one phrase each."""
     verified: bool = False
     """Always false: these numbers are no part of a result."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for ``--json``."""
-        values = [{**asdict(value), "paper": [one.model_dump() for one in value.paper]} for value in self.values]
+        values = [{**asdict(value), "paper": [figure.model_dump() for figure in value.paper]} for value in self.values]
         return {**asdict(self), "values": values, "differs": list(self.differs), "assumed": list(self.assumed)}
 
 
@@ -76,12 +84,12 @@ def score_windows(
     """Every metric of a protocol for one task.
 
     Args:
-        protocol: the protocol; it is for the task.
+        protocol: the protocol, of which the task is one.
         task: name of the task.
-        windows: what is compared.
+        windows: all windows of the task, real and generated.
         seed: seed of draws, networks and batches.
-        only: names of the metrics wanted; none for all.
-        tell: is told what is done next.
+        only: names of the metrics wanted; all metrics if empty.
+        tell: called with the name of each metric before it is computed.
 
     Raises:
         UsageError: a metric is unknown, PyTorch is not there, or there are too few windows.
@@ -95,15 +103,17 @@ def score_windows(
         )
     pool = windows.pool(protocol.drawing)
     if protocol.tasks[task].scaling == "min-max":
+        # Scaled by the real windows that are drawn from, which then have to be taken again.
         windows = windows.scaled(pool)
         pool = windows.pool(protocol.drawing)
-    found = []
+    values = []
     for metric in metrics:
         if not only or metric.name in only:
             tell(metric.name)
-            samples = [-1] if metric.once else range(protocol.repeats)
-            found.append(_value(protocol, task, metric, windows, pool, samples, seed))
-    return tuple(found)
+            # -1 draws all windows, once.
+            repeats = [-1] if metric.once else range(protocol.repeats)
+            values.append(_value(protocol, task, metric, windows, pool, repeats, seed))
+    return tuple(values)
 
 
 def _value(
@@ -119,6 +129,7 @@ def _value(
     for repeat in repeats:
         sample = draw(protocol.drawing, windows, pool, repeat, seed)
         rows.append(np.atleast_1d(MEASURES[metric.measure](sample, **metric.options)))
+    # A column that is undefined in one repeat is left out of all, so that repeats are of the same columns.
     table = np.stack(rows)
     defined = ~np.isnan(table).any(axis=0)
     if not defined.any():
@@ -135,5 +146,5 @@ def _value(
         len(table),
         len(sample.real),
         len(sample.fake),
-        tuple(one for one in protocol.figures if (one.task, one.metric) == (task, metric.name)),
+        tuple(figure for figure in protocol.figures if (figure.task, figure.metric) == (task, metric.name)),
     )

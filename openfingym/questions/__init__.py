@@ -1,7 +1,7 @@
-"""Questions about what has not happened yet: who is asked what until when, what is an answer, and who knows the truth.
+"""Questions about what has not happened yet: what is asked until when, what is an answer, and who knows the truth.
 
-Nothing here keeps anything: the verifier's ledger records questions, forecasts and resolutions. A question is one
-:class:`Question`, whatever asks it: a task's rollout, a round of a live benchmark, or a file of an earlier season.
+Nothing here is stored: the verifier's ledger records questions, forecasts and resolutions. Whatever asks a question, be
+it a task's rollout, a round of a live benchmark, or a file of an earlier season, it is a :class:`Question`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An answer to a question: read from JSON, and refused with the reason where it is none."""
+"""An answer to a question, read from JSON; what is no answer is refused with the reason."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from openfingym.questions.question import Question
 
 SUM_TOLERANCE = 1e-6
-"""How far the sum of probabilities may be from 1, for decimals."""
+"""How far the sum of probabilities may be from 1, since decimals are rounded."""
 LARGEST = 1e15
 """Largest magnitude of a number that is forecast."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A sound answer to a question."""
+    """A valid answer to a question."""
 
     values: tuple[float, ...]
-    """In the order of the question: one probability; one for each outcome; the position of the chosen outcome; the
-    number; a number for each level; or both ends of the interval."""
+    """The answer as numbers, in the order of the question: one probability; a probability for each outcome; the
+    position of the chosen outcome; the number; a number for each level; or both ends of the interval."""
     document: Mapping[str, Any]
-    """As it was sent, with nothing but what an answer of its form has."""
+    """The answer as it was sent, which has the keys of its form and no others."""
 
     @property
     def canonical(self) -> bytes:
-        """The one byte representation that a digest is taken over."""
+        """The canonical bytes of the answer, of which its digest is taken."""
         return canonical_json(dict(self.document))
 
 
@@ -43,12 +43,12 @@ def read_answer(question: Question, document: object) -> Answer:
         question: the question that is answered.
         document: a JSON object with one key, named as the form: ``{"probability": 0.6}``,
             ``{"probabilities": {"A": 0.6, "B": 0.4}}``, ``{"choice": "A"}``, ``{"value": 3.1}``,
-            ``{"quantiles": [1.0, 2.0, 4.0]}`` or ``{"interval": [1.0, 4.0]}``; and ``unit`` with those of a number that
-            has one.
+            ``{"quantiles": [1.0, 2.0, 4.0]}`` or ``{"interval": [1.0, 4.0]}``; and with a second key ``unit`` where the
+            question has a unit.
 
     Raises:
-        SubmissionError: it is none, with what was found and expected. Its ``problem`` is ``malformed-submission``,
-            ``wrong-shape``, ``out-of-range`` or ``wrong-unit``.
+        SubmissionError: it is no answer to the question; the message says what was found and expected, and ``problem``
+            is ``malformed-submission``, ``wrong-shape``, ``out-of-range`` or ``wrong-unit``.
     """
     form = question.form
     expected = {form, "unit"} if question.unit else {form}
@@ -78,15 +78,15 @@ def _probabilities(question: Question, value: object) -> tuple[float, ...]:
             "outcomes, by their names",
             problem="wrong-shape",
         )
-    found = tuple(
+    probabilities = tuple(
         _within(question, f"the probability of {name!r}", value[name], 0.0, 1.0) for name in question.outcomes
     )
-    total = math.fsum(found)
+    total = math.fsum(probabilities)
     if abs(total - 1.0) > SUM_TOLERANCE:
         raise SubmissionError(
             f"the probabilities of {question.id} sum to {total:.6g}, expected 1", problem="out-of-range"
         )
-    return found
+    return probabilities
 
 
 def _choice(question: Question, value: object) -> tuple[float, ...]:
@@ -113,7 +113,7 @@ def _ordered(question: Question, value: object, count: int, what: str, rule: str
     if not isinstance(value, list | tuple) or len(value) != count:
         found = len(value) if isinstance(value, list | tuple) else type(value).__name__
         raise SubmissionError(f"{question.id} has {count} {what}, as a list; found {found}", problem="wrong-shape")
-    numbers = tuple(_within(question, f"one of the {what}", one, -LARGEST, LARGEST) for one in value)
+    numbers = tuple(_within(question, f"one of the {what}", number, -LARGEST, LARGEST) for number in value)
     if any(high < low for low, high in itertools.pairwise(numbers)):
         raise SubmissionError(
             f"the {what} of {question.id} are {list(numbers)}, expected that they {rule}", problem="out-of-range"
@@ -126,7 +126,8 @@ def _within(question: Question, what: str, value: object, low: float, high: floa
         raise SubmissionError(
             f"{what} of {question.id} is {str(value)[:40]!r}, expected a number", problem="malformed-submission"
         )
-    if not low <= value <= high:  # NaN is outside too
+    # In this form, so that NaN is outside too.
+    if not low <= value <= high:
         raise SubmissionError(
             f"{what} of {question.id} is {value}, expected {low:g} to {high:g}", problem="out-of-range"
         )

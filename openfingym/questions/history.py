@@ -32,12 +32,15 @@ from openfingym.questions.scoring import check_truth
 BENCH_FORECAST = frozenset({"forecast", "source"})
 """Fields by which a forecast of a ForecastBench set is known."""
 LISTS = ("questions", "resolutions", "forecasts")
+"""Fields of a whole set that hold its objects."""
 ENVELOPE = ("forecast_due_date", "question_set", "model", "organization")
-"""Fields of a whole set that belong to each of its objects."""
+"""Fields of a whole set that apply to each of its objects."""
 TIMES = {"generated": "generated_ns", "deadline": "deadline_ns", "evaluation": "evaluation_ns"}
+"""Names that a file may use for the times of a question, and those of the question's fields."""
 BEFORE_NS = 1_000_000_000
-"""How long before the deadline a forecast is made of which nothing else is known."""
+"""How long before the deadline a forecast is replayed whose own time is not known, nanoseconds."""
 OWN_TRUTH = ("truth", "void", "source", "reference", "available")
+"""Fields beside a question that state its truth."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +48,24 @@ class PastForecast:
     """A forecast of a past season."""
 
     question: str
+    """Id of the question."""
     answer: Mapping[str, Any]
+    """The answer, as :func:`openfingym.questions.read_answer` takes it."""
     agent: str
+    """Name of the agent that made it."""
     version: str
+    """Version of the agent; empty where none is stated."""
     at_ns: int
-    """When it is made again, by the clock of the replay."""
+    """When the forecast is made again, by the clock of the replay, nanoseconds since the epoch."""
 
 
 @dataclass
 class PastSeason:
-    """A past season, checked."""
+    """A past season: questions, their truths and forecasts, all of them checked."""
 
     questions: list[Question] = field(default_factory=list)
     truths: list[dict[str, Any]] = field(default_factory=list)
-    """As :func:`openfingym_verifier.questions.recorded.record` reads them, with the id of the ``question``."""
+    """Truths as :func:`openfingym_verifier.questions.recorded.record` reads them, each with its ``question``'s id."""
     forecasts: list[PastForecast] = field(default_factory=list)
 
 
@@ -66,13 +73,13 @@ def read_history(paths: Sequence[Path], *, clock: str, agent: str = "") -> PastS
     """Read a past season, whole.
 
     Args:
-        paths: the files, in any order.
-        clock: name of the simulated clock on which it is replayed.
-        agent: agent of forecasts that name none.
+        paths: paths of the files, in any order.
+        clock: name of the simulated clock on which the season is replayed.
+        agent: name of the agent for forecasts that name none.
 
     Raises:
-        UsageError: a line is no such object, contradicts itself or another one, or a file cannot be read; with the file
-            and the line.
+        UsageError: a file cannot be read, or a line is no such object or contradicts itself or another one; the message
+            names file and line.
     """
     reader = _Reader(clock, agent)
     for path in paths:
@@ -80,8 +87,9 @@ def read_history(paths: Sequence[Path], *, clock: str, agent: str = "") -> PastS
             try:
                 reader.add(document)
             except (OpenFinGymError, TypeError, ValueError, KeyError, OverflowError) as error:
-                said = f"has no {error}" if isinstance(error, KeyError) else str(error)
-                raise UsageError(f"{where}: {said}") from None
+                # The text of a KeyError is the key alone.
+                why = f"has no {error}" if isinstance(error, KeyError) else str(error)
+                raise UsageError(f"{where}: {why}") from None
     return reader.finish()
 
 
@@ -89,43 +97,44 @@ def read_questions(path: Path, now_ns: int) -> list[Question]:
     """Questions that are to be asked now, by the real clock: lines as in a history, without truths.
 
     Args:
-        path: the file.
-        now_ns: the time.
+        path: path of the file.
+        now_ns: the time, nanoseconds since the epoch, after which every deadline must be.
 
     Raises:
-        UsageError: a line is no such question, it has a truth, or its deadline has passed; with the line.
+        UsageError: a line is no such question, has a truth, or its deadline has passed; the message names the line.
     """
-    found: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     for where, document in _objects(path):
         try:
             if "form" not in document or document.get("clock", REAL_CLOCK) != REAL_CLOCK:
                 raise UsageError("no question by the real clock; expected one with a form and a provider")
             if known := [name for name in (*OWN_TRUTH, "answer") if name in document]:
                 raise UsageError(f"has {known[0]!r}; a question is asked before anybody knows, see `ledger import`")
-            one = Question.from_dict(_with_times(document))
-            if one.deadline_ns <= now_ns:
-                raise UsageError(f"the deadline of {one.id} has passed; expected one in the future")
-            if found.setdefault(one.id, one) is not one:
-                raise UsageError(f"a question before has the id {one.id}")
+            question = Question.from_dict(_with_times(document))
+            if question.deadline_ns <= now_ns:
+                raise UsageError(f"the deadline of {question.id} has passed; expected one in the future")
+            if questions.setdefault(question.id, question) is not question:
+                raise UsageError(f"a question before has the id {question.id}")
         except (OpenFinGymError, TypeError, ValueError) as error:
             raise UsageError(f"{where}: {error}") from None
-    if not found:
+    if not questions:
         raise UsageError(f"{path}: there is no question in it")
-    return list(found.values())
+    return list(questions.values())
 
 
 def _with_times(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A question of this library, with its times as nanoseconds."""
+    """The fields of a question of this library, with its times as nanoseconds and without its truth."""
     rest = {TIMES.get(name, name): value for name, value in document.items() if name not in OWN_TRUTH}
     return rest | {name: _time(rest[name]) for name in TIMES.values() if name in rest}
 
 
 def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every object of a file, with where it is."""
+    """Every object of a file, with its place for messages."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read ({error})") from None
+    # A file of lines is no JSON document, unless it has one line: then it is told by the lack of lists.
     try:
         whole = parse_json(text)
     except ValueError:
@@ -133,25 +142,25 @@ def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if isinstance(whole, dict) and any(isinstance(whole.get(name), list) for name in LISTS):
         common = {name: whole[name] for name in ENVELOPE if name in whole}
         for name in LISTS:
-            for number, one in enumerate(whole.get(name) or (), 1):
-                if not isinstance(one, dict):
+            for number, item in enumerate(whole.get(name) or (), 1):
+                if not isinstance(item, dict):
                     raise UsageError(f"{path}: {name} {number} is no object")
-                yield f"{path}: {name} {number}", common | one
+                yield f"{path}: {name} {number}", common | item
         return
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            found = parse_json(line)
+            document = parse_json(line)
         except ValueError as error:
             raise UsageError(f"{path}:{number}: not JSON ({error}); expected an object a line") from None
-        if not isinstance(found, dict):
-            raise UsageError(f"{path}:{number}: {type(found).__name__}, expected an object a line")
-        yield f"{path}:{number}", found
+        if not isinstance(document, dict):
+            raise UsageError(f"{path}:{number}: {type(document).__name__}, expected an object a line")
+        yield f"{path}:{number}", document
 
 
 class _Reader:
-    """What was read so far."""
+    """Collects the objects of all files; they fit together only once all are read."""
 
     def __init__(self, clock: str, agent: str) -> None:
         self._clock = clock
@@ -164,7 +173,11 @@ class _Reader:
         self._bench_forecasts: list[BenchForecast] = []
 
     def add(self, document: dict[str, Any]) -> None:
-        """Take one object, whatever it is."""
+        """Take one object, and tell by its fields what it is.
+
+        Raises:
+            UsageError: it is none of the known kinds, or contradicts itself or an earlier one.
+        """
         if "resolved_to" in document:
             self._resolutions.append(BenchResolution.read(document))
         elif "freeze_datetime" in document:
@@ -176,56 +189,62 @@ class _Reader:
             agent = str(document.get("agent") or self._agent)
             if not agent:
                 raise UsageError("a forecast names no agent; name one with --agent")
-            texts = str(document["question"]), document["answer"], agent, str(document.get("version", ""))
-            self._forecasts.append((*texts, None if at is None else _time(at)))
+            stated = str(document["question"]), document["answer"], agent, str(document.get("version", ""))
+            self._forecasts.append((*stated, None if at is None else _time(at)))
         elif "form" in document:
-            self._own(document)
+            self._add_question(document)
         else:
             raise UsageError(
                 f"an object with {', '.join(sorted(map(str, document))[:8])} is no question, resolution or forecast"
             )
 
-    def _own(self, document: dict[str, Any]) -> None:
+    def _add_question(self, document: dict[str, Any]) -> None:
         question = Question.from_dict({"provider": RECORDED, **_with_times(document), "clock": self._clock})
         self._keep(question)
         if question.provider == RECORDED:
             available = _time(document["available"]) if "available" in document else question.evaluation_ns
-            self._truth(question, {**document, "available_ns": available, "reason": document.get("void", "")})
+            self._add_truth(question, {**document, "available_ns": available, "reason": document.get("void", "")})
 
     def _keep(self, question: Question) -> None:
+        # The same question may be in several files; another one of its id may not.
         if self._questions.setdefault(question.id, question) != question:
             raise UsageError(f"another question before has the id {question.id}")
 
-    def _truth(self, question: Question, found: Mapping[str, Any]) -> None:
-        truth = found.get("truth")
+    def _add_truth(self, question: Question, stated: Mapping[str, Any]) -> None:
+        truth = stated.get("truth")
         if truth is not None:
             check_truth(question, truth)
-        elif not found["reason"]:
+        elif not stated["reason"]:
             raise UsageError(f"question {question.id} has neither a truth nor void, the reason why it has none")
-        kept = {"question": question.id, "available_ns": found["available_ns"], "truth": truth}
-        kept |= {"reason": str(found["reason"]), "source": str(found.get("source", ""))}
-        self._truths[question.id] = kept | {"reference": found.get("reference")}
+        kept = {"question": question.id, "available_ns": stated["available_ns"], "truth": truth}
+        kept |= {"reason": str(stated["reason"]), "source": str(stated.get("source", ""))}
+        self._truths[question.id] = kept | {"reference": stated.get("reference")}
 
     def finish(self) -> PastSeason:
-        """Put everything together.
+        """Join forecasts and resolutions with their questions.
 
         Raises:
-            UsageError: a resolution or a forecast is of no question.
+            UsageError: a resolution or a forecast belongs to no question, or there is no question.
         """
         asked: dict[tuple[str, str], list[tuple[BenchQuestion, BenchResolution, str]]] = {}
         for bench, resolution, question, truth in resolved_questions(self._bench, self._resolutions, self._clock):
             self._keep(question)
-            self._truth(question, truth)
+            self._add_truth(question, truth)
             asked.setdefault((bench.source, bench.key), []).append((bench, resolution, question.id))
-        made = list(self._forecasts)
-        for one in self._bench_forecasts:
-            of = [
-                name for bench, resolution, name in asked.get((one.source, one.key), ()) if one.is_of(bench, resolution)
+        stated = list(self._forecasts)
+        for forecast in self._bench_forecasts:
+            # A forecast of a market is one for every date at which the resolution set looks at it.
+            ids = [
+                id_
+                for bench, resolution, id_ in asked.get((forecast.source, forecast.key), ())
+                if forecast.is_of(bench, resolution)
             ]
-            if not of:
-                raise UsageError(f"a forecast is of {one.source} {one.key} {one.resolution_date}, which nothing asks")
-            made += [(name, {"probability": one.probability}, one.agent, "", None) for name in of]
-        forecasts = [self._forecast(*one) for one in made]
+            if not ids:
+                raise UsageError(
+                    f"a forecast is of {forecast.source} {forecast.key} {forecast.resolution_date}, which nothing asks"
+                )
+            stated += [(id_, {"probability": forecast.probability}, forecast.agent, "", None) for id_ in ids]
+        forecasts = [self._forecast(*parts) for parts in stated]
         if not self._questions:
             raise UsageError("there is no question in what was given")
         return PastSeason(list(self._questions.values()), list(self._truths.values()), forecasts)
@@ -247,6 +266,7 @@ class _Reader:
 
 
 def _time(value: object) -> int:
+    """A time as a file states it, nanoseconds or ISO 8601, as nanoseconds since the epoch."""
     if type(value) is int:
         return value
     if not isinstance(value, str):

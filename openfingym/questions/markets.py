@@ -1,4 +1,4 @@
-"""What providers share: one request for many questions about the same, and the middle of a book."""
+"""What providers share: one request for all questions about the same market, and the middle of an order book."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from openfingym.errors import OpenFinGymError, VenueError
 from openfingym.questions.payouts import fitting
 from openfingym.questions.provider import ProviderAnswer
-from openfingym.questions.web import one_error
+from openfingym.questions.web import our_error
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question
 
 Final = TypeVar("Final")
 LONGEST_S = 150.0
-"""After so long no more is asked in one go, so that what was answered is not lost with it."""
+"""Seconds after which a batch asks no more: the caller's own limit would throw away what was answered until then."""
 
 
 def answer_together(
@@ -27,30 +27,35 @@ def answer_together(
     ask: Callable[[Question], Final | ProviderAnswer],
     answer: Callable[[Question, Final], ProviderAnswer],
 ) -> dict[str, ProviderAnswer | OpenFinGymError]:
-    """Ask once about the same, and answer its questions; what fails for one leaves the others alone.
+    """Ask once for all questions about the same thing, and answer each; a failure of one leaves the others alone.
 
     Args:
         questions: questions that one provider answers, in any order.
-        about: what a question is about, such as a market.
-        ask: what the final state of that is, or why there is none; by any of its questions.
-        answer: the answer to a question about what is final.
+        about: returns what a question is about, such as a market.
+        ask: asks for the final state of what a question is about, or says why there is none yet.
+        answer: makes the answer to a question from that final state.
+
+    Returns:
+        The answer to each question, or the error that it met, by the question's id.
     """
     known: dict[Hashable, Final | ProviderAnswer | OpenFinGymError] = {}
-    found: dict[str, ProviderAnswer | OpenFinGymError] = {}
+    answers: dict[str, ProviderAnswer | OpenFinGymError] = {}
     until = time.monotonic() + LONGEST_S
     for question in questions:
         try:
-            place = about(question)
-            if place not in known:
-                known[place] = _tried(ask, question, until)
-            state = known[place]
+            subject = about(question)
+            # A failure is known too: it is not asked again for the next question about the same.
+            if subject not in known:
+                known[subject] = _tried(ask, question, until)
+            state = known[subject]
             done = state if isinstance(state, ProviderAnswer | OpenFinGymError) else answer(question, state)
-            found[question.id] = (
+            answers[question.id] = (
                 replace(done, evidence=fitting(done.evidence)) if isinstance(done, ProviderAnswer) else done
             )
-        except Exception as error:  # whatever a stranger's document leads to
-            found[question.id] = one_error(error)
-    return found
+        # A stranger's document may lead to any error, and must not cost the other questions their answers.
+        except Exception as error:
+            answers[question.id] = our_error(error)
+    return answers
 
 
 def _tried(
@@ -61,21 +66,24 @@ def _tried(
     try:
         return ask(question)
     except Exception as error:
-        return one_error(error)
+        return our_error(error)
 
 
 def market_of(question: Question) -> str:
-    """The market that a question is about."""
+    """The market that a question's query names."""
     return str(question.query["market"])
 
 
 def closed_market(at_ns: int, source: str) -> dict[str, Any]:
-    """The reference of a market whose outcome may be known already."""
+    """The reference of a market whose outcome may be known already, for which no forecast is taken."""
     return {"closed": True, "at_ns": at_ns, "source": source}
 
 
 def midpoint(bid: Decimal | None, ask: Decimal | None, at_ns: int, source: str) -> dict[str, Any] | None:
-    """The middle of the best prices of what pays 1 or 0, as a reference; None where a side is empty or they cross."""
+    """The middle between the best prices of a claim that pays 1 or 0, as a reference.
+
+    None where a side has no orders, or where the prices cross.
+    """
     if bid is None or ask is None or bid > ask:
         return None
     return {

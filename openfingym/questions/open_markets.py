@@ -1,4 +1,4 @@
-"""Markets of Polymarket that are open now and end in time, with what they show, from Gamma's list."""
+"""Markets of Polymarket that are open now and end within a time, with what they show, from Gamma's list."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from openfingym.questions.web import WebReply
 
 PAGE, MOST_PAGES = 100, 20
+"""Number of markets on a page of the list, and the most pages that are asked for."""
 SOONEST_NS = 2 * 10**9
-"""How long before its end a market must still take answers."""
+"""How much later than the deadline for answers a market must end, nanoseconds."""
 
 
 @dataclass(frozen=True)
@@ -27,31 +28,35 @@ class OpenMarket:
     """A market of two outcomes that takes orders."""
 
     market: str
-    """Gamma's number of it."""
+    """Gamma's number of the market."""
     outcome: str
-    """The outcome that is asked about, the first one that it names."""
+    """The outcome that is asked about, the first that the market names."""
     text: str
+    """The question in words."""
     rules: str
+    """How the market is resolved, in its own words."""
     ends_ns: int
+    """When the market ends, nanoseconds since the epoch."""
     known: Mapping[str, float]
-    """What it shows: ``price``, ``bid`` and ``ask`` of that outcome, ``change_1d`` and ``change_1w`` of its price,
-    ``volume_24h`` in dollars, and ``days`` to its end."""
+    """What the market shows: ``price``, ``bid`` and ``ask`` of that outcome, ``change_1d`` and ``change_1w`` of its
+    price, ``volume_24h`` in dollars, and ``days`` to its end."""
 
 
 def open_markets(count: int, now_ns: int, after_ns: int, before_ns: int) -> list[OpenMarket]:
-    """The markets with the most trade, of those that end within a time.
+    """The markets with the largest volume among those that end within a time.
 
     Args:
-        count: how many markets are wanted.
+        count: number of markets wanted.
         now_ns: the time of asking, in nanoseconds since the epoch.
-        after_ns: until when answers are taken: they end later.
-        before_ns: when they end at the latest.
+        after_ns: time until which answers are taken, after which the markets must end.
+        before_ns: latest time at which they may end.
 
     Raises:
-        DataError: there are fewer, or the list is none.
+        DataError: there are fewer, or the answer is no list of markets.
         VenueError: Polymarket cannot be asked.
     """
-    found: dict[str, OpenMarket] = {}
+    # By their numbers, since a market may move to the next page while the pages are read.
+    markets: dict[str, OpenMarket] = {}
     with closing(Web(base_url("POLYMARKET", GAMMA))) as web:
         for page in range(MOST_PAGES):
             query: dict[str, str | int] = {
@@ -65,16 +70,16 @@ def open_markets(count: int, now_ns: int, after_ns: int, before_ns: int) -> list
                 "offset": page * PAGE,
             }
             rows = _rows(web.get("/markets", query))
-            for one in _usable(rows, now_ns, after_ns + SOONEST_NS, before_ns):
-                found.setdefault(one.market, one)
-            if len(found) >= count or len(rows) < PAGE:
+            for market in _usable(rows, now_ns, after_ns + SOONEST_NS, before_ns):
+                markets.setdefault(market.market, market)
+            if len(markets) >= count or len(rows) < PAGE:
                 break
-    if len(found) < count:
+    if len(markets) < count:
         raise DataError(
-            f"Polymarket shows {len(found)} open markets of two outcomes with a price that end between "
+            f"Polymarket shows {len(markets)} open markets of two outcomes with a price that end between "
             f"{utc_text(after_ns)} and {utc_text(before_ns)}, expected {count}; try again later"
         )
-    return list(found.values())[:count]
+    return list(markets.values())[:count]
 
 
 def _rows(reply: WebReply) -> list[dict[str, Any]]:
@@ -85,18 +90,19 @@ def _rows(reply: WebReply) -> list[dict[str, Any]]:
 
 
 def _usable(rows: list[dict[str, Any]], now_ns: int, after_ns: int, before_ns: int) -> Iterator[OpenMarket]:
-    """Those that can be asked about; a stranger's list may hold anything."""
+    """The markets of a list that can be asked about."""
     for row in rows:
+        # Strangers make the markets, so a row may hold anything; one that cannot be read is none to ask about.
         try:
-            one = _market(row, now_ns)
+            market = _market(row, now_ns)
         except (DataError, UsageError, TypeError, ValueError, KeyError):
             continue
-        if one is not None and after_ns < one.ends_ns <= before_ns:
-            yield one
+        if market is not None and after_ns < market.ends_ns <= before_ns:
+            yield market
 
 
 def _market(row: Mapping[str, Any], now_ns: int) -> OpenMarket | None:
-    """A market; None where it takes no orders, has not two outcomes, or shows no price."""
+    """A row of the list as a market; None where it takes no orders, shows no price, or has other than two outcomes."""
     labels = listed(row.get("outcomes"), "outcomes")
     if row.get("closed") is not False or row.get("acceptingOrders") is False or len(labels) != 2:
         return None

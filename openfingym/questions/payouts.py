@@ -1,4 +1,4 @@
-"""Reading what prediction markets answer: exact payouts, moments in several spellings, and what is kept as evidence."""
+"""Readers of what prediction markets answer: exact payouts, moments in several spellings, and evidence to keep."""
 
 from __future__ import annotations
 
@@ -17,30 +17,41 @@ if TYPE_CHECKING:
     from openfingym.questions.question import Question
 
 LONGEST_EVIDENCE = 16_000
-"""Bytes of what is kept with a resolution, as canonical JSON."""
+"""The most bytes of evidence that are kept with a resolution, as canonical JSON."""
 LONGEST_VALUE = 400
-"""Bytes of one value of it."""
+"""The most bytes of one value of evidence."""
 
 
 def exact(value: object, what: str, low: int | None = 0, high: int | None = 1) -> Decimal:
-    """A number as it is written, in a text or as a JSON number.
+    """A number exactly as it is written, in a text or as a JSON number.
+
+    Args:
+        value: the number, or anything else that a service may send in its place.
+        what: what the number is, for messages.
+        low: lowest value, included; None for no bound.
+        high: highest value, included; None for no bound.
 
     Raises:
-        DataError: it is none, or outside the bounds.
+        DataError: it is no number, or outside the bounds.
     """
+    # str of a float is the shortest decimal that reads back the same, and so what the service wrote.
     try:
-        found = Decimal(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+        number = Decimal(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
     except InvalidOperation:
-        found = None
-    if found is None or not found.is_finite():
+        number = None
+    if number is None or not number.is_finite():
         raise DataError(f"{what} is {str(value)[:40]!r}, expected a number")
-    if (low is not None and found < low) or (high is not None and found > high):
-        raise DataError(f"{what} is {found}, expected {low} to {high}")
-    return found
+    if (low is not None and number < low) or (high is not None and number > high):
+        raise DataError(f"{what} is {number}, expected {low} to {high}")
+    return number
 
 
 def listed(value: object, what: str) -> list[Any]:
-    """A list, or a list in a text of JSON; empty where there is none.
+    """A list, be it one of JSON or, as Polymarket's Gamma sends it, JSON in a text; empty where there is none.
+
+    Args:
+        value: the list, or anything else that a service may send in its place.
+        what: what the list is, for messages.
 
     Raises:
         DataError: it is something else.
@@ -48,12 +59,12 @@ def listed(value: object, what: str) -> list[Any]:
     if value is None or value == "":
         return []
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        items = json.loads(value) if isinstance(value, str) else value
     except ValueError:
-        found = None
-    if not isinstance(found, list):
+        items = None
+    if not isinstance(items, list):
         raise DataError(f"{what} is {str(value)[:60]!r}, expected a list, or one in a text")
-    return found
+    return items
 
 
 def truth_of(question: Question, labels: Sequence[str], payouts: Sequence[Decimal], outcome: str) -> Truth:
@@ -61,27 +72,32 @@ def truth_of(question: Question, labels: Sequence[str], payouts: Sequence[Decima
 
     Args:
         question: a question of the form ``probability``, ``probabilities`` or ``choice``.
-        labels: the market's outcomes, by their names.
-        payouts: what each of them pays, in their order.
-        outcome: which one a ``probability`` is of.
+        labels: names of the market's outcomes.
+        payouts: what each outcome pays, in the order of ``labels``.
+        outcome: name of the outcome that a ``probability`` is about; unused for the other forms.
 
     Raises:
-        DataError: the market has not these outcomes, or they do not pay 1 together.
+        DataError: the market does not have the question's outcomes, or they do not pay 1 together.
     """
     if question.form == "probability":
         return float(payouts[place(labels, outcome, question)])
-    found = [payouts[place(labels, label, question)] for label in question.outcomes]
-    total = sum(found, Decimal())
+    pays = [payouts[place(labels, label, question)] for label in question.outcomes]
+    total = sum(pays, Decimal())
     if abs(total - 1) > Decimal("1e-6"):
         raise DataError(f"the outcomes of question {question.id} pay {total} together, expected 1")
-    return tuple(map(float, found))
+    return tuple(map(float, pays))
 
 
 def place(labels: Sequence[str], label: str, question: Question) -> int:
-    """Which of a market's outcomes has a label; by the exact text, or else without regard to case.
+    """The position of a market's outcome by its label: by the exact text, or else without regard to case.
+
+    Args:
+        labels: names of the market's outcomes.
+        label: name to look for.
+        question: the question that names it, for messages.
 
     Raises:
-        DataError: none has, or several.
+        DataError: no outcome has the label, or several have.
     """
     same = [at for at, name in enumerate(labels) if name == label]
     if not same:
@@ -96,32 +112,33 @@ def instant_ns(value: object) -> int | None:
     """A moment as services write it: ISO 8601 in several spellings, or seconds or milliseconds since the epoch; None
     where it is none of these.
     """
+    # As seconds, 1e11 is the year 5138; as milliseconds, it is 1973: what is smaller must be seconds.
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e14:
         return int(value * (10**9 if value < 1e11 else 10**6))
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 15:
         return instant_ns(int(value))
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    if found is None or found.tzinfo is None:
+    if moment is None or moment.tzinfo is None:
         return None
-    return moment_ns(found)
+    return moment_ns(moment)
 
 
 def earliest_ns(*values: object) -> int | None:
-    """The first of some moments as services write them; None where none is one."""
+    """The earliest of some moments as services write them; None where none of them is a moment."""
     return min((moment for moment in map(instant_ns, values) if moment is not None), default=None)
 
 
 def evidence(document: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """What of a document is kept with a resolution: these keys, each cut to a bound."""
+    """The part of a document that is kept with a resolution: the values of some keys, each cut to a bound."""
     return {key: _bounded(document[key]) for key in keys if key in document}
 
 
 def fitting(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Evidence within its bound, whatever strangers wrote into their markets: its longest values are cut, and say
-    so.
+    """Evidence cut to its bound, whatever strangers wrote into their markets: the longest values give way to their
+    beginning, length and digest.
     """
     kept = dict(found)
     for key in sorted(kept, key=lambda key: -len(canonical_json(kept[key]))):
@@ -135,7 +152,8 @@ def fitting(found: Mapping[str, Any]) -> Mapping[str, Any]:
 def _bounded(value: Any) -> Any:
     try:
         whole = canonical_json(value)
-    except ValueError:  # a number that is none, or half a character
+    # Infinity, or a lone surrogate, which canonical JSON cannot write.
+    except ValueError:
         return ascii(value)[:LONGEST_VALUE]
     if len(whole) <= LONGEST_VALUE:
         return value

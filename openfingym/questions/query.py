@@ -1,4 +1,4 @@
-"""Checking what a question asks of its provider: known keys, of the right type, and a form that the provider has."""
+"""The check of what a question asks its provider: known keys, of the right types, and a form that the provider has."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def require_query(
     optional: Mapping[str, type] | None = None,
     forms: Collection[Form] | None = None,
 ) -> None:
-    """Refuse a query that is not one of a provider's.
+    """Refuse a question whose query its provider does not understand.
 
     Args:
-        question: the question whose query is looked at.
-        required: keys that there must be, each with ``str`` or ``float``.
-        optional: keys that there may be.
+        question: the question whose query is checked.
+        required: keys that the query must have, each with its type, ``str`` or ``float``.
+        optional: keys that the query may have, each with its type.
         forms: forms that the provider can resolve; None for all.
 
     Raises:

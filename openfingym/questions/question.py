@@ -15,28 +15,29 @@ from openfingym.digests import sha256_of_json
 from openfingym.errors import UsageError
 
 Form = Literal["probability", "probabilities", "choice", "value", "quantiles", "interval"]
-"""What an answer is: the probability that it happens; one for each outcome; one outcome; a number; quantiles of a
-number at given levels; or an interval that covers it with a given probability."""
+"""What an answer is: the probability of an event; a probability for each outcome; one outcome; a number; quantiles of
+a number at given levels; or an interval that covers it with a given probability."""
 FORMS: tuple[Form, ...] = get_args(Form)
 NUMERIC: frozenset[Form] = frozenset({"value", "quantiles", "interval"})
-"""Forms of questions whose truth is a number of some unit."""
+"""Forms of questions whose truth is a number with a unit."""
 Measure = Literal["amount", "ratio", "rate", "macro"]
 """What a number measures, which fixes how close a forecast must come to count as correct."""
 TOLERANCES: Mapping[Measure, float] = MappingProxyType({"amount": 0.05, "ratio": 0.01, "rate": 0.001, "macro": 0.01})
 """Largest relative error, exclusive, of a correct forecast (FinDeepForecast, section 2.5): 5 % of amounts in millions,
 1 % of ratios and percentages, 0.1 % of interest and exchange rates, 1 % of other macroeconomic figures."""
 DAY_NS = 86_400 * 10**9
+"""Nanoseconds in a day."""
 REAL_CLOCK = "real"
-"""Name of the verifier's own clock; every other moves only as its operator says."""
+"""Name of the verifier's own clock; every other clock moves only when its operator moves it."""
 REPLAYED = "replayed/"
-"""How the name of a clock begins that passes through a recorded past: its times are moved as a simulated clock's are,
-and the truths of what is asked by it are the real ones."""
+"""How the names of clocks begin that pass through a recorded past. They are moved as simulated clocks are, but the
+truths of questions asked by them are real."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,199}")
 LONGEST_TEXT = 4000
-"""Characters of a question's text, and of its rules."""
+"""The most characters of a question's text, and of its rules."""
 MOST_OUTCOMES = 200
 LATEST_NS = 2**62
-"""After every time of a question, in 2116."""
+"""A time in 2116, before which every time of a question must be."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 TIMES = ("generated_ns", "deadline_ns", "evaluation_ns")
@@ -48,42 +49,47 @@ class Question:
     """A question, with everything that decides its score. Times are nanoseconds since the epoch.
 
     Raises:
-        UsageError: it contradicts itself, with what was expected.
+        UsageError: the question contradicts itself; the message says what was expected.
     """
 
     id: str
-    """Letters, digits and ``._:/+-``, unique in a ledger."""
+    """Identifier of letters, digits and ``._:/+-``, unique in a ledger."""
     text: str
-    """As it is asked."""
+    """The question as it is asked."""
     form: Form
+    """What an answer is."""
     generated_ns: int
-    """When it was made (t_g)."""
+    """Time at which the question was made (t_g)."""
     deadline_ns: int
-    """Before which it must be answered (t_d), after ``generated_ns``."""
+    """Time before which it must be answered (t_d), after ``generated_ns``."""
     evaluation_ns: int
-    """From which on its truth is asked for (t_e), after ``deadline_ns``."""
+    """Time from which its provider is asked for the truth (t_e), after ``deadline_ns``."""
     provider: str
     """Name of the provider that knows the truth; see :mod:`openfingym.questions.providers`."""
     query: Mapping[str, str | float] = field(default_factory=dict)
-    """What that provider is asked, such as a market and an outcome."""
+    """What the provider is asked, such as a market and an outcome."""
     outcomes: tuple[str, ...] = ()
-    """Of ``probabilities`` and ``choice``: the outcomes, of which one happens."""
+    """The outcomes, of which one happens, for the forms ``probabilities`` and ``choice``; else empty."""
     levels: tuple[float, ...] = ()
-    """Of ``quantiles``: increasing levels in (0, 1). Of ``interval``: the one probability that it is to cover."""
+    """For ``quantiles``, increasing levels in (0, 1); for ``interval``, the one probability that it is to cover; else
+    empty."""
     unit: str = ""
     """Unit of a number, such as ``USD`` or ``percent``."""
     measure: Measure | None = None
     """What a number measures; None where no forecast of it counts as correct or false."""
     category: str = ""
+    """What sort of question it is, for reports: a venue, a source, or a suite's class."""
     market: str = ""
+    """The market, symbol or economy that it is about, for reports."""
     rules: str = ""
-    """How it is resolved, for who answers it."""
+    """How the question is resolved, in words, for those who answer it."""
     clock: str = REAL_CLOCK
-    """Whose time counts."""
+    """Name of the clock by whose time it is asked and resolved."""
     round: str = ""
-    """Name of the round that asks it; empty where none does."""
+    """Name of the round that asks the question; empty where none does."""
 
     def __post_init__(self) -> None:
+        # A copy that cannot be changed: the digest of a question is that of what was checked here.
         object.__setattr__(self, "query", MappingProxyType(dict(self.query)))
         if not isinstance(self.id, str) or not IDENTIFIER.fullmatch(self.id):
             raise UsageError(f"a question's id is letters, digits and ._:/+-, at most 200; found {str(self.id)[:80]!r}")
@@ -125,10 +131,11 @@ class Question:
             raise UsageError(f"{where}: its query must hold texts and finite numbers; {bad[0]} is neither")
 
     def _check_types(self, where: str) -> None:
-        """Refuse what no ledger could keep: it may come from a stranger's file."""
+        """Refuse values that no ledger could store: a question may come from a stranger's file."""
         names = ("text", "form", "provider", "unit", "category", "market", "rules", "clock", "round")
-        texts = {name: getattr(self, name) for name in names} | {f"outcome {one!r:.40}": one for one in self.outcomes}
-        texts |= {f"{name!s:.40} of its query": one for name, one in self.query.items() if isinstance(one, str)}
+        texts = {name: getattr(self, name) for name in names}
+        texts |= {f"outcome {outcome!r:.40}": outcome for outcome in self.outcomes}
+        texts |= {f"{name!s:.40} of its query": value for name, value in self.query.items() if isinstance(value, str)}
         for name, value in texts.items():
             if not isinstance(value, str) or len(value) > LONGEST_TEXT or not _is_whole(value):
                 raise UsageError(
@@ -136,6 +143,7 @@ class Question:
                 )
         for name in ("generated_ns", "deadline_ns", "evaluation_ns"):
             value = getattr(self, name)
+            # Not isinstance: True is an int to Python, and would be written as 1.
             if type(value) is not int or not 0 <= value < LATEST_NS:
                 raise UsageError(
                     f"{where}: its {name} is {str(value)[:40]}, expected whole nanoseconds from 1970 to 2116"
@@ -143,12 +151,12 @@ class Question:
 
     @property
     def numeric(self) -> bool:
-        """Whether its truth is a number of some unit."""
+        """Whether the truth is a number with a unit."""
         return self.form in NUMERIC
 
     @property
     def replayed(self) -> bool:
-        """Whether it is asked of a past that passes once more, so that its truth was known when it was asked."""
+        """Whether the question is asked in a replay of the past, so that its truth was known when it was asked."""
         return self.clock.startswith(REPLAYED)
 
     @property
@@ -158,18 +166,22 @@ class Question:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the question, by which the log knows it."""
+        """Hex SHA-256 of the question, by which the log refers to it."""
         return sha256_of_json(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The question as JSON, with times as integers of nanoseconds."""
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
-        return found | {"query": dict(self.query), "outcomes": list(self.outcomes), "levels": list(self.levels)}
+        plain = {item.name: getattr(self, item.name) for item in fields(self)}
+        return plain | {"query": dict(self.query), "outcomes": list(self.outcomes), "levels": list(self.levels)}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """Read what :meth:`to_dict` wrote."""
-        known = {one.name for one in fields(cls)}
+        """Read a question that :meth:`to_dict` wrote.
+
+        Raises:
+            UsageError: the document is not of this form, or the question contradicts itself.
+        """
+        known = {item.name for item in fields(cls)}
         if unknown := sorted(document.keys() - known):
             raise UsageError(f"a question has no {unknown[0]!r}; expected some of {', '.join(sorted(known))}")
         values = dict(document)
@@ -188,7 +200,7 @@ class Question:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether a text has no halves of characters, which nothing can write."""
+    """Whether a text has no lone surrogates, which JSON can spell and UTF-8 cannot write."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -201,13 +213,13 @@ def _is_finite(value: object) -> bool:
 
 
 def moment_ns(value: str | datetime) -> int:
-    """A moment as nanoseconds since the epoch, exactly to the microsecond.
+    """A moment as nanoseconds since the epoch, exact to the microsecond.
 
     Args:
-        value: a datetime, or one in ISO 8601; with its time zone, since a naive one could mean any.
+        value: a datetime, or a text in ISO 8601. It must have a time zone, since without one it could be any time.
 
     Raises:
-        UsageError: it cannot be read, or has no time zone.
+        UsageError: the moment cannot be read, or has no time zone.
     """
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -215,6 +227,7 @@ def moment_ns(value: str | datetime) -> int:
         raise UsageError(f"{str(value)[:60]!r} is no time; expected one such as 2026-11-26T00:00:00Z") from None
     if moment.tzinfo is None or moment.utcoffset() is None:
         raise UsageError(f"{moment.isoformat()} has no time zone; write it with one, such as {moment.isoformat()}Z")
+    # Whole microseconds, where timestamp() would round to a float.
     return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
@@ -224,8 +237,5 @@ def moment_at(moment: int) -> datetime:
 
 
 def utc_text(moment: int) -> str:
-    """Nanoseconds since the epoch as ISO 8601 in UTC, to the second where that is exact and else to the
-    microsecond.
-    """
-    found = moment_at(moment)
-    return found.isoformat(timespec="auto").replace("+00:00", "Z")
+    """Nanoseconds since the epoch as ISO 8601 in UTC: to the second where that is exact, else to the microsecond."""
+    return moment_at(moment).isoformat(timespec="auto").replace("+00:00", "Z")

@@ -21,17 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a forecast lost, and what two others that anyone could have made would have lost on the same question."""
+    """The loss of a forecast, and of two others that anyone could have made on the same question."""
 
     loss: float
-    """At least 0, lower is better; its form's own, see :func:`scores`."""
+    """Loss of the forecast, at least 0, lower is better; each form of question has its own, see :func:`scores`."""
     naive_loss: float | None
-    """Of a forecast without knowledge: 0.5, or how often the like happens where that was shown, the same probability
-    for each outcome, the first outcome, or the price or the last figure at submission; None of numbers without one."""
+    """Loss of the forecast that knows nothing, see :func:`naive_forecast`; None where there is no such forecast."""
     market_loss: float | None
-    """Of what the market showed at submission; None where it showed nothing."""
+    """Loss of what the market showed at submission, taken as a forecast; None where it showed nothing."""
     correct: bool | None
-    """Whether the forecast counts as correct; None where none of this question does."""
+    """Whether the forecast counts as correct; None where no forecast of the question counts as correct or false."""
 
 
 def scores(
@@ -49,19 +48,21 @@ def scores(
     or false.
 
     Args:
-        question: what the forecast answers.
-        values: the forecast, as :attr:`openfingym.questions.Answer.values`.
-        truth: what came, as a provider gives it.
-        reference: what the market showed when the forecast was received; None where it showed nothing.
+        question: question that the forecast answers.
+        values: the forecast, as :attr:`openfingym.questions.Answer.values` has it.
+        truth: truth of the question, as its provider gives it.
+        reference: what the market showed when the forecast was received, as :meth:`Provider.reference` gives it; None
+            where it showed nothing.
 
     Raises:
-        DataError: the truth is none of this question.
+        DataError: the truth is not of the question's form.
     """
     check_truth(question, truth)
     shown = market_forecast(question, reference)
     naive = naive_forecast(question, shown, reference)
     if isinstance(truth, int | float) and question.numeric:
         at_submission = abs(naive[0]) if naive else 0.0
+        # A figure from before, where there is one: an error weighs the same whether the truth turns out large or small.
         scale = at_submission or abs(truth) or 1.0
         return Scores(
             _number_loss(question, values, truth, scale),
@@ -69,6 +70,7 @@ def scores(
             None if shown is None else _number_loss(question, shown, truth, scale),
             _close(values[0], truth, question.tolerance) if question.form == "value" else None,
         )
+    # A probability as two outcomes: no, yes.
     payouts = (1.0 - truth, float(truth)) if isinstance(truth, int | float) else tuple(truth)
     return Scores(
         _event_loss(question, values, payouts),
@@ -79,10 +81,10 @@ def scores(
 
 
 def check_truth(question: Question, truth: object) -> None:
-    """Return if this is a truth of the question.
+    """Return if a value can be the truth of the question.
 
     Raises:
-        DataError: it is not, with what was expected.
+        DataError: it cannot; the message says what was expected.
     """
     where = f"the truth of {question.id}"
     if question.form in {"probabilities", "choice"}:
@@ -101,22 +103,26 @@ def check_truth(question: Question, truth: object) -> None:
 def market_forecast(question: Question, reference: Mapping[str, Any] | None) -> tuple[float, ...] | None:
     """What the market showed, as an answer to the question; None where it showed nothing.
 
-    Prices of all outcomes are made to sum to 1, which those that somebody asks for do not. A price is the forecast of
-    each quantile, and of both ends of an interval.
+    The prices of all outcomes are scaled to sum to 1, as those of a market's separate books do not. A price is the
+    forecast of each quantile, and of both ends of an interval.
     """
     shown = reference or {}
     if question.form in {"probabilities", "choice"}:
-        found = shown.get("probabilities")
-        if isinstance(found, Mapping):
-            found = [found.get(name) for name in question.outcomes]
-        if not isinstance(found, list | tuple) or len(found) != len(question.outcomes) or not all(map(_payout, found)):
+        prices = shown.get("probabilities")
+        if isinstance(prices, Mapping):
+            prices = [prices.get(name) for name in question.outcomes]
+        if (
+            not isinstance(prices, list | tuple)
+            or len(prices) != len(question.outcomes)
+            or not all(map(_payout, prices))
+        ):
             return None
-        total = math.fsum(found)
+        total = math.fsum(prices)
         if total <= 0.0:
             return None
         if question.form == "choice":
-            return (float(found.index(max(found))),)
-        return tuple(one / total for one in found)
+            return (float(prices.index(max(prices))),)
+        return tuple(price / total for price in prices)
     if question.form == "probability":
         probability = shown.get("probability")
         return (float(probability),) if probability is not None and _payout(probability) else None
@@ -126,14 +132,15 @@ def market_forecast(question: Question, reference: Mapping[str, Any] | None) -> 
 def naive_forecast(
     question: Question, shown: tuple[float, ...] | None, reference: Mapping[str, Any] | None = None
 ) -> tuple[float, ...] | None:
-    """The forecast that knows nothing of the question; of a number, that it stays where it was, at the price or, of
-    what no market trades, at the figure published last (``last``); of what happens or not, how often the like does
-    where that is shown (``base_rate``).
+    """The forecast that knows nothing about the question; None for a number of which nothing was shown.
+
+    For a probability it is the base rate where one was shown, else 0.5; for outcomes the same probability for each, or
+    the first one; for a number, that it stays where it was: at the market's price, or at the figure published last.
 
     Args:
-        question: what is forecast.
-        shown: what the market showed, as :func:`market_forecast` has it.
-        reference: what was shown, as a provider gives it.
+        question: question that is forecast.
+        shown: what the market showed as a forecast, from :func:`market_forecast`.
+        reference: what was shown at submission, as :meth:`Provider.reference` gives it.
     """
     if question.form == "probability":
         rate = (reference or {}).get("base_rate")
@@ -146,7 +153,7 @@ def naive_forecast(
 
 
 def _repeated(question: Question, number: object) -> tuple[float, ...] | None:
-    """A number as the answer to a question whose truth is a number; None where it is none."""
+    """A number as the answer to a question whose truth is a number; None where it is no number that can be forecast."""
     if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) <= LARGEST:
         return None
     return (float(number),) * {"quantiles": len(question.levels), "interval": 2}.get(question.form, 1)
@@ -157,7 +164,7 @@ def _payout(value: object) -> bool:
 
 
 def _event_loss(question: Question, values: Sequence[float], payouts: Sequence[float]) -> float:
-    """Loss of a forecast of what happens, by the payout of each outcome (of one probability: no, yes)."""
+    """Loss of a forecast of an event from the payout of each outcome; a probability has the outcomes no and yes."""
     if question.form == "choice":
         return 1.0 - payouts[int(values[0])]
     if question.form == "probability":
@@ -166,13 +173,15 @@ def _event_loss(question: Question, values: Sequence[float], payouts: Sequence[f
 
 
 def _number_loss(question: Question, values: Sequence[float], truth: float, scale: float) -> float:
-    """Loss of a forecast of a number, over the scale; bounded, so that a tiny scale does not make it infinite."""
+    """Loss of a forecast of a number, divided by the scale; bounded, so that a tiny scale does not make it infinite."""
     if question.form == "value":
         loss = abs(values[0] - truth)
     elif question.form == "quantiles":
+        # The pinball loss: level times the miss where the truth is above a quantile, 1 - level where it is below.
         by_level = ((level - (truth < q)) * (truth - q) for level, q in zip(question.levels, values, strict=True))
         loss = 2.0 * math.fsum(by_level) / len(question.levels)
     else:
+        # The interval score (Gneiting and Raftery 2007): the width, and a miss times 2 / alpha, alpha = 1 - level.
         low, high = values
         miss = max(low - truth, 0.0) + max(truth - high, 0.0)
         loss = high - low + 2.0 / (1.0 - question.levels[0]) * miss
@@ -180,24 +189,25 @@ def _number_loss(question: Question, values: Sequence[float], truth: float, scal
 
 
 def _decides(question: Question, values: Sequence[float], payouts: Sequence[float]) -> bool | None:
-    """Whether the likeliest outcome of a forecast came; equal ones name none, and are false."""
+    """Whether the likeliest outcome of a forecast happened; one with a tie at the top names none, and is false."""
+    # A market that pays in parts has no outcome that happened.
     if max(payouts) < 1.0:
         return None
     came = payouts.index(max(payouts))
     if question.form == "choice":
         return int(values[0]) == came
     forecast = (1.0 - values[0], values[0]) if question.form == "probability" else values
-    return all(forecast[came] > one for place, one in enumerate(forecast) if place != came)
+    return all(forecast[came] > other for place, other in enumerate(forecast) if place != came)
 
 
 def _close(forecast: float, truth: float, tolerance: float | None) -> bool | None:
-    """Whether a number is nearer to the truth than the tolerance; to a truth of 0, whether it is 0.
+    """Whether a number is nearer to the truth than the tolerance; if the truth is 0, whether it is 0.
 
-    The numbers are compared as they are written: in binary 3.003 is less than 0.1 % above 3.
+    The numbers are compared as decimals, as they are written: in binary, 3.003 is less than 0.1 % above 3.
     """
     if tolerance is None:
         return None
     if truth == 0.0:
         return forecast == 0.0
-    found, came, most = (Decimal(repr(float(one))) for one in (forecast, truth, tolerance))
-    return abs(found - came) < most * abs(came)
+    predicted, came, most = (Decimal(repr(float(number))) for number in (forecast, truth, tolerance))
+    return abs(predicted - came) < most * abs(came)

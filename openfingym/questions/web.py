@@ -1,6 +1,6 @@
-"""Asking a service over HTTP for what decides a question: bounded in time and size, polite, strict about what comes.
+"""Requests over HTTP to services that decide questions: bounded in time and size, polite, strict about the answer.
 
-Nothing is tried twice here, since who asks comes back later. No redirection is followed: a truth comes from the address
+Nothing is tried twice here, since the caller comes back later. No redirect is followed: a truth comes from the address
 that was asked, or from nowhere.
 """
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     import httpx
 
 TIMEOUT_S = 20.0
-"""For a request and its whole answer."""
+"""Longest duration of a request with its whole answer."""
 LARGEST = 4 << 20
-"""Bytes of an answer."""
+"""Largest answer that is read, bytes."""
 _MISSING = frozenset({404, 410})
 _LIMITED = frozenset({418, 429, 503})
-"""Statuses after which the service is left alone for a while."""
+"""Statuses after which the service is left alone for a while; 418 is Binance's word for a ban."""
 _PAUSE_S = 5.0
-"""How long, where it does not say so itself."""
+"""How long it is left alone where it does not say for how long."""
 _LONGEST_PAUSE_S = 3600.0
-"""How long at most, whatever it says: it is asked again then, and may say it again."""
+"""How long it is left alone at most, whatever it says; it may say so again."""
 
 
 class NotThereError(DataError):
@@ -44,19 +44,20 @@ class NotThereError(DataError):
 
 @dataclass(frozen=True)
 class WebReply:
-    """An answer that is whole, and of the kind that was asked for."""
+    """A whole answer of the kind that was asked for."""
 
     url: str
-    """What was asked, without keys."""
+    """Address that was asked, without keys."""
     body: bytes
     at_ns: int
-    """When it was sent, by the service's own clock where it states that, to the second."""
+    """When the answer was sent, nanoseconds since the epoch: by the service's clock, to the second, where it states the
+    time, else by ours."""
 
     def json(self) -> Any:
-        """Its document.
+        """The body as a JSON document.
 
         Raises:
-            DataError: it is none, or deeper than anything that is meant well.
+            DataError: it is no JSON, or nested deeper than any honest document.
         """
         try:
             return parse_json(self.body)
@@ -64,11 +65,15 @@ class WebReply:
             raise DataError(f"{self.url}: the answer is no JSON document ({error})") from None
 
     def object(self) -> dict[str, Any]:
-        """Its document, which must be an object."""
-        found = self.json()
-        if not isinstance(found, dict):
-            raise DataError(f"{self.url}: the answer is a {type(found).__name__}, expected an object")
-        return found
+        """The body as a JSON object.
+
+        Raises:
+            DataError: it is no JSON, or no object.
+        """
+        document = self.json()
+        if not isinstance(document, dict):
+            raise DataError(f"{self.url}: the answer is a {type(document).__name__}, expected an object")
+        return document
 
 
 @dataclass
@@ -76,11 +81,13 @@ class Web:
     """A service at an address. Safe to share between threads."""
 
     url: str
-    """Where it is, without a slash at the end."""
+    """Address of the service, without a slash at the end."""
     per_second: float = 8.0
-    """Most requests a second."""
+    """The most requests that are made in a second."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Header fields of every request, such as keys; never shown."""
     timeout_s: float = TIMEOUT_S
+    """Longest duration of a request with its whole answer."""
     _client: httpx.Client | None = field(default=None, init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _next: float = field(default=0.0, init=False, repr=False)
@@ -98,15 +105,15 @@ class Web:
         """Ask once.
 
         Args:
-            path: below the address, encoded.
-            query: what is asked; part of the address that is shown. A list is a key that is repeated.
+            path: path below the address, percent-encoded.
+            query: query of the address, which is shown in messages and records. A list repeats its key.
             kind: what the answer must turn out to be.
-            hidden: keys that go into the query, and into nothing that is shown.
-            posted: a document of JSON that is sent along, where what is asked is too long for an address.
+            hidden: more of the query, such as keys, which is shown nowhere.
+            posted: JSON document to send, for a request that is too long for an address; None for a plain GET.
 
         Raises:
             NotThereError: the service has no such thing.
-            VenueError: it cannot be reached, limits us, fails, or leads elsewhere.
+            VenueError: it cannot be reached, limits us, fails, or redirects.
             DataError: it answers something else than ``kind``, or too much.
         """
         import httpx
@@ -121,7 +128,7 @@ class Web:
                 body = self._body(response, shown)
                 stated, content_type = response.headers.get("date", ""), response.headers.get("content-type", "")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            # Without the error's own words where a key was sent: some hold the address.
+            # Not in the error's own words where a key was sent: some errors quote the address with it.
             why = type(error).__name__ if hidden else str(error) or type(error).__name__
             raise VenueError(f"{shown}: no answer ({why})") from None
         try:
@@ -131,7 +138,7 @@ class Web:
         return WebReply(shown, body, _date_ns(stated))
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections; the client opens new ones if it is used again."""
         with self._lock:
             if self._client is not None:
                 self._client.close()
@@ -142,7 +149,7 @@ class Web:
 
         with self._lock:
             if self._client is None:
-                # Uncompressed, as a small answer may unpack to one without end.
+                # Uncompressed, since a small answer may unpack to one without end.
                 own = {"User-Agent": "Mozilla/5.0 (compatible; openfingym)", "Accept-Encoding": "identity"}
                 headers = {**own, **self.headers}
                 timeout = httpx.Timeout(self.timeout_s / 2, connect=min(10.0, self.timeout_s))
@@ -153,6 +160,7 @@ class Web:
 
     def _take_turn(self, shown: str) -> None:
         """Wait for the next turn; refuse where the service asked to be left alone."""
+        # Turns are given out under the lock and waited for outside it, so that threads queue without blocking others.
         with self._lock:
             now = time.monotonic()
             if now < self._alone_until:
@@ -182,6 +190,7 @@ class Web:
         raise VenueError(f"{shown}: failed with status {status}")
 
     def _body(self, response: httpx.Response, shown: str) -> bytes:
+        # Read in pieces and bounded as they come: a stated length is only a claim, and a slow drip never falls silent.
         parts, size, until = [], 0, time.monotonic() + self.timeout_s
         for part in response.iter_bytes():
             size += len(part)
@@ -194,7 +203,7 @@ class Web:
 
 
 def base_url(variable: str, default: str) -> str:
-    """Address of a service: ``OPENFINGYM_<variable>_URL`` in the environment, or its public one."""
+    """Address of a service: ``OPENFINGYM_<variable>_URL`` of the environment, else its public address."""
     return (os.environ.get(f"OPENFINGYM_{variable}_URL") or default).rstrip("/")
 
 
@@ -204,8 +213,8 @@ def require_same(found: object, asked: str, url: str) -> None:
         raise DataError(f"{url}: the answer is about {str(found)[:80]!r}, asked was {asked!r}")
 
 
-def one_error(error: Exception) -> OpenFinGymError:
-    """An error of ours for what went wrong with a question, so that others of its batch go on."""
+def our_error(error: Exception) -> OpenFinGymError:
+    """The error as one of ours, to be kept for one question while the others of its batch go on."""
     if isinstance(error, OpenFinGymError):
         return error
     return DataError(f"the answer is not of the known form ({type(error).__name__}: {str(error)[:200]})")
@@ -213,13 +222,13 @@ def one_error(error: Exception) -> OpenFinGymError:
 
 @contextlib.contextmanager
 def reading() -> Iterator[None]:
-    """Turns whatever reading a stranger's document leads to into an error of ours; also a decorator."""
+    """Turn any error that a stranger's document leads to into one of ours; a context manager and a decorator."""
     try:
         yield
     except OpenFinGymError:
         raise
     except Exception as error:
-        raise one_error(error) from error
+        raise our_error(error) from error
 
 
 def _date_ns(stated: str) -> int:

@@ -1,10 +1,12 @@
-"""Vaults: what became known, and when; opened as of a time, a vault answers as if nothing came later.
+"""Vaults: what became known, and when; a view of one as of a time answers as if nothing came later.
 
-from openfingym.vault import Vault
+::
 
-vault = Vault.open("vaults/world")
-view = vault.as_of("2016-09-01T00:00:00+00:00")
-view.latest("vintages", series="PAYEMS", reference_date="2016-07-01")
+    from openfingym.vault import Vault
+
+    vault = Vault.open("vaults/world")
+    view = vault.as_of("2016-09-01T00:00:00+00:00")
+    view.latest("vintages", series="PAYEMS", reference_date="2016-07-01")
 """
 
 from __future__ import annotations

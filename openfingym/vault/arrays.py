@@ -20,14 +20,16 @@ from openfingym.errors import StoreError
 
 Array = npt.NDArray[Any]
 _ALIGNED = 64
+"""Arrays begin at multiples of so many bytes, a cache line, so that NumPy reads aligned memory."""
 _DTYPES = frozenset({"|u1", "<u2", "<u4", "<u8", "<i4", "<i8", "<f4", "<f8"})
+"""Types of arrays that a file may hold; a damaged file may name any other."""
 
 
 class ArrayWriter:
     """Writes a file of arrays.
 
     Args:
-        stream: the file, open for writing; it stays open.
+        stream: file to write to, from its beginning; it stays open.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -39,7 +41,7 @@ class ArrayWriter:
         self.add_parts(name, array.dtype, [array])
 
     def add_parts(self, name: str, dtype: npt.DTypeLike, parts: Iterable[Array]) -> None:
-        """Write an array that comes in parts."""
+        """Write a one-dimensional array that comes in parts."""
         kind = np.dtype(dtype).newbyteorder("<")
         start, count = self._aligned(), 0
         for part in parts:
@@ -64,10 +66,10 @@ class Arrays:
     """The arrays of a file, read-only.
 
     Args:
-        path: the file.
+        path: path of the file.
 
     Raises:
-        StoreError: it cannot be read, or is no whole file of arrays.
+        StoreError: the file cannot be read, or is not a whole file of arrays.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,6 +87,7 @@ class Arrays:
         if size < 8 or length > size - 8:
             raise ValueError("cut")
         directory = msgspec.json.decode(self._bytes[size - 8 - length : -8], type=dict[str, tuple[str, int, int]])
+        # A damaged directory must not make NumPy read past the end of the file, or take bytes for objects.
         for dtype, start, count in directory.values():
             if dtype not in _DTYPES or start < 0 or count < 0 or start + np.dtype(dtype).itemsize * count > size:
                 raise ValueError("directory")

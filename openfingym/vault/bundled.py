@@ -24,20 +24,23 @@ if TYPE_CHECKING:
 
 NAME = "bundled"
 DIGEST = "c443f09c0eff20f2bc069efa85e302dc387191d47ae6cee20f7edb489330ffe7"
-"""Digest of the snapshot; a test builds it."""
+"""Digest of the snapshot; a test builds it and compares."""
 FILES = Path(__file__).parent / "files"
 _STOCK_CLOSE = ("20:00", "America/New_York")
-"""When the extended session ends, and with it the volume."""
+"""When the extended session ends, in which volume still grows."""
 
 
 @dataclass(frozen=True)
 class _Market:
-    """When the prices of a day are known, and which of them were never changed later."""
+    """When the prices of a day are known, and which later changes to them are undone."""
 
     hour: str
+    """Time of the day at which the day's prices are known, ``hh:mm``."""
     zone: str
+    """Time zone of that time."""
     splits: tuple[tuple[str, str], ...] = ()
-    """(start of a channel's name, first day in new shares) of splits two for one, which are undone."""
+    """Two-for-one splits that the dataset is adjusted for and that are undone: (start of a channel's name, first day
+    in new shares)."""
 
 
 _MARKETS = {
@@ -104,7 +107,7 @@ def _sources() -> list[Source]:
 
 
 def _prices(name: str, market: _Market) -> pd.DataFrame:
-    """A series as rows, one a day and channel."""
+    """A dataset as rows, one for each day and channel."""
     import pandas as pd
 
     panel = load_panel(name)
@@ -112,11 +115,13 @@ def _prices(name: str, market: _Market) -> pd.DataFrame:
     hours = pd.Timedelta(f"{market.hour}:00")
     parts = []
     for channel, column in zip(panel.channels, panel.values.T, strict=True):  # noqa: PD011  # of a panel, not of pandas
+        # An adjusted close was computed from later dividends and splits, and would tell of them.
         if channel.endswith("adj_close"):
             continue
         values = column.copy()
         for start, first_day in market.splits:
             if channel.startswith(start):
+                # Back to the shares of the day: twice the price, half the volume. Both are exact in binary.
                 values[days < pd.Timestamp(first_day)] *= 0.5 if channel.endswith("volume") else 2.0
         known_at = (days + hours).tz_localize(market.zone).tz_convert("UTC")
         parts.append(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _BATCH = 4096
+"""Rows that are fetched at once, where they become Python's own texts."""
 _NUMBERS = {
     "BOOLEAN": ("{}::UTINYINT", "u1"),
     "INTEGER": ("{}", "<i4"),
@@ -24,17 +25,17 @@ _NUMBERS = {
     "DATE": ("({} - DATE '1970-01-01')::INTEGER", "<i4"),
     "TIMESTAMP": ("epoch_us({})", "<i8"),
 }
-"""How each type becomes numbers, and how they are written."""
+"""For each type, the SQL expression that makes numbers of it, and the type as which they are written."""
 
 
 def write_columns(stream: BinaryIO, spec: TableSpec, rows: duckdb.DuckDBPyConnection, table: str) -> None:
     """Write all columns of a table, and the index of its key.
 
     Args:
-        stream: the file.
-        spec: what the table holds.
-        rows: where to ask for them.
-        table: what to ask for them, as SQL; it gives them in order.
+        stream: file to write to.
+        spec: the columns and the key of the table.
+        rows: database to ask for the rows.
+        table: expression of SQL that gives the rows, in the order in which they became known.
     """
     writer = ArrayWriter(stream)
     keys: dict[str, Array] = {}
@@ -51,20 +52,21 @@ def write_columns(stream: BinaryIO, spec: TableSpec, rows: duckdb.DuckDBPyConnec
 
 
 def texts(rows: duckdb.DuckDBPyConnection, table: str, names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The text of each row, in parts: that of some columns one after another."""
+    """The searched text of each row, in batches: the texts of some columns, joined by line feeds."""
     columns = ", ".join(f'"{name}"' for name in names)
     rows.execute(f"SELECT concat_ws(chr(10), {columns}) FROM {table}")
     return _batches(rows)
 
 
 def _write_numbers(writer: ArrayWriter, name: str, kind: str, rows: duckdb.DuckDBPyConnection, table: str) -> Array:
-    """Write a column of numbers; given back as whole numbers in which missing ones are :data:`NULL`."""
+    """Write a column of numbers, and return them, with :data:`NULL` where one is missing unless they are floats."""
     expression, dtype = _NUMBERS[kind]
     column = expression.format(f'"{name}"')
     values = _fetched(rows, f"SELECT {column} FROM {table}")
     missing = np.ma.getmaskarray(values)
     if kind == "DOUBLE":
         missing = missing | np.isnan(values.filled(0))
+    # Whatever DuckDB leaves in a missing cell, 0 is written: equal rows must make equal files.
     numbers = values.filled(0).astype(dtype)
     numbers[missing] = 0
     writer.add(f"{name}.numbers", numbers)
@@ -77,9 +79,10 @@ def _write_numbers(writer: ArrayWriter, name: str, kind: str, rows: duckdb.DuckD
 
 
 def _write_coded(writer: ArrayWriter, name: str, kind: str, rows: duckdb.DuckDBPyConnection, table: str) -> Array:
-    """Write a column of text, or of lists of it; its codes are given back."""
+    """Write a column of text or of lists of text, and return its codes."""
     lists = kind.endswith("[]")
     source = f'(SELECT unnest("{name}") AS v FROM {table})' if lists else f'(SELECT "{name}" AS v FROM {table})'
+    # DuckDB sorts and numbers the different texts as an enumeration; its numbers are the codes.
     rows.execute("DROP TYPE IF EXISTS strings")
     rows.execute(f"CREATE TYPE strings AS ENUM (SELECT DISTINCT v FROM {source} WHERE v IS NOT NULL ORDER BY v)")
     rows.execute("SELECT unnest(enum_range(NULL::strings))::VARCHAR")
@@ -108,6 +111,7 @@ def _write_text(writer: ArrayWriter, name: str, rows: duckdb.DuckDBPyConnection,
 
 def _write_key(writer: ArrayWriter, columns: Mapping[str, Array]) -> None:
     """Write the different keys in order, the rows of each, and the key of each row."""
+    # lexsort takes the most important column last.
     ordered = np.lexsort(list(columns.values())[::-1])
     new = np.zeros(len(ordered), bool)
     new[:1] = True
@@ -125,16 +129,18 @@ def _write_postings(writer: ArrayWriter, name: str, numbers: Array, count: int, 
     """Write, for each number below ``count``, the rows that have it, in order and each once.
 
     Args:
-        writer: the file.
-        name: name of the arrays.
-        numbers: a number for each row, or for each element of ``rows``.
-        count: how many numbers there are.
-        rows: the row of each number, in order; by default each row has one.
+        writer: writer of the file of columns.
+        name: name under which the postings are written.
+        numbers: the number of each row, or of each element of ``rows``.
+        count: number of different numbers, all of which are below it.
+        rows: the row that each number belongs to, in order; None where every row has one number.
     """
+    # A stable sort by number leaves the rows of each number in order.
     by_number = np.argsort(numbers, kind="stable")
     sorted_numbers = numbers[by_number]
     sorted_rows = by_number if rows is None else rows[by_number]
     if rows is not None and len(rows):
+        # A list may hold a text twice; its row stands among those of the text once.
         again = (sorted_numbers[1:] == sorted_numbers[:-1]) & (sorted_rows[1:] == sorted_rows[:-1])
         once = np.append(True, ~again)
         sorted_numbers, sorted_rows = sorted_numbers[once], sorted_rows[once]

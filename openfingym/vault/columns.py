@@ -21,15 +21,15 @@ NULL = np.iinfo(np.int64).min
 """Stands for a missing value where numbers are compared; no value of a column is so low."""
 
 BLOCK = 8192
-"""Rows of which the lowest and the highest number are kept."""
+"""Number of rows for which the lowest and the highest number are kept together."""
 
 
 class Postings:
-    """For each of some numbers (a value of a column, a key), the rows that have it, in order.
+    """For each of some numbers (the code of a value, a key), the rows that have it, in order.
 
     Args:
-        arrays: the file.
-        name: name of the arrays in it.
+        arrays: arrays of the file of columns.
+        name: name under which the postings were written.
     """
 
     def __init__(self, arrays: Arrays, name: str) -> None:
@@ -41,6 +41,8 @@ class Postings:
 
     def below(self, number: int, known: int) -> Array:
         """The rows below ``known`` that have ``number``."""
+        # The rows of a number are in order, so those that are known are the first of them; bisection finds the end. A
+        # number of another type would make NumPy convert the whole list first.
         rows = self._rows[int(self._starts[number]) : int(self._starts[number + 1])]
         return rows[: int(rows.searchsorted(rows.dtype.type(known)))]
 
@@ -50,11 +52,11 @@ class Postings:
 
 
 class Column(ABC):
-    """One column.
+    """One column of a table.
 
     Args:
-        kind: its type.
-        where: table and column, for messages.
+        kind: type of the column, one of :data:`openfingym.vault.spec.TYPES`.
+        where: names of table and column, for messages.
     """
 
     def __init__(self, kind: str, where: str) -> None:
@@ -73,13 +75,16 @@ class Column(ABC):
     def fulfilling(self, condition: Condition, rows: Array | slice) -> Array:
         """Which of some rows fulfil a condition: a boolean for each."""
 
-    def found(self, condition: Condition, known: int) -> Array:
+    def matches(self, condition: Condition, known: int) -> Array:
         """The rows below ``known`` that fulfil a condition, in order."""
         return np.flatnonzero(self.fulfilling(condition, slice(known)))
 
-    # Only columns that have lists look at the condition.
+    # Only columns with postings look at the condition.
     def listed(self, condition: Condition, known: int) -> list[Array] | None:  # noqa: ARG002
-        """The rows below ``known`` that fulfil a condition, as lists without a row in common; None if none are kept."""
+        """The rows below ``known`` that fulfil a condition, as lists without a row in common.
+
+        None for a column without postings, of which every row must be looked at.
+        """
         return None
 
 
@@ -111,6 +116,7 @@ class NumberColumn(Column):
         numbers = self._numbers[rows]
         if self._missing is None:
             return numbers
+        # A missing value is written as 0; it sorts before all others.
         if self.kind == "DOUBLE":
             return np.where(self._missing[rows], -np.inf, numbers)
         return np.where(self._missing[rows], NULL, numbers.astype(np.int64))
@@ -118,26 +124,27 @@ class NumberColumn(Column):
     def fulfilling(self, condition: Condition, rows: Array | slice) -> Array:
         """Which of some rows fulfil a condition."""
         numbers = self._numbers[rows]
-        found: Array
+        fulfils: Array
         if isinstance(condition, Between):
-            found = np.ones(len(numbers), bool)
+            fulfils = np.ones(len(numbers), bool)
             if condition.low is not None:
-                found &= numbers >= self.number(condition.low)
+                fulfils &= numbers >= self.number(condition.low)
             if condition.high is not None:
-                found &= numbers <= self.number(condition.high)
-            return found if self._missing is None else found & (self._missing[rows] == 0)
+                fulfils &= numbers <= self.number(condition.high)
+            return fulfils if self._missing is None else fulfils & (self._missing[rows] == 0)
         wanted = _alternatives(condition)
         values = [self.number(value) for value in wanted if value is not None]
-        found = numbers == values[0] if len(values) == 1 else np.isin(numbers, values)
+        fulfils = numbers == values[0] if len(values) == 1 else np.isin(numbers, values)
         if self._missing is None:
-            return found
-        return np.where(self._missing[rows] != 0, None in wanted, found)
+            return fulfils
+        # Where a value is missing, the number is 0 and means nothing: it fulfils a condition that names None.
+        return np.where(self._missing[rows] != 0, None in wanted, fulfils)
 
-    def found(self, condition: Condition, known: int) -> Array:
+    def matches(self, condition: Condition, known: int) -> Array:
         """The rows below ``known`` that fulfil a condition, in order."""
         if not isinstance(condition, Between):
-            return super().found(condition, known)
-        # What rows are about mostly comes in order too, so that few blocks of rows have any of a range.
+            return super().matches(condition, known)
+        # Ranges are mostly of the time that rows are about, which comes nearly in order: few blocks have any of it.
         within = np.ones(len(self._lows), bool)
         if condition.low is not None:
             within &= self._highs >= self.number(condition.low)
@@ -151,12 +158,19 @@ class NumberColumn(Column):
         return start + np.flatnonzero(self.fulfilling(condition, rows))
 
     def number(self, value: Value) -> int | float:
-        """The number that stands for a value, or a :class:`~openfingym.errors.UsageError`."""
+        """The number that stands for a value.
+
+        Raises:
+            UsageError: the column holds no such values.
+        """
         return number_of(self.kind, value, self.where)
 
 
 class CodedColumn(Column):
-    """Text, or lists of text: each different one is kept once, in order, and rows hold its number, the *code*."""
+    """Text, or lists of text: each different text is kept once, in order, and rows hold its number, the *code*.
+
+    The code of a missing value is the number of texts, and so the highest.
+    """
 
     def __init__(self, kind: str, where: str, arrays: Arrays, name: str) -> None:
         super().__init__(kind, where)
@@ -172,6 +186,7 @@ class CodedColumn(Column):
                 [self.strings.text(code) for code in self._codes[int(start) : int(end)].tolist()]
                 for start, end in zip(self._starts[rows], self._starts[rows + 1], strict=True)
             ]
+        # Each different text is decoded once, however many rows have it.
         codes, places = np.unique(self._codes[rows], return_inverse=True)
         texts = self.texts(codes)
         return [texts[place] for place in places.tolist()]
@@ -181,6 +196,7 @@ class CodedColumn(Column):
         codes: Array = self._codes
         if self._starts is None:
             return np.bincount(codes[rows])
+        # For every element of the rows' lists, its owner among the rows, and its place among all codes.
         starts = self._starts[rows].astype(np.int64)
         lengths = self._starts[rows + 1].astype(np.int64) - starts
         owners = np.repeat(np.arange(len(rows)), lengths)
@@ -201,15 +217,15 @@ class CodedColumn(Column):
         return self._codes[rows]
 
     def codes(self, condition: Condition) -> list[int]:
-        """The codes that fulfil a condition. What no row has, known or not yet known, has none."""
+        """The codes that fulfil a condition, in order. A text that no row has, known yet or not, has no code."""
         if isinstance(condition, Between):
             low, high = condition.low, condition.high
             first = 0 if low is None else self.strings.first_from(text_of(low, self.where))
             # The string that follows `high` is `high` with a zero byte.
             end = len(self.strings) if high is None else self.strings.first_from(text_of(high, self.where) + "\0")
             return list(range(first, end))
-        found = (self.code(value) for value in _alternatives(condition))
-        return sorted({code for code in found if code is not None})
+        codes = (self.code(value) for value in _alternatives(condition))
+        return sorted({code for code in codes if code is not None})
 
     def code(self, value: Value) -> int | None:
         """The code of one value; None if no row has it."""
@@ -220,8 +236,10 @@ class CodedColumn(Column):
         codes = self.codes(condition)
         lists = [self.postings.below(code, known) for code in codes]
         if not codes and len(self.postings):
-            # A value that no row has takes the steps of one that only later rows have, and as long.
+            # For a value that no row has, the same steps are taken as for one that only later rows have: how long an
+            # answer takes must not tell the two apart.
             lists = [self.postings.below(0, known)[:0]]
+        # A row's list may have several of the codes.
         if self._starts is not None and len(lists) > 1:
             return [np.unique(np.concatenate(lists))]
         return lists

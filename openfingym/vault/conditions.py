@@ -1,4 +1,4 @@
-"""Conditions on columns, and the values in them: a value, a list of values, ``None``, or a range."""
+"""Conditions on columns: a value, a list of values of which one must be had, ``None`` for missing, or a range."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ Value = str | bool | int | float | date | datetime | None
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY = EPOCH.toordinal()
 _WHOLE = {"INTEGER": 31, "BIGINT": 63}
+"""Bits of a whole number without its sign, by the type of its column."""
 
 
 @dataclass(frozen=True)
 class Between:
-    """From ``low`` to ``high``, both included; ``None`` where a side is open. A missing value is in no range."""
+    """A range, both ends included. A missing value is in no range."""
 
     low: Value = None
+    """Lowest value; None where there is no lower end."""
     high: Value = None
+    """Highest value; None where there is no upper end."""
 
 
 Condition = Value | Sequence[Value] | Between
 Where = Mapping[str, Condition]
-"""A condition for each of some columns. A column of lists fulfils one that any of its elements does."""
+"""Conditions by the name of the column. A list fulfils a condition if one of its elements does."""
 
 
 def instant(value: datetime | str) -> datetime:
-    """A time with its zone, as UTC.
+    """A time that has a time zone, as UTC.
 
     Raises:
-        UsageError: it is no time, or has no zone.
+        UsageError: it is no time, or has no time zone.
     """
     try:
         time = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -46,7 +49,8 @@ def instant(value: datetime | str) -> datetime:
 
 
 def microseconds(time: datetime) -> int:
-    """Whole microseconds since 1970, of a time with a zone."""
+    """Whole microseconds from the beginning of 1970, UTC, to a time that has a time zone."""
+    # Division of durations is exact, where timestamp() would round to a float.
     return (time - EPOCH) // timedelta(microseconds=1)
 
 
@@ -55,8 +59,8 @@ def number_of(kind: str, value: Value, where: str) -> int | float:
 
     Args:
         kind: type of the column.
-        value: a value; days and times as themselves or as ISO 8601.
-        where: the column, for the message.
+        value: the value; a day or a time may be a text as ISO 8601.
+        where: names of table and column, for the message.
 
     Raises:
         UsageError: the column holds no such values.
@@ -67,6 +71,7 @@ def number_of(kind: str, value: Value, where: str) -> int | float:
         return _day(value, where) - EPOCH_DAY
     if kind == "BOOLEAN" and isinstance(value, bool):
         return int(value)
+    # A bool is an int to Python. The bound keeps out NaN and infinity, and whole numbers that no float can hold.
     if isinstance(value, (int, float, np.integer)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
         if kind == "DOUBLE":
             return float(value)

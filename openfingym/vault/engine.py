@@ -16,26 +16,30 @@ if TYPE_CHECKING:
     import duckdb
 
 MEMORY = "2GB"
-"""Memory that a database takes at most."""
+"""The most memory that a database takes."""
 
 
 def writing_database(spill: Path) -> duckdb.DuckDBPyConnection:
     """A database in memory in which rows are sorted, on all cores.
 
     Args:
-        spill: folder for what does not fit into memory.
+        spill: folder for rows that do not fit into memory.
     """
     database = _database(threads=cores())
-    # All values of a column are looked at before its type is guessed: it may begin with a thousand missing ones.
+    # DuckDB guesses the type of a data frame's column from some of its values, which may all be missing; this makes it
+    # look at all of them.
     database.execute("SET pandas_analyze_sample = 1000000000")
     database.execute(f"SET temp_directory = {quoted(spill)}")
     return database
 
 
 def reading_database(folder: Path) -> duckdb.DuckDBPyConnection:
-    """A database in memory that reads the files of a folder and no others, on one thread: so that equal rows have
-    equal sums, and many can ask at once.
+    """A database in memory that reads the files of a folder and no others.
+
+    It uses one thread, so that sums are added in one order and are equal for equal rows, and so that many can ask at
+    once.
     """
+    # The order matters: the folder is allowed before all else is forbidden, and then nothing can be allowed again.
     database = _database(threads=1)
     database.execute("SET temp_directory = ''")
     database.execute(f"SET allowed_directories = [{quoted(folder)}]")
@@ -55,7 +59,7 @@ def engine_errors(what: str) -> Iterator[None]:
     """Report what DuckDB refuses as an error of ours.
 
     Args:
-        what: what was being done, for the message.
+        what: what DuckDB is asked to do, for the message.
 
     Raises:
         StoreError: a file cannot be read or written, or there is no room.
@@ -66,6 +70,7 @@ def engine_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
+        # DuckDB has no error of its own for a full disk, but passes on the system's words.
         if (full := os.strerror(errno.ENOSPC)) in str(error):
             raise StoreError(
                 f"{what}: cannot be written ({full}); free some space, then run the same command again"
@@ -82,7 +87,7 @@ def _database(threads: int) -> duckdb.DuckDBPyConnection:
     database.execute(f"SET threads = {threads}")
     database.execute(f"SET memory_limit = '{MEMORY}'")
     database.execute("SET TimeZone = 'UTC'")
-    # Of what takes seconds it would draw a bar, into what a command prints.
+    # Otherwise a query that takes seconds draws a progress bar into a command's output.
     database.execute("SET enable_progress_bar = false")
     database.execute("SET autoinstall_known_extensions = false")
     return database

@@ -19,6 +19,7 @@ from openfingym.vault.spec import Source, TableSpec
 FORMAT = 1
 """Version of the format that this library writes, and the highest that it reads."""
 FILE = "manifest.json"
+"""Name of the manifest's file in the folder of a snapshot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,21 +28,27 @@ class TableEntry:
 
     name: str
     columns: dict[str, str]
+    """Type of each column, as in :class:`~openfingym.vault.TableSpec`; so are the next four."""
     key: list[str]
     about: str | None
     text: list[str]
     known_basis: str
     rows: int
+    """Number of rows."""
     first_known: str | None
-    """Time at which the first row became known, as ISO 8601; None of an empty table."""
+    """Time at which the first row became known, as ISO 8601 in UTC; None of an empty table."""
     last_known: str | None
+    """Time at which the last row became known, as ISO 8601 in UTC; None of an empty table."""
     columns_sha256: str
+    """Hex digest of the file of columns."""
     search_sha256: str | None
+    """Hex digest of the search index; None where no column is searched."""
     parquet_sha256: str
+    """Hex digest of the Parquet file."""
 
     @property
     def spec(self) -> TableSpec:
-        """What the table holds."""
+        """The columns and the key of the table."""
         return TableSpec(
             name=self.name,
             columns=self.columns,
@@ -53,28 +60,32 @@ class TableEntry:
 
     @property
     def files(self) -> dict[str, str]:
-        """Digest of each of its files, by name."""
+        """Hex digest of each of the table's files, by the file's name."""
         files = {f"{self.name}.parquet": self.parquet_sha256, f"{self.name}.columns": self.columns_sha256}
         return files if self.search_sha256 is None else {**files, f"{self.name}.search": self.search_sha256}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What a snapshot holds."""
+    """What a snapshot holds, and where from."""
 
     name: str
+    """Name of the vault."""
     title: str
+    """What the vault holds, in one line."""
     simulated: bool
+    """Whether a simulator made any of the rows."""
     sources: list[Source]
     tables: list[TableEntry]
     written_by: str
+    """Name and version of the library that wrote the snapshot."""
     format: int = FORMAT
     notes: dict[str, str] = field(default_factory=dict)
-    """What a suite wants to know of its own snapshots, such as the version of a simulator."""
+    """What a suite wants to know about its own snapshots, such as the version of a simulator."""
 
     @property
     def digest(self) -> str:
-        """Digest of what the snapshot says."""
+        """Hex digest of the snapshot's content; equal rows and sources have equal digests."""
         identity = msgspec.to_builtins(self)
         del identity["written_by"]
         for table in identity["tables"]:
@@ -82,7 +93,7 @@ class Manifest:
         return sha256_of_json(identity)
 
     def encoded(self) -> bytes:
-        """As JSON, for people to read too."""
+        """The manifest as indented JSON, which people read too."""
         document = {"digest": self.digest, **msgspec.to_builtins(self)}
         return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
@@ -95,6 +106,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / FILE
     try:
+        # The format before the rest, which a newer one may have changed.
         document = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
         version = msgspec.json.decode(document.get("format", b"null"), type=int)
         if version > FORMAT:

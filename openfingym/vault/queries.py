@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,14 +19,16 @@ if TYPE_CHECKING:
 Parameters = Sequence[object] | Mapping[str, object]
 _FUNCTIONS = frozenset({"unnest", "range", "generate_series"})
 """Functions that a query may read rows from; others read files."""
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""Names that a query may give to its parts."""
 
 
 class Queries:
     """Answers queries over a snapshot. Safe to use from several threads.
 
     Args:
-        folder: where the snapshot is.
-        tables: the names of its tables.
+        folder: folder of the snapshot.
+        tables: names of the snapshot's tables.
     """
 
     def __init__(self, folder: Path, tables: Sequence[str]) -> None:
@@ -38,11 +41,11 @@ class Queries:
 
         Args:
             query: a SELECT whose tables are those of the snapshot.
-            parameters: values of its parameters.
-            time: what became known later is left out; None for everything.
+            parameters: values for ``?`` or ``$name`` in the query.
+            time: rows that became known later are left out; None for all rows.
 
         Raises:
-            UsageError: it is no such query, or cannot be answered.
+            UsageError: the query is not of this form, or cannot be answered.
             StoreError: a file cannot be read, or there is too little memory for the query.
         """
         with self._database.cursor() as database:
@@ -52,8 +55,9 @@ class Queries:
                 with engine_errors("query"):
                     return _rows(database, query, parameters)
             except DataError:
-                # Of rows that came later, too, the engine may have looked at some before it left them out. So ask a
-                # copy without them: its answer, or its error, is that of a vault that never had them.
+                # The engine may have failed at a row that came later, which it looked at before leaving it out; whether
+                # there is an error would then tell of that row. So a copy without such rows is asked: its answer, or
+                # its error, is that of a vault that never had them.
                 self._make(database, names, time, "TABLE")
             try:
                 with engine_errors("query"):
@@ -62,7 +66,11 @@ class Queries:
                 raise UsageError(str(error)) from None
 
     def _named(self, database: duckdb.DuckDBPyConnection, query: str) -> list[str]:
-        """The tables that a query names, or a :class:`~openfingym.errors.UsageError` if it reads anything else."""
+        """The tables that a query names.
+
+        Raises:
+            UsageError: it is not one SELECT, or reads anything else.
+        """
         # The engine's own parser says what the query reads: a pattern over its text would miss what a comment, a
         # quoted name or a nested query hides. What is not a table of the view could be a file of this machine.
         ((text,),) = database.execute("SELECT json_serialize_sql($1)", [query]).fetchall()
@@ -74,6 +82,10 @@ class Queries:
         nodes = list(_nodes(tree))
         # Names that the query itself gives to its parts (WITH name AS ...).
         own = {entry["key"] for node in nodes for entry in node.get("cte_map", {}).get("map", ())}
+        # Such a name holds within its own query alone, and anywhere else the engine takes it for a file: a file always
+        # has a dot in its name.
+        if strange := sorted(name for name in own if not _PLAIN.fullmatch(name)):
+            raise UsageError(f"query: WITH {strange[0]!r}: a part is named by letters, digits and _ alone")
         named = set()
         for node in nodes:
             if node.get("type") == "BASE_TABLE":
@@ -88,7 +100,7 @@ class Queries:
     def _make(
         self, database: duckdb.DuckDBPyConnection, names: Sequence[str], time: datetime | None, form: str
     ) -> None:
-        """Give the names to what was known of the tables: views of the files, or copies."""
+        """Name what was known of the tables so that a query can read it: as views of the files, or as copies."""
         for name in names:
             source = f"FROM read_parquet({quoted(self._folder / name)} || '.parquet')"
             if time is not None:
@@ -111,10 +123,12 @@ def _rows(database: duckdb.DuckDBPyConnection, query: str, parameters: Parameter
 
 
 def _in_utc(value: object) -> object:
+    # A TIMESTAMP of DuckDB has no zone, and those of a vault are all in UTC.
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
 
 
 def _nodes(tree: object) -> Iterator[dict[str, Any]]:
+    """Every object within a JSON value, itself included."""
     if isinstance(tree, dict):
         yield tree
         for value in tree.values():

@@ -24,7 +24,7 @@ from openfingym.vault.arrays import Array, Arrays, ArrayWriter
 from openfingym.vault.strings import Strings, write_strings
 
 K1, B = 1.5, 0.75
-"""Constants of BM25: how soon a word's repetitions stop to count, and how much long documents are held back."""
+"""Constants of BM25: how soon repetitions of a word stop counting, and how much long documents are held back."""
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 """Chinese characters and kana, between whose words there are no spaces."""
@@ -33,10 +33,12 @@ _NO_LETTER_BEFORE, _NO_LETTER_AFTER = f"(?<![^\\W_{_UNSPACED}])", f"(?![^\\W_{_U
 _MIXED = re.compile(f"[{_UNSPACED}]+|[^\\W_{_UNSPACED}]+")
 _ACCENTS = re.compile("[\u3099\u309a\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
 _MOST_TIMES = 2**16 - 1
+"""How often a word is counted in one document at most, which fits into 16 bits."""
 
 
 def plain(text: str) -> str:
     """A text without case and accents."""
+    # Compatibility decomposition takes accents off their letters, and makes one form of full-width and ligature forms.
     if not text.isascii():
         text = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
     return text.casefold()
@@ -45,8 +47,8 @@ def plain(text: str) -> str:
 def words(text: str) -> list[str]:
     """The words of a text: runs of letters and digits, without case and accents. No stemming, no stop words.
 
-    Chinese and Japanese have no spaces: of a run of their characters, every two that follow each other are a word, and
-    one that stands alone.
+    Chinese and Japanese are written without spaces: in a run of their characters, every two that follow each other are
+    a word, and so is a character that stands alone.
     """
     simple = plain(text)
     if text.isascii() or not _HAS_UNSPACED.search(simple):
@@ -55,17 +57,17 @@ def words(text: str) -> list[str]:
 
 
 def phrase_pattern(phrase: str) -> re.Pattern[str]:
-    """Finds the words of a phrase, one after another, in a text of which :func:`plain` was taken."""
+    """A pattern of the phrase's words, one after another, for a text that :func:`plain` has made plain."""
     runs = _MIXED.findall(plain(phrase))
-    found = ""
+    pattern = ""
     for place, run in enumerate(runs):
-        # Between words that are written with spaces something must stand; nothing need to beside a Chinese one.
+        # Words that are written with spaces need something between them; beside a Chinese word there may be nothing.
         unspaced = _HAS_UNSPACED.match(run) is not None
         if place:
             beside = unspaced or _HAS_UNSPACED.match(runs[place - 1]) is not None
-            found += r"[\W_]*" if beside else r"[\W_]+"
-        found += re.escape(run) if unspaced else f"{_NO_LETTER_BEFORE}{re.escape(run)}{_NO_LETTER_AFTER}"
-    return re.compile(found)
+            pattern += r"[\W_]*" if beside else r"[\W_]+"
+        pattern += re.escape(run) if unspaced else f"{_NO_LETTER_BEFORE}{re.escape(run)}{_NO_LETTER_AFTER}"
+    return re.compile(pattern)
 
 
 def _pairs(run: str) -> list[str]:
@@ -78,7 +80,7 @@ class SearchIndex:
     """An index of documents, mapped into memory.
 
     Args:
-        path: the file that :func:`write_index` wrote.
+        path: path of the file that :func:`write_index` wrote.
     """
 
     def __init__(self, path: Path) -> None:
@@ -101,6 +103,7 @@ class SearchIndex:
         if not known:
             return scores
         mean = int(self._total[known]) / known
+        # In one order, since the rounding of a sum depends on it.
         for word in sorted(set(words(query))):
             documents, times = self._postings(word, known)
             if len(documents):
@@ -111,6 +114,7 @@ class SearchIndex:
 
     def holding(self, wanted: Iterable[str], known: int) -> Array:
         """The documents below ``known`` that have every one of some words, in order; all of them for no word."""
+        # The shortest list first: every other one can only take documents away.
         lists = sorted((self._postings(word, known)[0] for word in set(wanted)), key=len)
         rows = lists[0].astype(np.int64) if lists else np.arange(known)
         for other in lists[1:]:
@@ -122,7 +126,8 @@ class SearchIndex:
         number = self._words.number(word)
         if not len(self._words):
             return self._documents[:0], self._times[:0]
-        # A word that no document has takes the steps of one that only later documents have, and as long.
+        # For a word that no document has, the same steps are taken as for one that only later documents have: how long
+        # an answer takes must not tell the two apart.
         place = number or 0
         part = slice(int(self._starts[place]), int(self._starts[place + 1]))
         documents = self._documents[part]
@@ -135,16 +140,17 @@ def best(scores: Array, rows: Array | None, limit: int) -> Array:
 
     Args:
         scores: score of each row.
-        rows: the rows to choose among, in order; None for all.
-        limit: how many to give at most.
+        rows: rows to choose among, in order; None for all.
+        limit: the most rows to give.
     """
     among = scores if rows is None else scores[rows]
-    found = np.flatnonzero(among > 0)
-    if 0 < limit < len(found):
-        least = np.partition(among[found], len(found) - limit)[len(found) - limit]
-        found = found[among[found] >= least]
-    found = found[np.argsort(-among[found], kind="stable")][:limit]
-    return found if rows is None else rows[found]
+    hits = np.flatnonzero(among > 0)
+    if 0 < limit < len(hits):
+        # Only hits that are as good as the last one wanted need sorting; ties stay in, and the stable sort orders them.
+        least = np.partition(among[hits], len(hits) - limit)[len(hits) - limit]
+        hits = hits[among[hits] >= least]
+    hits = hits[np.argsort(-among[hits], kind="stable")][:limit]
+    return hits if rows is None else rows[hits]
 
 
 class WordCounts:
@@ -161,7 +167,7 @@ class WordCounts:
         """Count the words of more documents.
 
         Args:
-            documents: their texts in parts, in the order in which they became known.
+            documents: texts of the documents in batches, in the order in which they became known.
         """
         numbers = self._numbers
         for part in documents:
@@ -173,19 +179,19 @@ class WordCounts:
                 self._lengths.append(counts.total())
 
     def write(self, stream: BinaryIO, documents: int) -> None:
-        """Write the index of the first documents, of which it is made alone.
+        """Write the index of the first documents, which is made from these alone.
 
         Args:
-            stream: the file.
-            documents: how many.
+            stream: file to write to.
+            documents: number of documents, counted from the first.
         """
-        # Copies: an array that NumPy looks at cannot grow.
+        # Copies, since an array whose memory NumPy uses cannot grow.
         sizes, lengths = (np.array(kept[:documents], np.uint32) for kept in (self._sizes, self._lengths))
         pairs = int(sizes.sum())
         of_words, times = np.array(self._of_words[:pairs], np.uint32), np.array(self._times[:pairs], np.uint16)
         # Words are numbered as they come, so that those of the first documents are the first.
         first = int(of_words.max()) + 1 if pairs else 0
-        # UTF-8 sorts as code points do, and so does Python.
+        # Python sorts by code points, which is the order of UTF-8's bytes, by which `Strings` are looked up.
         ordered = sorted(islice(self._numbers, first))
         place = np.zeros(first, np.uint32)
         place[[self._numbers[word] for word in ordered]] = np.arange(first, dtype=np.uint32)
@@ -207,8 +213,8 @@ def write_index(stream: BinaryIO, documents: Iterable[Sequence[str]]) -> None:
     """Write the index of documents.
 
     Args:
-        stream: the file.
-        documents: their texts in parts, in the order in which they became known.
+        stream: file to write to.
+        documents: texts of the documents in batches, in the order in which they became known.
     """
     counts = WordCounts()
     counts.add(documents)

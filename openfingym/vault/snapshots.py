@@ -14,10 +14,10 @@ from openfingym.vault.writer import VAULTS
 def stored() -> dict[str, list[Path]]:
     """The folders of the snapshots in the store, by name of the vault; the newest first."""
     root = store.home() / VAULTS
-    found: dict[str, list[tuple[float, Path]]] = {}
+    by_name: dict[str, list[tuple[float, Path]]] = {}
     for path in root.glob(f"*/*/{FILE}"):
-        found.setdefault(path.parent.parent.name, []).append((path.stat().st_mtime, path.parent))
-    return {name: [folder for _, folder in sorted(found[name], reverse=True)] for name in sorted(found)}
+        by_name.setdefault(path.parent.parent.name, []).append((path.stat().st_mtime, path.parent))
+    return {name: [folder for _, folder in sorted(by_name[name], reverse=True)] for name in sorted(by_name)}
 
 
 def located(place: str | Path) -> Path:
@@ -31,6 +31,7 @@ def located(place: str | Path) -> Path:
         UsageError: there is no such snapshot.
         StoreError: the bundled vault cannot be built.
     """
+    # A text without a separator is a name, unless a folder of that name beside the program is a snapshot.
     path = Path(place)
     if isinstance(place, Path) or os.sep in place or (path / FILE).is_file():
         if not path.is_dir():

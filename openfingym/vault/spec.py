@@ -1,4 +1,4 @@
-"""What a table of a vault holds, as its author states it."""
+"""The columns and the key of a vault's table, as its author states them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openfingym.errors import UsageError
 KNOWN_AT = "known_at"
 """The column that every table has: when a row became known, in UTC."""
 TYPES = ("VARCHAR", "VARCHAR[]", "BOOLEAN", "INTEGER", "BIGINT", "DOUBLE", "DATE", "TIMESTAMP")
-"""Types of columns, under DuckDB's names. A timestamp is in UTC, to the microsecond."""
+"""Types of columns, by DuckDB's names. A timestamp is in UTC, to the microsecond."""
 _IN_KEYS = ("VARCHAR", "INTEGER", "BIGINT", "DATE", "TIMESTAMP")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
@@ -24,7 +24,7 @@ class Source:
         name: publisher, and the copy that was read.
         licence: under what terms the rows may be used and passed on.
         url: address at which the rows are published; empty where there is none.
-        note: what a reader has to know of it.
+        note: what a reader has to know about the source.
     """
 
     name: str
@@ -35,16 +35,17 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
-    """A table: its columns, and what is known of its times.
+    """A table: its columns, and what its times mean.
 
     Attributes:
-        name: name of the table; lower case.
-        columns: type of each column, of :data:`TYPES`. ``known_at`` is added.
+        name: name of the table, in lower case.
+        columns: type of each column, one of :data:`TYPES`. The column ``known_at`` is added.
         key: columns that say what a row is about. Rows of one key are vintages of one thing, of which the last known
             one counts; without a key, rows are only ever added, as events and documents are.
-        about: the column with the time that a row is about.
+        about: the column with the time that a row is about; None where there is none.
         text: columns of text that :meth:`~openfingym.vault.View.search` looks in; they take no conditions.
-        known_basis: how ``known_at`` was found, for people: to the second, or the end of a day.
+        known_basis: how ``known_at`` was found, for people to read: to the second, say, or as the end of a day.
+        types: type of each column, ``known_at`` included.
     """
 
     name: str

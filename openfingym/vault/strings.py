@@ -14,12 +14,12 @@ class Strings(Sequence[bytes]):
     """Strings in UTF-8 by number; lookups need them sorted by their bytes.
 
     Args:
-        arrays: the file.
+        arrays: arrays of the file that holds the strings.
         name: name under which :func:`write_strings` wrote them.
     """
 
     def __init__(self, arrays: Arrays, name: str) -> None:
-        # Of single elements, a memoryview gives Python's own numbers and bytes many times faster than an array does.
+        # A memoryview gives single elements as Python's own numbers and bytes, many times faster than an array does.
         self._starts = memoryview(arrays[f"{name}.starts"])  # type: ignore[arg-type]  # typed for Python 3.12 on
         self._bytes = memoryview(arrays[f"{name}.bytes"])  # type: ignore[arg-type]
 
@@ -38,7 +38,7 @@ class Strings(Sequence[bytes]):
         return self._bytes[self._starts[number] : self._starts[number + 1]].tobytes()
 
     def text(self, number: int) -> str:
-        """The string of a number."""
+        """The string with a number."""
         return self[number].decode()
 
     def first_from(self, value: str) -> int:
@@ -52,7 +52,11 @@ class Strings(Sequence[bytes]):
         return place if place < len(self) and self[place] == wanted else None
 
     def _place(self, wanted: bytes) -> int:
-        """How many strings sort before this one; bisection in a loop of its own, since it is what lookups wait for."""
+        """How many strings sort before this one, found by bisection.
+
+        The loop is written out, since lookups spend their time here: the ``bisect`` module would call
+        :meth:`__getitem__` for every comparison.
+        """
         starts, content = self._starts, self._bytes
         low, high = 0, len(starts) - 1
         while low < high:
@@ -65,7 +69,7 @@ class Strings(Sequence[bytes]):
 
 
 def write_strings(writer: ArrayWriter, name: str, parts: Iterable[Sequence[str]]) -> int:
-    """Write strings, which come in parts; how many there were is given back."""
+    """Write strings, which come in batches, and return how many there were."""
     lengths: list[Array] = []
 
     def encoded() -> Iterable[Array]:

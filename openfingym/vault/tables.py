@@ -18,11 +18,11 @@ from openfingym.vault.spec import KNOWN_AT, TableSpec
 
 
 class OpenTable:
-    """A table, opened.
+    """A table of a snapshot, opened for reading.
 
     Args:
         spec: the columns and the key of the table.
-        path: its file of columns.
+        path: path of the table's file of columns.
 
     Raises:
         StoreError: the file is missing or damaged.
@@ -46,12 +46,12 @@ class OpenTable:
         """A column by its name.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no such column.
         """
-        found = self._columns.get(name)
-        if found is None:
-            found = self._columns[name] = self._opened(name)
-        return found
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = self._opened(name)
+        return column
 
     def _opened(self, name: str) -> Column:
         kind = self.spec.types.get(name)
@@ -65,10 +65,10 @@ class OpenTable:
 
     @cached_property
     def index(self) -> SearchIndex:
-        """The index of its text.
+        """The search index of the table's text.
 
         Raises:
-            UsageError: it has no columns that are searched.
+            UsageError: the table has no columns that are searched.
             StoreError: the file is missing or damaged.
         """
         if not self.spec.text:
@@ -77,8 +77,9 @@ class OpenTable:
 
     def rows(self, where: Where, known: int) -> Array:
         """The rows below ``known`` that fulfil all conditions, in order."""
+        # Begin with the condition whose postings have the fewest rows; the others are tried on those rows alone.
         lists = {name: self.column(name).listed(condition, known) for name, condition in where.items()}
-        sizes = {name: sum(map(len, found)) for name, found in lists.items() if found is not None}
+        sizes = {name: sum(map(len, postings)) for name, postings in lists.items() if postings is not None}
         first = min(sizes, key=sizes.__getitem__, default=None)
         rows: Array | None = None
         if first is not None:
@@ -87,7 +88,7 @@ class OpenTable:
             if name == first:
                 continue
             if rows is None:
-                rows = self.column(name).found(condition, known)
+                rows = self.column(name).matches(condition, known)
             else:
                 rows = rows[self.column(name).fulfilling(condition, rows)]
         return np.arange(known) if rows is None else rows
@@ -96,6 +97,7 @@ class OpenTable:
         """How many rows below ``known`` fulfil all conditions."""
         if not where:
             return known
+        # The lengths of postings are the answer, without a row being looked at.
         if len(where) == 1:
             ((name, condition),) = where.items()
             lists = self.column(name).listed(condition, known)
@@ -104,14 +106,15 @@ class OpenTable:
         return len(self.rows(where, known))
 
     def counts(self, by: str, where: Where, known: int) -> tuple[list[object], Array]:
-        """The values of a column in order, of the rows below ``known`` that fulfil all conditions; and how many rows
-        have each.
+        """The different values of a column in order, and how many rows have each, among the rows below ``known`` that
+        fulfil all conditions.
         """
         column = self.column(by)
         if not isinstance(column, CodedColumn):
             rows = self.rows(where, known)
             _, firsts, numbers = np.unique(column.order(rows), return_index=True, return_counts=True)
             return column.values(rows[firsts]), numbers
+        # One bisection for each value is quicker than a look at each row, unless there are more values than rows.
         if not where and len(column.postings) < known:
             numbers = np.asarray(column.postings.counts(known))
         else:
@@ -120,7 +123,7 @@ class OpenTable:
         return column.texts(codes), numbers[codes]
 
     def newest_of_keys(self, rows: Array) -> Array:
-        """Of rows in order, the last of each key."""
+        """The last row of each key among ``rows``, which are in order."""
         keys = self._key_of_row[rows]
         by_key = np.argsort(keys, kind="stable")
         last = np.append(keys[by_key][1:] != keys[by_key][:-1], True)[: len(rows)]
@@ -135,8 +138,9 @@ class OpenTable:
         if not self.spec.key:
             raise UsageError(f"table {self.spec.name} has no key: its rows are only ever added; use rows()")
         if set(key) != set(self.spec.key):
-            given = ", ".join(key) or "nothing"
-            raise UsageError(f"the key of table {self.spec.name} is {', '.join(self.spec.key)}; got {given}")
+            named = ", ".join(key) or "nothing"
+            raise UsageError(f"the key of table {self.spec.name} is {', '.join(self.spec.key)}; got {named}")
+        # The different keys are sorted by all their columns: each column in turn narrows the stretch that fits.
         low, high = 0, len(self._keys)
         for name, ordered in zip(self.spec.key, self._ordered, strict=True):
             wanted = _key_number(self.column(name), key[name])
@@ -167,7 +171,7 @@ def _key_number(column: Column, value: Value) -> int | None:
 
 
 def _merged(lists: Sequence[Array]) -> Array:
-    """Lists of rows without one in common, as one list in order."""
+    """One list in order of lists of rows that have no row in common."""
     if len(lists) == 1:
         return lists[0]
     return np.sort(np.concatenate(lists)) if lists else np.arange(0)

@@ -1,7 +1,7 @@
-"""A vault without what became known after a time, written anew: what a view must be equal to.
+"""A copy of a vault without what became known after a time: what views as of that time must be equal to.
 
-:func:`truncated` writes all of it, as any vault is written. :class:`Truncations` are for looking at many times, one
-after another: of each table a copy is written when it is first looked at, and an index when it is first searched.
+:func:`truncated` writes a whole copy, as any vault is written. :class:`Truncations` are for looking at many times, one
+after another: a table's copy is written when it is first looked at, and its index when it is first searched.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def truncated(vault: Vault, time: datetime | str, folder: str | Path) -> Vault:
     """Write a snapshot that has only what was known at a time; its indexes are made from that alone.
 
     Args:
-        vault: a vault.
-        time: with its zone; text as ISO 8601.
-        folder: where the snapshot shall be; it must not exist.
+        vault: vault to copy.
+        time: the time, with a time zone; a text as ISO 8601.
+        folder: folder to write the snapshot to, which must not exist.
 
     Raises:
         UsageError: the time has no zone, or the folder exists.
@@ -58,12 +58,13 @@ def truncated(vault: Vault, time: datetime | str, folder: str | Path) -> Vault:
 
 
 class Truncations:
-    """Copies of a vault, each without what became known after a time, within a ``with`` block. Their files are byte by
-    byte those that :func:`truncated` writes; those that nobody looks at are not written.
+    """Copies of a vault, each without what became known after a time, within a ``with`` block.
+
+    Their files are byte by byte those that :func:`truncated` writes; files that nobody looks at are not written.
 
     Args:
-        vault: a vault.
-        folder: an empty folder, for what the copies have in common.
+        vault: vault to copy.
+        folder: an empty folder for files that the copies have in common.
     """
 
     def __init__(self, vault: Vault, folder: str | Path) -> None:
@@ -85,12 +86,12 @@ class Truncations:
         """The copy for a time. Times that come in order cost the least.
 
         Args:
-            time: with its zone; text as ISO 8601.
-            folder: where it shall be, as long as the block; it must not exist.
+            time: the time, with a time zone; a text as ISO 8601.
+            folder: folder of the copy, which must not exist, and must stay until the end of the block.
 
         Raises:
-            UsageError: the time has no zone.
-            StoreError: it cannot be written there, or the disk is full; when it is looked at too.
+            UsageError: the time has no time zone.
+            StoreError: the copy cannot be written there, or the disk is full; also later, when it is looked at.
         """
         place = Path(folder)
         with store_errors(place, "choose another folder"):
@@ -103,13 +104,15 @@ class Truncations:
             write_columns(stream, spec, self._database, _known(self._vault, spec.name, time))
 
     def write_search(self, spec: TableSpec, time: datetime, path: Path) -> None:
-        """Write the index of the documents that were known at a time. Words of a document are counted once, and not
-        before it is known at a time that is looked at.
+        """Write the index of the documents that were known at a time.
+
+        The words of a document are counted once, however many copies have it, and not before the first of these.
         """
         counts = self._words.setdefault(spec.name, WordCounts())
         with self._errors(path), path.open("wb") as stream:
             known = _known(self._vault, spec.name, time)
             ((count,),) = self._database.execute(f"SELECT count(*) FROM {known}").fetchall()
+            # Rows are in the order in which they became known, so those of an earlier time are counted already.
             more = f"(FROM {known} OFFSET {len(counts)})"
             counts.add(texts(self._database, more, spec.text))
             counts.write(stream, int(count))
@@ -128,17 +131,19 @@ class Truncations:
 
 
 class _Copy(Vault):
-    """A vault whose files are written when they are looked at. Its manifest says nothing of the whole one's rows."""
+    """A vault whose files are written when they are looked at; its manifest tells nothing about the source's rows."""
 
     def __init__(self, source: Truncations, time: datetime, folder: Path) -> None:
         about = source._vault.manifest
+        # How many rows the source has, and until when, is known only later than the time of the copy.
         tables = [replace(entry, rows=0, first_known=None, last_known=None) for entry in about.tables]
         super().__init__(folder, replace(about, tables=tables))
         self._source, self._time = source, time
 
     def table(self, name: str) -> OpenTable:
-        """A table by its name, as :meth:`Vault.table`."""
+        """A table by its name; see :meth:`Vault.table`."""
         if name in self._entries and name not in self._tables:
+            # Looked at again under the lock: another thread may have written it meanwhile.
             with self._opening:
                 path = self.folder / f"{name}.columns"
                 if name not in self._tables:

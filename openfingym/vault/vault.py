@@ -28,8 +28,8 @@ class Vault:
 
     Attributes:
         folder: folder of the snapshot.
-        manifest: what the snapshot holds: its tables, their columns and digests.
-        digest: digest of what it says; equal for equal contents.
+        manifest: description of the snapshot: its tables, their columns and digests.
+        digest: hex digest of the content; equal for equal rows and sources.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -52,7 +52,7 @@ class Vault:
                 ``NAME@DIGEST`` for the one whose digest begins so. ``bundled`` comes with the library.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: there is no vault of that name.
             StoreError: the folder is no snapshot, is damaged, or a newer version of the library wrote it.
         """
         from openfingym.vault.snapshots import located
@@ -66,9 +66,9 @@ class Vault:
         return self.manifest.name
 
     def kept(self, make: Callable[[Vault], T]) -> T:
-        """What is read of this vault once and kept as long as it: made by ``make`` when it is first wanted.
+        """What ``make`` makes of this vault, made when it is first wanted and kept as long as the vault.
 
-        It is this object's own: copies without what came later have a digest in common, and other rows each.
+        Kept in this object and not by digest: truncated copies may have a digest in common, but have different rows.
         """
         with self._keeping:
             if make not in self._kept:
@@ -79,33 +79,36 @@ class Vault:
         """The vault as it was at a time.
 
         Args:
-            time: with its zone; text as ISO 8601.
+            time: the time, with a time zone; a text as ISO 8601.
 
         Raises:
-            UsageError: it is no time, or has no zone.
+            UsageError: it is no time, or has no time zone.
         """
         return View(self, instant(time), hindsight=self._ahead)
 
     def looking_ahead(self) -> Vault:
-        """The same vault, every view of which is one with hindsight, for what opens views by itself; see
-        :meth:`hindsight`.
-        """
-        found = Vault(self.folder, self.manifest)
-        found._tables, found._opening, found._ahead = self._tables, self._opening, True
-        return found
+        """The same vault with hindsight in all its views, for code that opens views itself; see :meth:`hindsight`."""
+        vault = Vault(self.folder, self.manifest)
+        # Tables that are open already, and the lock that guards them, are shared.
+        vault._tables, vault._opening, vault._ahead = self._tables, self._opening, True
+        return vault
 
     def hindsight(self, time: datetime | str) -> View:
-        """A view that ignores known times: everything, whatever its time. Only to measure what looking ahead gains;
-        its ``hindsight`` is true, and a result made with it must say so.
+        """A view that ignores known times and shows everything, only to measure what looking ahead gains.
+
+        Its ``hindsight`` is true, and a result that was made with it must say so.
+
+        Args:
+            time: the time that the view says it is of, with a time zone; a text as ISO 8601.
         """
         return View(self, instant(time), hindsight=True)
 
     def truncated(self, time: datetime | str, folder: str | Path) -> Vault:
-        """A copy without what became known after a time: what views as of it, or before it, must be equal to.
+        """Write a copy without what became known after a time, to which views as of that time or before must be equal.
 
         Args:
-            time: with its zone; text as ISO 8601.
-            folder: where the snapshot shall be; it must not exist.
+            time: the time, with a time zone; a text as ISO 8601.
+            folder: folder to write the copy to, which must not exist.
         """
         from openfingym.vault.truncated import truncated
 
@@ -115,13 +118,14 @@ class Vault:
         """A table by its name.
 
         Raises:
-            UsageError: there is none.
-            StoreError: its file is missing or damaged.
+            UsageError: there is no such table.
+            StoreError: the table's file is missing or damaged.
         """
         table = self._tables.get(name)
         if table is None:
             if name not in self._entries:
                 raise UsageError(f"vault {self.name} has no table {name!r}; it has {', '.join(self._entries)}")
+            # Under the lock, so that threads that open a table at once share one object and its indexes.
             with self._opening:
                 spec = self._entries[name].spec
                 table = self._tables.setdefault(name, OpenTable(spec, self.folder / f"{name}.columns"))
@@ -133,7 +137,7 @@ class Vault:
         return Queries(self.folder, list(self._entries))
 
     def verify(self) -> list[str]:
-        """What is wrong with its files, each by name; nothing if every byte is as it was written."""
+        """What is wrong with the snapshot's files, by name; nothing if every byte is as it was written."""
         wrong = []
         for entry in self.manifest.tables:
             for name, expected in entry.files.items():

@@ -1,4 +1,4 @@
-"""``vault.toml``: what a vault is built from, as a user states it: sources, tables and their files."""
+"""``vault.toml``, in which a user states what a vault is built from: sources, tables and their files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
+from openfingym.data.csvfile import csv_texts
 from openfingym.errors import DataError, UsageError
 from openfingym.vault.spec import KNOWN_AT, Source, TableSpec
 from openfingym.vault.vault import Vault
@@ -26,6 +27,7 @@ class StatedTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     files: list[str]
     """Paths from the folder of ``vault.toml``: Parquet, or CSV with a header, which may be compressed."""
     columns: dict[str, str]
+    """Type of each column, as in :class:`~openfingym.vault.TableSpec`; so are the next four."""
     key: list[str] = []
     about: str | None = None
     text: list[str] = []
@@ -35,13 +37,13 @@ class StatedTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     ``known_at``.
     """
     zone: str = "UTC"
-    """Where that day is, such as ``America/New_York``."""
+    """Time zone in which that day ends, such as ``America/New_York``."""
     ignored: list[str] = []
     """Columns of the files that are left out."""
 
     @property
     def spec(self) -> TableSpec:
-        """What the table holds."""
+        """The columns and the key of the table."""
         return TableSpec(
             name=self.name,
             columns=self.columns,
@@ -53,14 +55,18 @@ class StatedTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
 
 
 class StatedVault(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What is in ``vault.toml``."""
+    """The content of ``vault.toml``."""
 
     name: str
+    """Name of the vault."""
     title: str
+    """What the vault holds, in one line."""
     tables: list[StatedTable]
     sources: list[Source] = []
     simulated: bool = False
+    """Whether a simulator made any of the rows."""
     notes: dict[str, str] = {}
+    """Anything else that is worth recording, by name."""
 
 
 def read_statement(path: Path) -> StatedVault:
@@ -76,7 +82,8 @@ def read_statement(path: Path) -> StatedVault:
         return stated
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:  # of TOML, of its form, and of a path that is no zone's
+    # Text that is no TOML, a document of another form, or a zone that is a path, which ZoneInfo refuses by ValueError.
+    except ValueError as error:
         raise UsageError(f"{path}: {error}") from error
 
 
@@ -91,8 +98,8 @@ def build(path: Path, folder: Path | None = None) -> Vault:
     """Build the vault that a ``vault.toml`` states.
 
     Args:
-        path: path of the file.
-        folder: where the snapshot shall be; None for the store.
+        path: path of the ``vault.toml``.
+        folder: folder to write the snapshot to, which must not exist; None for the store.
 
     Raises:
         UsageError: the file does not state a vault.
@@ -123,6 +130,7 @@ def _parts(table: StatedTable, folder: Path) -> Iterator[pd.DataFrame | Path]:
         path = folder / name
         if not path.is_file():
             raise DataError(f"table {table.name}: {path} does not exist")
+        # Parquet that needs no change is read by DuckDB itself, and never held in memory as a whole.
         if path.suffix == ".parquet" and table.known_day is None and not table.ignored:
             yield path
         else:
@@ -139,14 +147,16 @@ def _prepared(table: StatedTable, path: Path) -> pd.DataFrame:
 
             rows: pd.DataFrame = duckdb.read_parquet(str(path)).df()
         else:
-            rows = pd.read_csv(path, dtype=object, keep_default_na=False)
+            rows = csv_texts(path)
             rows = rows.where(rows != "", None)
         if table.known_day is not None:
+            # The end of that day, which is the beginning of the next: a known time is an upper bound.
             following = pd.to_datetime(rows[table.known_day], format="ISO8601") + pd.Timedelta(days=1)
             rows[KNOWN_AT] = following.dt.tz_localize(table.zone).dt.tz_convert("UTC")
         kept: pd.DataFrame = rows.drop(columns=table.ignored)
         return kept
     except KeyError as error:
         raise DataError(f"{path}: it has no column {error}; it has {', '.join(rows.columns)}") from error
+
     except (ValueError, OSError, EOFError) as error:
         raise DataError(f"{path}: {error}") from error

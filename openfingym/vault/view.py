@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from openfingym.vault.vault import Vault
 
 Row = dict[str, object]
-"""A row by column: text, numbers, booleans, :class:`~datetime.date`, times in UTC, lists of text; None if missing."""
+"""A row's values by column: text, numbers, booleans, days, times in UTC, or lists of text; None where missing."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,17 @@ class Hit:
     """A document that a search found."""
 
     score: float
+    """BM25 score, above 0; higher is better."""
     row: Row
 
 
 class View:
     """What was known at a time; it answers as if nothing came later.
 
-    Got from :meth:`Vault.as_of`. Safe to use from several threads.
+    :meth:`Vault.as_of` makes it. Safe to use from several threads.
 
     Attributes:
-        time: the time, in UTC; what became known at this very time is known.
+        time: the time, in UTC; what became known at this very moment is known.
         digest: digest of the snapshot.
         hindsight: whether the view ignores its time and shows everything, for experiments.
     """
@@ -59,7 +60,7 @@ class View:
         """How many rows fulfil all conditions.
 
         Raises:
-            UsageError: there is no such table or column, or a value is none of its column; so of every method.
+            UsageError: there is no such table or column, or a value is not of its column's type; so for every method.
         """
         opened, known = self._opened(table)
         return opened.count(where or {}, known)
@@ -86,19 +87,19 @@ class View:
 
         Args:
             table: name of the table.
-            where: condition for each of some columns.
-            columns: which columns to give; all by default, ``known_at`` among them.
+            where: conditions on columns, by the column's name; all rows without any.
+            columns: names of the columns to give; all by default, ``known_at`` among them.
             order: columns to sort by, with ``-`` before those to sort downwards; ``known_at`` by default. Rows that
                 are equal in them are in the order in which they became known, or, if the first is downwards, in the
                 opposite one.
-            limit: how many rows to give at most.
+            limit: the most rows to give; None for all.
         """
         opened, known = self._opened(table)
-        found = opened.rows(where or {}, known)
-        return self._dicts(opened, _sorted(opened, found, order, limit), columns)
+        matches = opened.rows(where or {}, known)
+        return self._dicts(opened, _sorted(opened, matches, order, limit), columns)
 
     def latest(self, table: str, **key: Value) -> Row | None:
-        """The vintage of a key that was known last; None if none was known."""
+        """The vintage of a key that became known last; None if none was known."""
         opened, known = self._opened(table)
         rows = opened.vintages(key, known)
         return self._dicts(opened, rows[-1:])[0] if len(rows) else None
@@ -117,7 +118,10 @@ class View:
         order: Sequence[str] = (),
         limit: int | None = None,
     ) -> list[Row]:
-        """As :meth:`rows`, of the vintage alone that was known last of each key: what a database would hold then."""
+        """Rows like :meth:`rows`, but of each key only the vintage that became known last.
+
+        This is what a database that overwrites old figures would have held at the time.
+        """
         opened, known = self._opened(table)
         if not opened.spec.key:
             raise UsageError(f"table {table} has no key: its rows are only ever added; use rows()")
@@ -139,17 +143,17 @@ class View:
         columns: Sequence[str] | None = None,
         limit: int = 10,
     ) -> list[Hit]:
-        """The documents that fit a text best, by BM25 over the columns that the table has for it.
+        """The documents that fit a text best, by BM25 over the table's columns of searched text.
 
-        What words are worth follows from all documents that were known, whatever the conditions. Equally good ones are
-        in the order in which they became known. A text without a known word finds nothing.
+        How much a word counts follows from all documents that were known, whatever the conditions. Documents with equal
+        scores are in the order in which they became known. A text without a known word finds nothing.
 
         Args:
             table: name of the table.
             text: words to look for; case and accents do not matter, and there is no syntax.
-            where: condition for each of some columns.
-            columns: which columns to give; all by default.
-            limit: how many documents to give at most.
+            where: conditions on columns, by the column's name; all documents without any.
+            columns: names of the columns to give; all by default.
+            limit: the most documents to give.
         """
         opened, known = self._opened(table)
         if limit < 0:
@@ -158,52 +162,54 @@ class View:
         scores = opened.index.scores(text, known)
         rows = best(scores, among, limit)
         dicts = self._dicts(opened, rows, columns)
-        return [Hit(float(scores[row]), found) for row, found in zip(rows.tolist(), dicts, strict=True)]
+        return [Hit(float(scores[place]), row) for place, row in zip(rows.tolist(), dicts, strict=True)]
 
     def holding(
         self, table: str, phrases: Sequence[str], *, where: Where | None = None, columns: Sequence[str] | None = None
     ) -> list[Row]:
-        """The documents that hold every one of some phrases: its words, whole and one after another, in one of the
-        columns that the table has for it. They are in the order in which they became known.
+        """The documents that hold every one of some phrases, in the order in which they became known.
+
+        A document holds a phrase if one of its columns of searched text has the phrase's words, whole and one after
+        another.
 
         Args:
             table: name of the table.
-            phrases: words as :meth:`search` takes them; one without any is held by no document.
-            where: condition for each of some columns.
-            columns: which columns to give; all by default.
+            phrases: phrases of words, as :meth:`search` takes them; no document holds a phrase without a word.
+            where: conditions on columns, by the column's name; all documents without any.
+            columns: names of the columns to give; all by default.
         """
         opened, known = self._opened(table)
         parts = [words(phrase) for phrase in phrases]
+        # The index knows who has all the words; whether they follow each other, only the text can tell.
         rows = opened.index.holding({word for part in parts for word in part}, known if all(parts) else 0)
         for name, condition in (where or {}).items():
             rows = rows[opened.column(name).fulfilling(condition, rows)]
-        # Who holds a single word, the index has said.
         patterns = [phrase_pattern(phrase) for phrase, part in zip(phrases, parts, strict=True) if len(part) > 1]
         if patterns and len(rows):
-            texts = [opened.column(name).values(rows) for name in opened.spec.text]
-            found = [
-                all(any(_holds(text, one) for text in of_row) for one in patterns)
-                for of_row in zip(*texts, strict=True)
+            columns_of_text = [opened.column(name).values(rows) for name in opened.spec.text]
+            holds_all = [
+                all(any(_holds(text, pattern) for text in texts) for pattern in patterns)
+                for texts in zip(*columns_of_text, strict=True)
             ]
-            rows = rows[np.asarray(found)]
+            rows = rows[np.asarray(holds_all)]
         return self._dicts(opened, rows, columns)
 
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[Row]:
         """Rows of a query in DuckDB's SQL, for a suite's own code; never for text that an agent wrote.
 
         Args:
-            query: one SELECT; its tables are those of the vault, of which it sees what was known. Rows without an
-                ORDER BY have no order.
-            parameters: values of ``?`` or ``$name`` in it.
+            query: one SELECT; its tables are those of the vault, of which it sees what was known. Without an ORDER BY,
+                rows are in no particular order.
+            parameters: values for ``?`` or ``$name`` in the query.
 
         Raises:
-            UsageError: it is no such query, or cannot be answered.
+            UsageError: the query is not of this form, or cannot be answered.
             StoreError: a file cannot be read, or there is too little memory for the query.
         """
         return self._vault.queries.answer(query, parameters, None if self.hindsight else self.time)
 
     def _opened(self, name: str) -> tuple[OpenTable, int]:
-        """A table, and how many of its rows are known."""
+        """A table, and the number below which its rows are known."""
         table = self._vault.table(name)
         known = self._known.get(name)
         if known is None:
@@ -224,21 +230,22 @@ def _holds(text: object, pattern: re.Pattern[str]) -> bool:
 
 
 def _sorted(table: OpenTable, rows: Array, order: Sequence[str], limit: int | None) -> Array:
-    """Rows in an order, at most so many; ``rows`` are in the order of their numbers."""
+    """Sort rows, which come in the order of their numbers, and cut them to the limit."""
     if limit is not None and limit < 0:
         raise UsageError(f"limit is {limit}; give 0 or more")
     if isinstance(order, str):
         raise UsageError(f"order is a list of columns; got the text {order!r}")
+    # The sort below is stable: rows that are equal in all columns stay as they are here.
     if order and order[0].startswith("-"):
         rows = rows[::-1]
     numbers = []
-    # They are in the order of known_at already.
+    # Rows are numbered by known_at, so that order needs no sorting.
     for name in () if tuple(order) in {(KNOWN_AT,), (f"-{KNOWN_AT}",)} else order:
         column = name.removeprefix("-")
         numbers.append(_direction(table.column(column).order(rows), downwards=name != column))
     if numbers:
         if limit is not None and 0 < limit < len(rows):
-            # Rows that are among the first by the first column; the others need no sorting.
+            # Only rows that are among the first by the first column can be among the first by all; ties stay in.
             among = np.flatnonzero(numbers[0] <= np.partition(numbers[0], limit - 1)[limit - 1])
             rows, numbers = rows[among], [each[among] for each in numbers]
         rows = rows[np.lexsort(numbers[::-1])]
@@ -248,6 +255,6 @@ def _sorted(table: OpenTable, rows: Array, order: Sequence[str], limit: int | No
 def _direction(numbers: Array, *, downwards: bool) -> Array:
     if numbers.dtype.kind != "f":
         numbers = numbers.astype(np.int64)
-        # Minus one more, so that the lowest has a negative too.
+        # Not plainly negated: the lowest number of 64 bits, which stands for missing, has no positive.
         return -1 - numbers if downwards else numbers
     return -numbers if downwards else numbers

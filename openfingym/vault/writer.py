@@ -33,27 +33,29 @@ if TYPE_CHECKING:
 VAULTS = "vaults"
 """Folder of the store with the snapshots of vaults."""
 MOST_ROWS = 2**32 - 1
-"""Rows that a table has at most."""
+"""The most rows that a table has: their numbers are written in 32 bits."""
 ROW_GROUP = 122_880
-"""Rows of a group in a Parquet file."""
+"""Number of rows in a row group of a Parquet file."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
 
 class VaultWriter:
-    """Writes a snapshot, within a ``with`` block. Nothing is at its place before :meth:`finish`, and nothing remains of
-    one that was not finished: if the process is killed, the next writer beside it removes what was left.
+    """Writes a snapshot, within a ``with`` block.
+
+    Nothing is in its place before :meth:`finish`, and nothing remains of a snapshot that was not finished; if the
+    process is killed, the next writer in the same folder removes what was left.
 
     Args:
-        folder: where the snapshot shall be; it must not exist. None for the store, under its name and digest.
+        folder: folder to write the snapshot to, which must not exist; None for the store, by name and digest.
         name: name of the vault; lower-case letters, digits and ``-``.
         title: what the vault holds, in one line.
         sources: where its rows come from.
-        simulated: whether a simulator made any of them.
-        notes: what a suite wants to know of its own snapshots.
+        simulated: whether a simulator made any of the rows.
+        notes: what a suite wants to know about its own snapshots.
 
     Raises:
-        UsageError: the name is none, or the folder exists.
-        StoreError: it cannot be written there, or the disk is full; so of every method.
+        UsageError: the name is not valid, or the folder exists.
+        StoreError: the snapshot cannot be written there, or the disk is full; so for every method.
     """
 
     def __init__(
@@ -110,13 +112,13 @@ class VaultWriter:
 
         Args:
             spec: the columns and the key of the table.
-            rows: data frames, or paths of Parquet files (``.parquet``) or CSV files with a header, or an iterable of
-                either. They have the columns of the spec and ``known_at``: times with a zone, or without one in UTC.
-                Rows that became known at one time keep their order.
+            rows: a data frame, or the path of a Parquet file (``.parquet``) or of a CSV file with a header, or an
+                iterable of these. Rows have the columns of the spec and ``known_at``: times with a time zone, or
+                without one in UTC. Rows that became known at one time keep their order.
 
         Raises:
             DataError: columns are missing or unknown, a value is not of its type, or a row has no ``known_at``.
-            UsageError: there is such a table already.
+            UsageError: the snapshot has a table of that name already.
         """
         if any(entry.name == spec.name for entry in self._manifest.tables):
             raise UsageError(f"there is a table {spec.name} already")
@@ -132,10 +134,12 @@ class VaultWriter:
     def finish(self) -> Vault:
         """Put the snapshot into its place, and open it.
 
-        Where one of the same digest is in the store already, that one stays.
+        If the store has a snapshot of the same digest already, that one stays.
         """
         manifest = self._manifest
         (self._partial / FILE).write_bytes(manifest.encoded())
+        # Every file, then the folder that names them, and after the rename the folder above: only so is a snapshot
+        # whole after a power cut, or not there at all.
         for path in (*self._partial.iterdir(), self._partial):
             _flush(path)
         target = self._target
@@ -155,11 +159,11 @@ class VaultWriter:
             options = "" if reader == "read_parquet" else ", header = true, all_varchar = true"
             self._database.execute(f"CREATE OR REPLACE TEMP VIEW part AS FROM {reader}({quoted(rows)}{options})")
         else:
-            # A copy, since DuckDB cannot read a frame that is another one backwards.
+            # A copy, since DuckDB cannot read a frame with negative strides, such as another one reversed.
             self._database.register("part", rows.copy())
-        found = [name for name, *_ in self._database.execute("DESCRIBE part").fetchall()]
-        if set(found) != set(spec.types):
-            missing, unknown = set(spec.types) - set(found), set(found) - set(spec.types)
+        present = {name for name, *_ in self._database.execute("DESCRIBE part").fetchall()}
+        if present != set(spec.types):
+            missing, unknown = set(spec.types) - present, present - set(spec.types)
             faults = [f"lack {', '.join(sorted(missing))}"] if missing else []
             faults += [f"have {', '.join(sorted(unknown))}, which is unknown"] if unknown else []
             raise DataError(f"table {spec.name}: the rows {' and '.join(faults)}; they need {', '.join(spec.types)}")
@@ -181,6 +185,7 @@ class VaultWriter:
     def _write(self, spec: TableSpec) -> None:
         """Write the files of a table, sorted by the time at which rows became known."""
         parquet, columns = self._partial / f"{spec.name}.parquet", self._partial / f"{spec.name}.columns"
+        # rowid is the order in which rows were added, which rows of one known time keep.
         names = ", ".join(f'"{name}"' for name in spec.types)
         self._database.execute(
             f"COPY (SELECT {names} FROM staged ORDER BY {KNOWN_AT}, rowid) TO {quoted(parquet)} "
@@ -219,8 +224,8 @@ class VaultWriter:
 
 
 def _staged(name: str, kind: str) -> str:
-    """A column of rows that come in, as it is stored."""
-    # What is not a number is missing; an empty list too has no elements.
+    """The SQL expression that makes a stored column of one that is added."""
+    # NaN is stored as missing, as pandas means it; a missing list is stored as an empty one.
     if kind == "DOUBLE":
         return f"nullif(\"{name}\"::DOUBLE, 'nan'::DOUBLE)"
     # Without the first cast, a text would lose its zone; one without a zone is in UTC.
@@ -236,7 +241,7 @@ def _parts(rows: Rows) -> Iterable[Part]:
 
 
 def _flush(path: Path) -> None:
-    """Have a file or folder on the disk, so that it is whole after a power cut too."""
+    """Wait until a file or folder is on the disk, so that it is whole after a power cut too."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -44,12 +44,12 @@ class StandardInjection:
 
     title: ClassVar[str] = "block model with cliques, and the features of the farthest of random nodes"
     clique: int = 15
-    """Nodes of a clique; the last takes the remainder too."""
+    """Number of nodes in a clique; the last clique has the remainder too."""
     candidates: int = 50
-    """Nodes drawn for each contextual anomaly, of which it copies the farthest."""
+    """Number of nodes drawn for each contextual anomaly, which copies the features of the farthest of them."""
 
     def check(self, spec: AttributedGraph) -> None:
-        """See :class:`Anomalies`."""
+        """Refuse parameters of which no such graph can be made; see :class:`Anomalies`."""
         _words(spec)
         if not (self.clique >= 3 and spec.anomalies >= 2 * self.clique and self.candidates >= 1):
             raise DataError(
@@ -59,10 +59,11 @@ class StandardInjection:
             raise DataError(f"{spec.name}: edges must be at least anomalies x clique, found {spec.edges}")
 
     def build(self, spec: AttributedGraph, streams: list[np.random.PCG64]) -> InjectedGraph:
-        """See :class:`Anomalies`."""
+        """Make the graph from five independent streams; see :class:`Anomalies`."""
         nodes = spec.nodes
         communities = draw_communities(streams[0], nodes, spec.communities, spec.tail)
         chosen = permutation(streams[1], nodes)[: spec.anomalies]
+        # Cliques come first, and chance fills up the edges to the exact number.
         structural, contextual = np.split(chosen, [spec.anomalies // 2])
         groups = np.split(structural, self.clique * np.arange(1, len(structural) // self.clique))
         cliques = np.concatenate([clique_keys(group[None, :], nodes) for group in groups])
@@ -79,6 +80,8 @@ def _farthest(words: SparseRows, node: int, candidates: NDArray[np.int64]) -> in
     own = np.zeros(words.columns, dtype=np.int64)
     own[words.indices[words.indptr[node] : words.indptr[node + 1]]] = 1
     rows = words.take(candidates)
+    # |a - b|^2 = |a| + |b| - 2 shared for 0/1 features, and |a| is the same for all candidates. reduceat needs a word
+    # in every row, and every node has one.
     shared = np.add.reduceat(own[rows.indices], rows.indptr[:-1])
     return int(candidates[np.argmax(np.diff(rows.indptr) - 2 * shared)])
 
@@ -90,14 +93,15 @@ class OtherClass:
     title: ClassVar[str] = "block model with features of another community"
 
     def check(self, spec: AttributedGraph) -> None:
-        """See :class:`Anomalies`."""
+        """Refuse parameters of which no such graph can be made; see :class:`Anomalies`."""
         _words(spec)
 
     def build(self, spec: AttributedGraph, streams: list[np.random.PCG64]) -> InjectedGraph:
-        """See :class:`Anomalies`."""
+        """Make the graph from five independent streams; see :class:`Anomalies`."""
         communities = draw_communities(streams[0], spec.nodes, spec.communities, spec.tail)
         keys = sample_edges(streams[2], communities, spec.mixing, spec.edges, _NONE)
         words = topic_words(streams[3], _words(spec), communities.of, spec.communities, spec.features)
+        # The injection of a pull draws from a seed of its own, which this stream provides.
         seed = int(streams[4].random_raw())
         features, labels = inject_contextual(words, communities.of, spec.anomalies, seed)
         chosen = np.flatnonzero(labels)
@@ -121,18 +125,18 @@ class Organic:
     """Standard deviation of the noise in an anomaly's features; below 1 they are more alike than the others."""
 
     def check(self, spec: AttributedGraph) -> None:
-        """See :class:`Anomalies`."""
+        """Refuse parameters of which no such graph can be made; see :class:`Anomalies`."""
         _check_hiding(spec, self.likeness, self.shift, self.spread)
         if spec.anomalies > self.likeness * spec.nodes:
             raise DataError(f"{spec.name}: likeness must be at least the share of anomalies, found {self.likeness}")
 
     def build(self, spec: AttributedGraph, streams: list[np.random.PCG64]) -> InjectedGraph:
-        """See :class:`Anomalies`."""
+        """Make the graph from five independent streams; see :class:`Anomalies`."""
         communities = draw_communities(streams[0], spec.nodes, spec.communities, spec.tail)
         chosen = permutation(streams[1], spec.nodes)[: spec.anomalies]
         share = spec.anomalies / spec.nodes
-        # Edges among anomalies are placed first, and as many fewer of theirs are left to chance: of these,
-        # a share of about kept x share leads to anomalies too, and likeness = 1 - kept + kept^2 share.
+        # A share 1 - kept of the anomalies' edges is placed among them first. Weights times kept leave the rest to
+        # chance, of which about kept x share leads to anomalies too: likeness = 1 - kept + kept^2 share.
         kept = (1.0 - sqrt(1.0 - 4.0 * share * (1.0 - self.likeness))) / (2.0 * share)
         planted = max(0, int((1.0 - kept) * share * spec.edges))
         keys = sample_edges(streams[2], communities.among(chosen), spec.mixing, planted, _NONE)
@@ -150,18 +154,18 @@ class OrganicGroups:
 
     title: ClassVar[str] = "cliques of what one user made, with organic anomalies"
     likeness: float
-    """Share of the anomalies among what such a user made."""
+    """Share of anomalies among the nodes of a user who makes them."""
     shift: float
-    """As in :class:`Organic`."""
+    """Distance between the mean features of anomalies and of others, whose noise has a standard deviation of 1."""
     spread: float
-    """As in :class:`Organic`."""
+    """Standard deviation of the noise in an anomaly's features; below 1 they are more alike than the others."""
 
     def check(self, spec: AttributedGraph) -> None:
-        """See :class:`Anomalies`."""
+        """Refuse parameters of which no such graph can be made; see :class:`Anomalies`."""
         _check_hiding(spec, self.likeness, self.shift, self.spread)
 
     def build(self, spec: AttributedGraph, streams: list[np.random.PCG64]) -> InjectedGraph:
-        """See :class:`Anomalies`."""
+        """Make the graph from five independent streams; see :class:`Anomalies`."""
         sizes = group_sizes(streams[0], spec.nodes, spec.edges, spec.tail)
         order = permutation(streams[1], spec.nodes)
         starts = np.cumsum(sizes) - sizes
@@ -173,6 +177,8 @@ class OrganicGroups:
                 for size in np.unique(sizes)
             ]
         )
+        # `order` goes user after user, so the first nodes that pass belong to a few users, and make up about the share
+        # ``likeness`` of what each of these made.
         chosen = order[np.flatnonzero(uniforms(streams[2], spec.nodes) <= self.likeness)[: spec.anomalies]]
         values = _hidden_values(spec, streams[3], user, chosen, self.shift, self.spread)
         return InjectedGraph(_graph(keys, values, chosen, spec.nodes), _NONE, _NONE)

@@ -33,14 +33,18 @@ class Anomalies(Protocol):
     """How the anomalies of a published graph came about, and so how a stand-in is made."""
 
     title: ClassVar[str]
-    """A phrase that says so."""
+    """How the anomalies come about, as a phrase for the graph's provenance."""
 
     def check(self, spec: AttributedGraph) -> None:
-        """Raise a DataError where no such graph can be made."""
+        """Refuse parameters of which no graph can be made.
+
+        Raises:
+            DataError: a parameter is out of range, or does not go with another.
+        """
         ...
 
     def build(self, spec: AttributedGraph, streams: list[np.random.PCG64]) -> InjectedGraph:
-        """Make the graph from five independent streams."""
+        """Make the graph from five independent streams of random bits."""
         ...
 
 
@@ -54,18 +58,23 @@ class AttributedGraph:
     edges: int
     """Number of undirected edges."""
     features: int
+    """Number of features of a node."""
     anomalies: int
+    """Number of anomalous nodes."""
     edges_from: str
-    """Where the number of edges comes from."""
+    """Where the number of edges comes from, for the provenance."""
     pattern: Anomalies
+    """How the anomalies come about."""
     words: NodeWords | None = None
     """Sparse 0/1 features like words of a text; dense Gaussian ones if None."""
     communities: int = 12
+    """Number of communities."""
     mixing: float = 0.15
+    """Probability that an edge joins nodes without regard to their communities."""
     tail: float = 2.5
     """Exponent of the Pareto density of node weights."""
     separation: float = 0.5
-    """Standard deviation of community centres in each dense feature, whose noise has 1."""
+    """Standard deviation of the communities' centres in each dense feature, around which nodes have one of 1."""
 
     def __post_init__(self) -> None:
         if not 2 <= 4 * self.anomalies <= self.nodes:
@@ -82,12 +91,13 @@ class AttributedGraph:
 
 @dataclass(frozen=True, eq=False)
 class InjectedGraph:
-    """A simulated graph, and which of its anomalies were injected, and how; neither list holds organic ones."""
+    """A simulated graph, and which of its anomalies were injected; organic ones are in neither list."""
 
     graph: Graph
     structural: NDArray[np.int64]
-    """Nodes, clique after clique."""
+    """Nodes that were joined into cliques, int64[k], clique after clique."""
     contextual: NDArray[np.int64]
+    """Nodes that took the features of others, int64[k]."""
 
 
 def simulate_graph(spec: AttributedGraph, seed: int) -> InjectedGraph:
@@ -96,5 +106,6 @@ def simulate_graph(spec: AttributedGraph, seed: int) -> InjectedGraph:
     Raises:
         DataError: the edges asked for cannot be placed.
     """
+    # The name and not the place in the table, so that another graph changes nothing about this one.
     place = zlib.crc32(spec.name.encode())
     return spec.pattern.build(spec, [stream(seed, place, i) for i in range(5)])

@@ -24,12 +24,13 @@ class SparseRows:
     """
 
     indptr: NDArray[np.int64]
-    """int64[rows + 1]."""
+    """int64[rows + 1], where each row begins among the stored values, and their number."""
     indices: NDArray[np.int32]
-    """int32[stored]."""
+    """int32[stored], the column of each stored value."""
     values: NDArray[np.float64]
-    """float64[stored]."""
+    """float64[stored], finite and not zero."""
     columns: int
+    """Number of columns."""
 
     def __post_init__(self) -> None:
         for name, dtype in (("indptr", np.int64), ("indices", np.int32), ("values", np.float64)):
@@ -79,7 +80,7 @@ class SparseRows:
 
     @property
     def nbytes(self) -> int:
-        """Size in memory."""
+        """Size in memory, bytes."""
         return self.indptr.nbytes + self.indices.nbytes + self.values.nbytes
 
     def dense(self, start: int = 0, stop: int | None = None) -> NDArray[np.float64]:
@@ -92,6 +93,7 @@ class SparseRows:
 
     def take(self, rows: NDArray[np.int64]) -> SparseRows:
         """The rows at these positions, in that order."""
+        # For every value of the new rows, its place among the stored ones: where its row begins, and how far in it is.
         lengths = np.diff(self.indptr)[rows]
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         stored = np.repeat(self.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
@@ -99,6 +101,7 @@ class SparseRows:
 
     def with_rows(self, rows: NDArray[np.int64], dense: NDArray[np.float64]) -> SparseRows:
         """A copy with other values in ``rows``, float64[len(rows), columns]."""
+        # Stored values of the other rows and the new ones together, sorted by the key of their cell.
         owner = np.repeat(np.arange(self.rows), np.diff(self.indptr))
         kept = ~np.isin(owner, rows)
         place, column = np.nonzero(dense)
@@ -111,24 +114,31 @@ class SparseRows:
 
 
 def take_rows(features: SparseRows | NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows | NDArray[np.float64]:
-    """Rows of dense or sparse features, of the same sort."""
+    """The rows at these positions: sparse of sparse features, dense of dense ones."""
     return features.take(rows) if isinstance(features, SparseRows) else features[rows]
 
 
 def plain(array: NDArray[np.generic], dtype: np.dtype[np.generic], ndim: int, what: str) -> NDArray[np.generic]:
-    """A read-only, contiguous array of exactly that type.
+    """A read-only, contiguous copy of an array in a type.
+
+    Args:
+        array: numbers of any type that fit into ``dtype``; no floats where that is of integers.
+        dtype: type of the copy.
+        ndim: number of dimensions that the array must have.
+        what: what the array is, for messages.
 
     Raises:
         DataError: it has another number of dimensions, or values that the type cannot hold.
     """
-    given = np.asarray(array)
-    if given.ndim != ndim:
-        raise DataError(f"{what}: expected {ndim} dimensions, found shape {given.shape}")
-    if given.dtype.kind not in "iufb" or (dtype.kind == "i" and given.dtype.kind == "f"):
-        raise DataError(f"{what}: expected {dtype}, found {given.dtype}")
+    source = np.asarray(array)
+    if source.ndim != ndim:
+        raise DataError(f"{what}: expected {ndim} dimensions, found shape {source.shape}")
+    if source.dtype.kind not in "iufb" or (dtype.kind == "i" and source.dtype.kind == "f"):
+        raise DataError(f"{what}: expected {dtype}, found {source.dtype}")
     # A view would make the caller's own array read-only, or leave it able to change ours.
-    own: NDArray[np.generic] = np.array(given, dtype=dtype, order="C", copy=True)
-    if dtype.kind == "i" and not np.array_equal(own, given):
+    own: NDArray[np.generic] = np.array(source, dtype=dtype, order="C", copy=True)
+    # A number that is too large for the type wraps around without an error.
+    if dtype.kind == "i" and not np.array_equal(own, source):
         raise DataError(f"{what}: a value does not fit {dtype}")
     own.flags.writeable = False
     return own

@@ -1,7 +1,7 @@
 """Graphs as a folder of plain ``.npy`` files, one an array.
 
-Not ``.npz``: a zip archive holds time stamps, so that equal graphs would not be equal files. Nothing is
-pickled, in either direction.
+Not ``.npz``: the bytes of a zip archive depend on the versions of Python and zlib that wrote it, so that
+equal graphs would not always be equal files. Nothing is pickled, in either direction.
 
 ::
 
@@ -33,7 +33,7 @@ Arrays = dict[str, "NDArray[np.generic]"]
 
 
 def graph_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Graph | GraphSet:
-    """The graph, or with ``offsets`` the set of graphs, that these arrays are.
+    """The graph that is stored as these arrays; a set of graphs where ``offsets`` is among them.
 
     Raises:
         DataError: an array is missing, or they make no valid graph.
@@ -53,7 +53,7 @@ def graph_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Graph | GraphSet:
 
 
 def write_graph(graph: Graph | GraphSet, folder: Path) -> None:
-    """Write the arrays into ``folder``, which is made if it is not there. Equal graphs give equal bytes.
+    """Write a graph into ``folder``, which is made if it is not there. Equal graphs give equal bytes.
 
     Raises:
         DataError: the folder cannot be written, or holds ``.npy`` files already.
@@ -61,6 +61,7 @@ def write_graph(graph: Graph | GraphSet, folder: Path) -> None:
     arrays = graph_arrays(graph) if isinstance(graph, Graph) else graph_set_arrays(graph)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        # An array left over from another graph would be read as part of this one.
         if any(folder.glob("*.npy")):
             raise DataError(f"{folder}: holds .npy files already; name an empty folder")
         for name, array in arrays.items():
@@ -71,7 +72,7 @@ def write_graph(graph: Graph | GraphSet, folder: Path) -> None:
 
 
 def read_graph(folder: Path) -> Graph | GraphSet:
-    """Read what :func:`write_graph` wrote.
+    """Read a graph that :func:`write_graph` wrote.
 
     Raises:
         DataError: a file is missing or damaged, or the arrays make no valid graph.

@@ -25,7 +25,7 @@ class Graph:
     that wants them adds them.
 
     Raises:
-        DataError: anything else, naming the position.
+        DataError: the arrays are not of this form; the message names the position of the first fault.
     """
 
     edges: NDArray[np.int64]
@@ -68,7 +68,8 @@ class Graph:
         """(indptr int64[n + 1], neighbours int64[2m]): neighbours of i are neighbours[indptr[i] : indptr[i + 1]],
         increasing.
         """
-        # Edges are sorted: of a node, first its smaller neighbours come in order, then its larger ones.
+        # Every edge in both directions. Edges are sorted, so a stable sort leaves each node's neighbours in order:
+        # first the smaller ones, from the reversed edges, then the larger ones.
         tails, heads = np.concatenate([self.edges[::-1], self.edges], axis=1)
         order = np.argsort(tails, kind="stable")
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.degrees)])
@@ -81,7 +82,11 @@ class Graph:
 
 
 def checked_features(features: SparseRows | NDArray[np.float64]) -> SparseRows | NDArray[np.float64]:
-    """The features, read-only, if every value is finite; raises DataError naming row and column."""
+    """The features as a read-only array, or sparse ones as they are.
+
+    Raises:
+        DataError: a value is not finite; the message names row and column.
+    """
     if isinstance(features, SparseRows):
         return features
     dense = plain(features, np.dtype(np.float64), 2, "features").astype(np.float64, copy=False)
@@ -93,7 +98,15 @@ def checked_features(features: SparseRows | NDArray[np.float64]) -> SparseRows |
 
 
 def checked_labels(labels: NDArray[np.int8], what: str) -> NDArray[np.int8]:
-    """The labels, read-only, if all are 0 or 1 and both occur; raises DataError naming the first that is neither."""
+    """The labels as a read-only array.
+
+    Args:
+        labels: int8[n], 0 or 1, of which both must occur.
+        what: what has a label, such as ``node``, for messages.
+
+    Raises:
+        DataError: there is no label, one is neither 0 nor 1, or all are alike.
+    """
     own = plain(labels, np.dtype(np.int8), 1, "labels").astype(np.int8, copy=False)
     if own.size == 0:
         raise DataError(f"an empty graph: expected one {what} at least, found none")
@@ -107,7 +120,11 @@ def checked_labels(labels: NDArray[np.int8], what: str) -> NDArray[np.int8]:
 
 
 def checked_edges(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
-    """The edges, read-only, if in the form of :class:`Graph`; raises DataError naming the first at fault."""
+    """The edges as a read-only array.
+
+    Raises:
+        DataError: the edges are not in the form of :class:`Graph`; the message names the first that is at fault.
+    """
     own = plain(edges, np.dtype(np.int64), 2, "edges").astype(np.int64, copy=False)
     if own.shape[0] != 2:
         raise DataError(f"edges: expected shape (2, m), found {own.shape}; transpose an (m, 2) list")
@@ -120,7 +137,7 @@ def checked_edges(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
         own,
         "has its larger node first; bring the list into form with openfingym.data.graphs.undirected",
     )
-    # The first edge is compared with a key below all others.
+    # In order of their keys, smaller node x nodes + larger node; the first is compared with a key below all others.
     steps = np.diff(own[0] * nodes + own[1], prepend=-1)
     _refuse(steps == 0, own, "is there twice")
     _refuse(steps < 0, own, "is out of order; bring the list into form with openfingym.data.graphs.undirected")
@@ -141,12 +158,13 @@ def undirected(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
 
     Args:
         edges: int64[2, m], in any order and direction.
-        nodes: number of nodes.
+        nodes: number of nodes of the graph.
 
     Returns:
         int64[2, k], k <= m.
     """
     low, high = np.minimum(edges[0], edges[1]), np.maximum(edges[0], edges[1])
+    # Nodes out of range would make keys that stand for other edges.
     if low.size and (low.min() < 0 or high.max() >= nodes):
         return np.stack([low, high])
     keys = np.unique(low.astype(np.int64) * nodes + high)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FROM_FIRST = 0.7
+"""Probability that a feature comes from the first of the two nodes."""
 
 
 def inject_contextual(
@@ -31,9 +32,9 @@ def inject_contextual(
     """Give ``count`` nodes, drawn uniformly, the features of another class.
 
     Args:
-        features: node features, one row a node.
-        classes: int64[n], at least two different.
-        count: number of anomalies; at most a quarter of the nodes.
+        features: features of the n nodes, one row for each.
+        classes: int64[n], the class of each node; at least two different ones.
+        count: number of anomalies to make; at most a quarter of the nodes.
         seed: seed of the draws, not negative. The same seed gives the same bytes on every machine.
 
     Returns:
@@ -50,6 +51,7 @@ def inject_contextual(
             f"{count}"
         )
     chosen = np.sort(permutation(stream(seed, 0), nodes)[:count])
+    # Features are taken from nodes that keep their own, so that no anomaly is made of another.
     normal = np.setdiff1d(np.arange(nodes), chosen)
     draws = stream(seed, 1)
     donors = np.array([_donors(draws, kinds, classes, normal, int(classes[node])) for node in chosen])
@@ -77,6 +79,7 @@ def _donors(
             f"class {donor_class} has {len(members)} normal nodes; two are needed to make an anomaly of another class"
         )
     first = min(int(draws[1] * len(members)), len(members) - 1)
+    # The second lies 1 to members - 1 places after the first, around the end: never the same node.
     step = 1 + min(int(draws[2] * (len(members) - 1)), len(members) - 2)
     return int(members[first]), int(members[(first + step) % len(members)])
 

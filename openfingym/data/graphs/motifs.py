@@ -52,11 +52,11 @@ class GraphSet:
     edges: NDArray[np.int64]
     """int64[2, m], numbered through the union, in the form of :class:`openfingym.data.graphs.Graph`."""
     offsets: NDArray[np.int64]
-    """int64[g + 1], from 0 to the number of nodes."""
+    """int64[g + 1], the first node of each graph, and at the end the number of nodes."""
     features: SparseRows | NDArray[np.float64]
-    """One row a node."""
+    """Features of all nodes, one row for each."""
     labels: NDArray[np.int8]
-    """int8[g], one a graph."""
+    """int8[g], the label of each graph, 0 or 1."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", checked_features(self.features))
@@ -96,6 +96,7 @@ class GraphSet:
 
     def edges_of(self, index: int) -> NDArray[np.int64]:
         """Edges of one graph, int64[2, k], numbered from 0."""
+        # Edges are sorted by their smaller node, and no edge leaves its graph: those of one are a stretch.
         first = self.offsets[index]
         start, stop = np.searchsorted(self.edges[0], [first, self.offsets[index + 1]])
         own: NDArray[np.int64] = self.edges[:, start:stop] - first
@@ -117,9 +118,9 @@ def ba_2motifs(seed: int, count: int = 1000, *, balance_edges: bool = True, shuf
 
     Args:
         seed: seed of the draws, not negative.
-        count: graphs, an even number of two at least.
-        balance_edges: give every graph 26 edges.
-        shuffle_nodes: number the nodes of each graph at random; if not, the motif is nodes 20 to 24.
+        count: number of graphs, even and at least two.
+        balance_edges: whether every graph has 26 edges, so that their number does not tell the class.
+        shuffle_nodes: whether the nodes of each graph are numbered at random; else the motif is nodes 20 to 24.
 
     Raises:
         DataError: ``count`` is odd or below 2.
@@ -128,7 +129,10 @@ def ba_2motifs(seed: int, count: int = 1000, *, balance_edges: bool = True, shuf
         raise DataError(f"count must be even and 2 at least, so that the classes balance, found {count}")
     labels = (permutation(stream(seed, 0), count) % 2).astype(np.int8)
     size = TREE + MOTIF
-    edges = [_one(stream(seed, 1, i), house=bool(label), balance_edges=balance_edges) for i, label in enumerate(labels)]
+    edges = [
+        _motif_graph(stream(seed, 1, i), house=bool(label), balance_edges=balance_edges)
+        for i, label in enumerate(labels)
+    ]
     if shuffle_nodes:
         edges = [permutation(stream(seed, 2, i), size)[graph] for i, graph in enumerate(edges)]
     union = np.concatenate([graph + size * i for i, graph in enumerate(edges)], axis=1)
@@ -141,23 +145,23 @@ def redraw(graphs: GraphSet, places: NDArray[np.int64], labels: NDArray[np.int8]
 
     Args:
         graphs: the graphs that :func:`ba_2motifs` made.
-        places: int64[k], the places of those that are new.
-        labels: int8[k], what they are to be: 1 a house, 0 a five-cycle.
-        seed: seed of the new ones; not negative, of any size.
+        places: int64[k], the places of the graphs to draw anew.
+        labels: int8[k], the labels of the new graphs: 1 for a house, 0 for a five-cycle.
+        seed: seed of the new graphs; not negative, of any size.
     """
     size, count = TREE + MOTIF, len(graphs.labels)
     changed = graphs.labels.copy()
     changed[places] = labels
     new = {}
     for place, label in zip(places.tolist(), labels.tolist(), strict=True):
-        edges = _one(stream(seed, 2, place), house=bool(label), balance_edges=True)
+        edges = _motif_graph(stream(seed, 2, place), house=bool(label), balance_edges=True)
         new[place] = permutation(stream(seed, 3, place), size)[edges]
     union = [(new[i] if i in new else graphs.edges_of(i)) + size * i for i in range(count)]
     return GraphSet(undirected(np.concatenate(union, axis=1), count * size), graphs.offsets, graphs.features, changed)
 
 
-def _one(bits: np.random.PCG64, *, house: bool, balance_edges: bool) -> NDArray[np.int64]:
-    """Edges of one graph, int64[2, 25 or 26]."""
+def _motif_graph(bits: np.random.PCG64, *, house: bool, balance_edges: bool) -> NDArray[np.int64]:
+    """Edges of one graph: a tree, a motif and the bridge between them, int64[2, 25 or 26]."""
     draws = uniforms(bits, TREE + 2)
     # Both ends of every edge, in order: a uniform draw from it is a node drawn by its degree.
     ends = [0, 1]

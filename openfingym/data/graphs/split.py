@@ -19,8 +19,11 @@ class LabelSplit:
     """Three disjoint sets of nodes (or graphs) that cover all; each int64, increasing, read-only."""
 
     train: NDArray[np.int64]
+    """Items whose labels an agent sees."""
     public: NDArray[np.int64]
+    """Items of the public fold, on which feedback is given."""
     private: NDArray[np.int64]
+    """Items of the private fold, which scores."""
 
 
 def stratified_split(labels: NDArray[np.int8], seed: int, train: float = 0.4, public: float = 0.2) -> LabelSplit:
@@ -29,10 +32,10 @@ def stratified_split(labels: NDArray[np.int8], seed: int, train: float = 0.4, pu
     The edges of a graph stay whole: an agent sees the graph and all features, and the labels of ``train`` only.
 
     Args:
-        labels: int8[n] of 0 and 1.
+        labels: int8[n], the label of each item, 0 or 1.
         seed: seed of the draws, not negative.
-        train: fraction whose labels are visible.
-        public: fraction of the public fold; the private one is the rest.
+        train: fraction of the items whose labels an agent sees.
+        public: fraction of the items in the public fold; the private one is the rest.
 
     Raises:
         DataError: the fractions do not leave three parts, or a part would lack a class.
@@ -42,6 +45,7 @@ def stratified_split(labels: NDArray[np.int8], seed: int, train: float = 0.4, pu
     parts: list[list[NDArray[np.int64]]] = [[], [], []]
     for kind in (0, 1):
         members = np.flatnonzero(np.asarray(labels) == kind)
+        # A stream for each class, so that the draw of one does not depend on the size of the other.
         shuffled = members[permutation(stream(seed, kind), len(members))]
         cuts = [round(train * len(members)), round((train + public) * len(members))]
         for part, piece in zip(parts, np.split(shuffled, cuts), strict=True):

@@ -9,6 +9,7 @@ from openfingym.data.graphs.words import NodeWords
 from openfingym.errors import DataError
 
 DEFAULT_SEED = 20260630
+"""Seed of the stand-ins unless a caller names another."""
 
 _PUBLISHED = "Qiao and Pang 2023 (arXiv 2306.00006), key statistics of the data sets"
 _OURS = "chosen here; Table 9 gives none"
@@ -17,70 +18,70 @@ _GRAPHS = (
     AttributedGraph(
         "amazon",
         "Products of an online shop",
-        10_224,
-        175_608,
-        25,
-        693,
-        _PUBLISHED,
-        Organic(likeness=0.167, shift=2.0, spread=1.02),
+        nodes=10_224,
+        edges=175_608,
+        features=25,
+        anomalies=693,
+        edges_from=_PUBLISHED,
+        pattern=Organic(likeness=0.167, shift=2.0, spread=1.02),
         separation=0.35,
     ),
     AttributedGraph(
         "blogcatalog",
         "Bloggers and their tags",
-        5_196,
-        171_743,
-        8_189,
-        300,
-        _PUBLISHED,
-        StandardInjection(),
+        nodes=5_196,
+        edges=171_743,
+        features=8_189,
+        anomalies=300,
+        edges_from=_PUBLISHED,
+        pattern=StandardInjection(),
         words=NodeWords(70.0),
     ),
     AttributedGraph(
         "yelpchi",
         "Reviews by the same user",
-        23_831,
-        49_315,
-        32,
-        1_217,
-        _PUBLISHED,
-        OrganicGroups(likeness=0.909, shift=1.0, spread=0.98),
+        nodes=23_831,
+        edges=49_315,
+        features=32,
+        anomalies=1_217,
+        edges_from=_PUBLISHED,
+        pattern=OrganicGroups(likeness=0.909, shift=1.0, spread=0.98),
         tail=3.4,
         separation=0.25,
     ),
     AttributedGraph(
         "dblp",
         "Authors who publish together",
-        4_057,
-        20_000,
-        334,
-        284,
-        _OURS,
-        OtherClass(),
+        nodes=4_057,
+        edges=20_000,
+        features=334,
+        anomalies=284,
+        edges_from=_OURS,
+        pattern=OtherClass(),
         words=NodeWords(28.0),
         communities=4,
     ),
     AttributedGraph(
         "imdb",
         "Films with a person in common",
-        4_780,
-        55_000,
-        1_232,
-        335,
-        _OURS,
-        OtherClass(),
+        nodes=4_780,
+        edges=55_000,
+        features=1_232,
+        anomalies=335,
+        edges_from=_OURS,
+        pattern=OtherClass(),
         words=NodeWords(20.0),
         communities=3,
     ),
     AttributedGraph(
         "cert",
         "Users who mail each other",
-        1_000,
-        6_000,
-        6,
-        70,
-        _OURS,
-        Organic(likeness=0.07, shift=1.5, spread=1.0),
+        nodes=1_000,
+        edges=6_000,
+        features=6,
+        anomalies=70,
+        edges_from=_OURS,
+        pattern=Organic(likeness=0.07, shift=1.5, spread=1.0),
         communities=6,
         separation=0.3,
     ),
@@ -93,10 +94,10 @@ def attributed_graphs() -> list[AttributedGraph]:
 
 
 def attributed_graph(name: str) -> AttributedGraph:
-    """The one of that name.
+    """The graph of that name.
 
     Raises:
-        DataError: there is none; near misses are suggested.
+        DataError: there is no such graph; near misses are suggested.
     """
     for spec in _GRAPHS:
         if spec.name == name:

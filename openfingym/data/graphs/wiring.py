@@ -21,7 +21,7 @@ HEAVIEST = 60.0
 LARGEST = 40
 """Cap on a group's size as drawn, so that no single group decides what a whole graph is like."""
 MIDDLING = 20
-"""Edges that a member brings or takes at most when it changes its group."""
+"""The most edges that a graph gains or loses when one member changes its group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Communities:
     """Weight of each node, float64[n]; 0 for one that is never drawn."""
 
     def among(self, nodes: NDArray[np.int64]) -> Communities:
-        """A copy from which no others are drawn."""
+        """A copy in which only these nodes are ever drawn."""
         weights = np.zeros_like(self.weights)
         weights[nodes] = self.weights[nodes]
         return Communities(self.of, weights)
@@ -62,6 +62,8 @@ def sample_edges(
     Raises:
         DataError: so many different edges do not turn up.
     """
+    # A ladder of all nodes, community after community, with a step as long as each node's weight: a uniform place on it
+    # draws a node by weight, and a uniform place on a community's part of it draws one of that community.
     nodes = len(communities.of)
     order = np.argsort(communities.of, kind="stable")
     ladder = np.cumsum(communities.weights[order])
@@ -70,10 +72,12 @@ def sample_edges(
     lower = np.concatenate([[0.0], ladder[last][:-1]])[communities.of]
     heaviest = int(order[communities.weights[order] > 0.0][-1])
     keys = existing
+
     for _ in range(100):
         missing = total - len(keys)
         if missing <= 0:
             return keys[:total]
+        # A few more than are missing, since some draws repeat an edge or join a node to itself.
         count = missing + missing // 4 + 64
         tails = _pick(ladder, order, uniforms(bits, count) * ladder[-1], heaviest)
         anywhere = uniforms(bits, count) <= mixing
@@ -90,7 +94,7 @@ def sample_edges(
 def _pick(
     ladder: NDArray[np.float64], order: NDArray[np.int64], places: NDArray[np.float64], fallback: int
 ) -> NDArray[np.int64]:
-    """The node whose step of the ladder each place falls on."""
+    """The node whose step of the ladder each place falls on; ``fallback`` for a place that rounding puts above it."""
     steps = np.searchsorted(ladder, places, side="left")
     return np.where(steps < len(order), order[np.minimum(steps, len(order) - 1)], fallback)
 
@@ -114,12 +118,14 @@ def group_sizes(bits: np.random.PCG64, nodes: int, edges: int, tail: float) -> N
     drawn = 2.0 * uniforms(bits, nodes) ** (-1.0 / (tail - 1.0))
     sizes = np.minimum(drawn, LARGEST).astype(np.int64)
     sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), nodes - 1))]
+    # The last group takes up what is left, so that the groups hold exactly all nodes.
     sizes[-1] += nodes - sizes.sum()
     for _ in range(nodes):
         missing = edges - int((sizes * (sizes - 1) // 2).sum())
         if missing == 0:
             return sizes[permutation(bits, len(sizes))]
-        # From a group of three to one of t: t - 2 edges more. From one of t to a pair: t - 3 fewer.
+        # A member that goes from a group of three to one of t makes t - 2 edges more; one that goes from t to a pair,
+        # t - 3 fewer.
         step, partner = (2, 3) if missing > 0 else (3, 2)
         gain = sizes - step
         # Many groups change a little, rather than the largest much.

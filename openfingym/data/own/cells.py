@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LISTED = 5
-"""Rows or names that a message gives as examples."""
+"""The most rows or names that a message gives as examples."""
 SEPARATORS = (",", "\t", ";", "|")
+"""What may separate cells, by preference; otherwise spaces do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class Cells:
     where: str
     """Name of the file, for messages."""
     frame: pd.DataFrame
-    """Every cell as a text without spaces around it, the header included; one column an int from 0."""
+    """Every cell as a text without spaces around it, the header included; columns are called 0, 1, 2 and so on."""
 
     @property
     def width(self) -> int:
@@ -39,8 +40,8 @@ class Cells:
 
     def column(self, place: int, first: int) -> list[str]:
         """The texts of a column from row ``first`` on."""
-        found: list[str] = self.frame[place].iloc[first:].tolist()
-        return found
+        texts: list[str] = self.frame[place].iloc[first:].tolist()
+        return texts
 
     def header(self) -> list[str]:
         """The texts of the first row."""
@@ -58,6 +59,7 @@ class Cells:
         for place, column in enumerate(columns):
             cells = self.frame[column].iloc[first:]
             out[:, place] = pd.to_numeric(cells, errors="coerce")
+            # pandas reads "1_000" as a thousand, which nobody means who writes a table.
             wrong = ~np.isfinite(out[:, place]) | cells.str.contains("_", regex=False).to_numpy()
             if wrong.any():
                 row = int(wrong.argmax())
@@ -80,7 +82,7 @@ def read_cells(path: Path) -> Cells:
     head = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
     if not head:
         raise DataError(f"{path}: the file is empty; expected a row a node or an edge")
-    separator = next((one for one in SEPARATORS if one in head), r"\s+")
+    separator = next((mark for mark in SEPARATORS if mark in head), r"\s+")
     if separator == r"\s+" and not re.search(r"\s", head.strip()):
         raise DataError(f"{path}: the first row, {head!r}, has one cell; expected cells separated by commas")
     try:
@@ -90,6 +92,7 @@ def read_cells(path: Path) -> Cells:
             header=None,
             dtype=str,
             keep_default_na=False,
+            # Edge lists of SNAP and the like begin with comments; in any other file a "#" may be part of a name.
             comment="#" if text.startswith("#") else None,
             quoting=csv.QUOTE_MINIMAL,
         )
@@ -122,6 +125,7 @@ def decoded(content: bytes, path: Path) -> str:
     Raises:
         DataError: it is not UTF-8.
     """
+    # Spreadsheets begin UTF-8 with a byte-order mark, which would become part of the first cell.
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -135,7 +139,11 @@ def examples(names: Collection[str]) -> str:
 
 
 def left_out(kept: NDArray[np.bool_], reason: str) -> tuple[int, str]:
-    """How many rows are not among those kept, bool[n], and a step that says why.
+    """How many rows are left out, and a sentence about it for the record of what was done.
+
+    Args:
+        kept: bool[n], True for the rows that stay.
+        reason: why the others do not stay, as a clause that follows a colon.
 
     Raises:
         DataError: no row is left.

@@ -43,13 +43,15 @@ if TYPE_CHECKING:
 MATURITIES = frozenset({"maturity", "tenor", "term", "years"})
 """Names of the column of maturities in a long table, in lower case."""
 CURVES = frozenset({"curve", "country", "currency", "area", "region", "issuer", "name", "series", "id"})
-"""Names of the column that says which curve a row is of, in lower case."""
+"""Names of the column that says which curve a row belongs to, in lower case."""
 MATURITY = re.compile(r"y?(\d+(?:\.\d+)?)\s*(d|days?|w|weeks?|m|mo|mos|mth|months?|y|yr|yrs|years?)?", re.IGNORECASE)
+"""A maturity: a number, perhaps after a ``y``, and its unit unless that is years."""
 PER_YEAR = {"d": 365.0, "w": 52.0, "m": 12.0, "y": 1.0}
+"""How many of a unit are in a year, by the unit's first letter."""
 KEY, CURVE = "\0key", "\0curve"
-"""Columns that no file has: the date or number of a row, and the name of its curve."""
+"""Names of two columns that are added, which no file's column can have: a row's date or number, and its curve."""
 LONGEST = 200.0
-"""Years; a larger number at the head of a column is no maturity."""
+"""The longest maturity, years; a larger number at the head of a column is something else."""
 
 
 def read_own_curves(paths: Sequence[Path]) -> DataTable:
@@ -88,11 +90,12 @@ def own_curves(panel: Panel) -> Curves:
 
 @dataclass(frozen=True)
 class CurveChannels:
-    """What the channels of a table of curves are."""
+    """The curves and maturities that the channels of a table are made of."""
 
     curves: tuple[str, ...]
+    """Names of the curves."""
     maturities: tuple[float, ...]
-    """Years, increasing."""
+    """Maturities in years, increasing; the same for every curve."""
 
 
 def grid_of(channels: Sequence[str], where: str) -> CurveChannels:
@@ -126,10 +129,10 @@ def grid_of(channels: Sequence[str], where: str) -> CurveChannels:
 
 def years_of(text: str) -> float | None:
     """The maturity that a text such as ``0.25``, ``3m`` or ``10y`` states, in years; None for none."""
-    found = MATURITY.fullmatch(text.strip())
-    if found is None:
+    match = MATURITY.fullmatch(text.strip())
+    if match is None:
         return None
-    years = float(found[1]) / PER_YEAR[(found[2] or "y")[0].lower()]
+    years = float(match[1]) / PER_YEAR[(match[2] or "y")[0].lower()]
     return years if 0.0 < years <= LONGEST else None
 
 
@@ -147,6 +150,8 @@ def _read(path: Path, stem: str) -> DataTable:
     names = [str(name) for name in frame.columns]
     number = names[0] if names[0].lower() in NUMBERS and is_numeric(frame[names[0]]) else None
     maturity = next((name for name in names if name.lower() in MATURITIES), None)
+    # Columns are told apart by exclusion: the number of the row, the maturity or the maturities, the date, then the
+    # curve, by its name or as the first text. What is left holds values, or nobody knows what.
     columns = {name: years for name in names if maturity is None and (years := years_of(name)) is not None}
     rest = [name for name in names if name not in columns and name not in {number, maturity}]
     date = date_column(frame[rest])
@@ -168,7 +173,7 @@ def _read(path: Path, stem: str) -> DataTable:
 
 
 def _require_form(path: Path, maturity: str | None, columns: Mapping[str, float], rest: Sequence[str]) -> None:
-    """Refuse columns of which nobody can tell what they are."""
+    """Refuse a table with columns whose meaning cannot be told."""
     if maturity is not None:
         if len(rest) != 1:
             raise DataError(
@@ -211,7 +216,7 @@ def _numbers(frame: pd.DataFrame, path: Path, number: str | None, *, long: bool)
 
 
 def _spread(frame: pd.DataFrame, path: Path, columns: Mapping[str, float]) -> pd.DataFrame:
-    """A wide table by key and curve, a column a maturity in years."""
+    """A wide table with the index (key, curve), and one column for each maturity, called by its years."""
     _require_numbers(frame, path, list(columns))
     values = floats_of(frame[list(columns)]).rename(columns=columns)
     out = values.set_index([frame[KEY], frame[CURVE]])
@@ -225,7 +230,7 @@ def _spread(frame: pd.DataFrame, path: Path, columns: Mapping[str, float]) -> pd
 
 
 def _gathered(frame: pd.DataFrame, path: Path, maturity: str, value: str) -> pd.DataFrame:
-    """A long table by key and curve, a column a maturity in years."""
+    """A long table made wide: the index (key, curve), and one column for each maturity, called by its years."""
     years = np.array([years_of(str(text)) or np.nan for text in frame[maturity]])
     if np.isnan(years).any():
         row = int(np.isnan(years).argmax())
@@ -257,12 +262,14 @@ def _require_numbers(frame: pd.DataFrame, path: Path, columns: Sequence[str]) ->
 
 
 def _table(wide: pd.DataFrame, path: Path, *, dated: bool, steps: tuple[str, ...]) -> DataTable:
-    """A row a key, and the maturities of each curve as channels; ``wide`` has the index (key, curve)."""
+    """One row for each key, with the maturities of each curve as channels; ``wide`` has the index (key, curve)."""
+    # Curves in the order of the file, and not that of their names.
     order = list(dict.fromkeys(wide.index.get_level_values(1)))
     by_key = wide.unstack(level=1).sort_index()  # noqa: PD010 - of an index
     maturities = sorted(map(float, wide.columns))
     pairs = [(years, curve) for curve in order for years in maturities]
     values = np.ascontiguousarray(by_key[pairs].to_numpy(dtype=np.float64))
+    # Unstacking made a column for every curve and maturity, whether or not any row has a value there.
     empty = np.isnan(values).all(axis=0)
     if empty.any():
         years, curve = pairs[int(empty.argmax())]

@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 DATES = frozenset({"date", "time", "datetime", "timestamp", "day", "month", "period"})
 """Names of a column of dates, in lower case."""
 SURELY_DATES = DATES - {"day", "month", "period"}
-"""Those that hold nothing else."""
+"""Names of a column that holds nothing but dates."""
 DATE = re.compile(r"\d{4}-\d\d")
-"""How a date begins."""
+"""How a date begins: year and month."""
 
 
 def date_column(frame: pd.DataFrame) -> str | None:
-    """The column of dates: one that is called so, or the first whose first cell looks like a date; None for none."""
+    """Name of the column of dates: one that is called so, else the first whose first cell looks like a date; None for
+    none.
+    """
     names = [str(name) for name in frame.columns]
     dated = [name for name in names if frame[name].dtype.kind == "M" or DATE.match(str(frame[name].iloc[0]).strip())]
     # A column 'month' or 'day' may hold the number of the month or day as well.
@@ -29,7 +31,7 @@ def date_column(frame: pd.DataFrame) -> str | None:
 
 
 def dates_of(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
-    """The dates of a column, UTC without saying so, to the nanosecond.
+    """The dates of a column in UTC, without a time zone of their own, to the nanosecond.
 
     Raises:
         DataError: a cell is no ISO date.

@@ -29,21 +29,21 @@ class Filled:
 
     table: DataTable
     filled: int = 0
-    """Cells that were given a value."""
+    """Number of cells that were given a value."""
     interpolated_to: int | None = None
-    """The last row on which an interpolated cell rests; None for none."""
+    """The last row whose value an interpolated cell was computed from; None where nothing was interpolated."""
 
 
 def without_gaps(table: DataTable, fill: Fill | None, train: float) -> Filled:
     """The table with its gaps filled, or their rows left out.
 
     Args:
-        table: the author's table.
-        fill: what to do; None or ``none`` to refuse gaps.
-        train: share of the rows, from the first on, that are in the training block.
+        table: the author's table, in which a gap is NaN.
+        fill: what to do about gaps; None or ``none`` to refuse them.
+        train: share of the rows, counted from the first, that are in the training block.
 
     Raises:
-        DataError: there are gaps and nothing is to be done, or nothing is left.
+        DataError: there are gaps and they are refused, or no row is left.
     """
     gaps = np.isnan(table.values)
     if not gaps.any():
@@ -52,25 +52,21 @@ def without_gaps(table: DataTable, fill: Fill | None, train: float) -> Filled:
         raise DataError(refusal(table, gaps))
     if fill == "drop":
         return Filled(_kept(table, np.asarray(~gaps.any(axis=1)), "a value is missing in them (drop)"))
-    # Before the first value of a channel nothing is known of it.
+    # Before the first value of a channel there is nothing to fill its gaps from: those rows go.
     known = np.asarray(np.logical_or.accumulate(~gaps, axis=0).all(axis=1))
     if not known.all():
         table = _kept(table, known, "a channel has no value yet")
         gaps = np.isnan(table.values)
-    values, last = forward(table.values), None
-    steps = []
+    values, between, last = forward(table.values), 0, None
     if fill == "interpolate":
         values, between, last = interpolated(table.values, values, train_share(train, len(values)))
-        steps.append(f"{between} cells interpolated between training rows, which show no hidden value")
-    else:
-        between = 0
-    if rest := int(gaps.sum()) - between:
-        steps.append(f"{rest} cells filled with the last value before them (forward)")
-    return Filled(replace(table, values=values, steps=(*table.steps, *steps)), int(gaps.sum()), last)
+    filled = int(gaps.sum())
+    steps = (*table.steps, *filling_steps(between, filled - between))
+    return Filled(replace(table, values=values, steps=steps), filled, last)
 
 
 def refusal(table: DataTable, gaps: NDArray[np.bool_]) -> str:
-    """What an author is told whose table has gaps, bool[n, channels], and who said nothing of them."""
+    """The message to an author whose table has gaps, bool[n, channels], and who did not say what to do about them."""
     cells = np.argwhere(gaps)
     shown = ", ".join(f"{table.channels[column]!r} at {table.label(row)}" for row, column in cells[:LISTED].tolist())
     more = f" and {len(cells) - LISTED} more" if len(cells) > LISTED else ""
@@ -79,6 +75,16 @@ def refusal(table: DataTable, gaps: NDArray[np.bool_]) -> str:
         "interpolate (a line to the value behind it; among training rows alone, since elsewhere it would show a hidden "
         "value: there forward is used), or --fill drop (leave out every row with a gap)"
     )
+
+
+def filling_steps(interpolated: int, carried: int) -> list[str]:
+    """What is recorded about filled cells: how many lie on a line, and how many have the value before them."""
+    steps = []
+    if interpolated:
+        steps.append(f"{interpolated} cells interpolated between training rows, which show no hidden value")
+    if carried:
+        steps.append(f"{carried} cells filled with the last value before them (forward)")
+    return steps
 
 
 def _kept(table: DataTable, rows: NDArray[np.bool_], reason: str) -> DataTable:
@@ -95,7 +101,8 @@ def _kept(table: DataTable, rows: NDArray[np.bool_], reason: str) -> DataTable:
 
 
 def forward(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Every gap with the last value above it; the first row has none."""
+    """Fill every gap with the last value above it; the first row must have no gap."""
+    # The row of the newest value so far, for every cell: a running maximum of the rows that have one.
     rows = np.arange(len(values))[:, None]
     newest = np.maximum.accumulate(np.where(np.isnan(values), 0, rows), axis=0)
     return np.take_along_axis(values, newest, axis=0)
@@ -104,14 +111,23 @@ def forward(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def interpolated(
     values: NDArray[np.float64], carried: NDArray[np.float64], train: int
 ) -> tuple[NDArray[np.float64], int, int | None]:
-    """Gaps between two training rows on a line by row, the others as in ``carried``; how many lie on a line; and the
-    last row on which one rests.
+    """Fill gaps between two training rows with points of the line between them, by row.
+
+    Args:
+        values: float64[n, channels], in which a gap is NaN.
+        carried: the same values with every gap filled from above it, which stays where no line is drawn.
+        train: number of training rows, counted from the first.
+
+    Returns:
+        (values without gaps; number of cells that lie on a line; the last row whose value one was computed from, None
+        where there is none).
     """
     out, count, last = carried.copy(), 0, None
     for column in range(values.shape[1]):
         known = np.flatnonzero(~np.isnan(values[:train, column]))
         if not len(known):
             continue
+        # Up to the last value within the training rows: behind it, the other end of the line would be hidden.
         gaps = np.flatnonzero(np.isnan(values[: known[-1] + 1, column]))
         if len(gaps):
             out[gaps, column] = np.interp(gaps, known, values[known, column])

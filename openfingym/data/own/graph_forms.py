@@ -33,43 +33,52 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ADJACENCY = ("Network", "homo", "A", "adj", "adj_matrix")
+"""Names under which files have a graph's adjacency matrix, by preference."""
 FEATURES = ("Attributes", "features", "feature", "attr", "attr_matrix", "X", "x")
+"""Names under which files have the features of the nodes, by preference."""
 LABELS = ("Label", "label", "labels", "gnd", "y")
+"""Names under which files have the labels of the nodes, by preference."""
 PAIRS = ("edge_index", "edges")
-"""Names under which files have the adjacency, features and labels of a graph, or the pairs of nodes instead."""
+"""Names under which files have the pairs of nodes that are joined, in place of an adjacency matrix."""
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges")
+"""Endings of files that are read as edge lists."""
 NODE_LABELS = ("anomaly", "fraud", "label", "y", "class")
 """Attributes of GraphML nodes that are a label, if 0 or 1 everywhere; in this order."""
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
+"""Name space of GraphML, as ElementTree puts it before every tag."""
 NUMERIC = frozenset({"int", "long", "float", "double", "boolean"})
+"""GraphML's types of attributes that are numbers."""
 TRUTH = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
-"""Texts that are a label."""
+"""Texts that are a label, in lower case, and the label."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What one file says of a graph."""
+    """What one file says about a graph."""
 
     where: str
+    """Name of the file, for messages."""
     names: list[str] | None
     """Names of the nodes where the file has them, in its order; numbers from 0 on if None."""
     pairs: NDArray[np.int64]
     """int64[2, m], places in ``names``, as the file has them."""
     features: NDArray[np.float64] | SparseRows | None = None
+    """Features of the nodes, one row for each; None where the file has none."""
     feature_names: tuple[str, ...] = ()
+    """Names of the features; empty where the file has none."""
     labels: NDArray[np.int64] | None = None
-    """One a node, whole numbers."""
+    """The label of each node, a whole number; None where the file has none."""
     nodes: int | None = None
     """Number of nodes where the file says so."""
     notes: tuple[str, ...] = field(default=())
-    """What was left out."""
+    """What of the file was left out, for people to read."""
 
 
 def read_parts(path: Path, known: set[str]) -> Parts:
     """Read a file with edges.
 
     Args:
-        path: the author's file.
+        path: path of the author's file with the edges.
         known: names of nodes that a file of labels has, which tell an edge list's header from an edge; may be empty.
 
     Raises:
@@ -89,6 +98,7 @@ def _edge_list(path: Path, known: set[str]) -> Parts:
     cells = read_cells(path)
     if cells.width < 2:
         raise DataError(f"{path}: one column; an edge list has two, the nodes that are joined")
+    # The first row is a header, unless both of its cells are nodes: known ones, or numbers where none are known.
     head = cells.header()[:2]
     first = 0 if known and set(head) <= known else 1
     if not known and all(name.lstrip("-").isdigit() for name in head):
@@ -116,6 +126,7 @@ def _graphml(path: Path) -> Parts:
         root = ET.fromstring(content)  # noqa: S314 - nothing that expands is left
     except ET.ParseError as error:
         raise DataError(f"{path}: not XML ({error})") from None
+    # Some tools write GraphML's name space and some do not.
     for element in root.iter():
         element.tag = element.tag.removeprefix(GRAPHML)
     graph = root.find("graph")
@@ -140,7 +151,7 @@ def _graphml(path: Path) -> Parts:
 
 
 def _attributes(root: Any, nodes: list[Any], where: str) -> tuple[dict[str, list[float]], list[str]]:
-    """The numeric attributes of all nodes, by name, and the names of the others."""
+    """The attributes of all nodes that are numbers, by name, and the names of the others."""
     columns: dict[str, list[float]] = {}
     left = []
     for key in root.findall("key"):
@@ -204,6 +215,7 @@ def _of_arrays(arrays: Mapping[str, Any], where: str) -> Parts:
     else:
         assert listed is not None
         pairs = np.asarray(listed)
+        # PyTorch Geometric has 2 x edges; others write one edge a row.
         if pairs.ndim == 2 and pairs.shape[0] != 2 and pairs.shape[1] == 2:
             pairs = pairs.T
         if pairs.ndim != 2 or pairs.shape[0] != 2 or (pairs != np.round(pairs)).any():
@@ -219,6 +231,7 @@ def _of_arrays(arrays: Mapping[str, Any], where: str) -> Parts:
 
 
 def _without_types(features: Any) -> Any:
+    """The features as float64 whatever numbers the file holds; other arrays as they are, to be refused."""
     if not isinstance(features, np.ndarray):
         return importlib.import_module("scipy.sparse").csr_array(features).astype(np.float64)
     return features.astype(np.float64) if features.dtype.kind in "biuf" else features

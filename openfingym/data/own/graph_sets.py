@@ -30,7 +30,7 @@ class OwnGraphSet:
     names: tuple[str, ...]
     """The author's name of each graph, by its number."""
     notes: tuple[str, ...]
-    """What was done, for people."""
+    """What was done to the author's graphs, for people to read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,11 @@ class _Graph:
     """One graph, its nodes numbered from 0."""
 
     nodes: int
+    """Number of nodes."""
     pairs: NDArray[np.int64]
+    """int64[2, m], the nodes that are joined, as the file has them."""
     features: NDArray[np.float64] | None
+    """float64[nodes, features]; None where the file has none."""
 
 
 def read_own_graphs(path: Path, labels: Path) -> OwnGraphSet:
@@ -55,17 +58,17 @@ def read_own_graphs(path: Path, labels: Path) -> OwnGraphSet:
         DataError: a file is malformed, or graphs and labels do not belong together.
     """
     stated = read_labels(labels, "graph")
-    found = _folder(path) if path.is_dir() else _table(path, set(stated))
-    if unknown := [name for name in found if name not in stated]:
+    by_name = _folder(path) if path.is_dir() else _table(path, set(stated))
+    if unknown := [name for name in by_name if name not in stated]:
         raise DataError(f"{path}: graphs without a label in {labels}: {examples(unknown)}; label them or remove them")
-    if missing := [name for name in stated if name not in found]:
+    if missing := [name for name in stated if name not in by_name]:
         raise DataError(f"{labels}: labels of graphs that are not in {path}: {examples(missing)}")
-    graphs = [found[name] for name in stated]
+    graphs = [by_name[name] for name in stated]
     notes = []
-    given = [graph.features for graph in graphs if graph.features is not None]
-    if not given:
+    features = [graph.features for graph in graphs if graph.features is not None]
+    if not features:
         notes.append("no features were given: a node's only feature is its degree")
-    elif len(given) < len(graphs) or len({features.shape[1] for features in given}) > 1:
+    elif len(features) < len(graphs) or len({matrix.shape[1] for matrix in features}) > 1:
         raise DataError(f"{path}: all graphs need equally many features of a node, or none")
     names = list(stated)
     values = np.array(list(stated.values()), dtype=np.int8)
@@ -79,6 +82,7 @@ def _union(graphs: list[_Graph], labels: NDArray[np.int8]) -> GraphSet:
     pairs = np.concatenate([graph.pairs + first for graph, first in zip(graphs, offsets, strict=False)], axis=1)
     edges = simple_edges(pairs, int(offsets[-1]))
     if graphs[0].features is None:
+        # A model needs some feature, and the degree says nothing that the edges do not.
         features = np.bincount(edges.ravel(), minlength=int(offsets[-1])).astype(np.float64)[:, None]
     else:
         features = np.concatenate([graph.features for graph in graphs if graph.features is not None])
@@ -86,16 +90,16 @@ def _union(graphs: list[_Graph], labels: NDArray[np.int8]) -> GraphSet:
 
 
 def _folder(path: Path) -> dict[str, _Graph]:
-    files = sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
+    files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     if not files:
         raise DataError(f"{path}: no file is in the folder; expected one a graph")
-    found = {one.name.split(".")[0]: _of(read_parts(one, set())) for one in files}
-    if len(found) < len(files):
-        raise DataError(f"{path}: {len(files)} files, but {len(found)} names without the ending; rename those alike")
-    return found
+    graphs = {file.name.split(".")[0]: _graph_of(read_parts(file, set())) for file in files}
+    if len(graphs) < len(files):
+        raise DataError(f"{path}: {len(files)} files, but {len(graphs)} names without the ending; rename those alike")
+    return graphs
 
 
-def _of(parts: Parts) -> _Graph:
+def _graph_of(parts: Parts) -> _Graph:
     nodes = len(parts.names) if parts.names is not None else int(parts.nodes or 0)
     features = parts.features.dense() if isinstance(parts.features, SparseRows) else parts.features
     return _Graph(nodes, parts.pairs, features)
@@ -105,14 +109,15 @@ def _table(path: Path, known: set[str]) -> dict[str, _Graph]:
     cells = read_cells(path)
     if cells.width < 3:
         raise DataError(f"{path}: {cells.width} columns; expected three: the graph, and the two nodes of an edge")
+    # Without a header, the first cell is the name of a graph that has a label.
     first = 0 if cells.header()[0] in known else 1
     rows: dict[str, list[tuple[str, str]]] = {}
     columns = [cells.column(place, first) for place in range(3)]
     for graph, a, b in zip(*columns, strict=True):
         rows.setdefault(graph, []).append((a, b))
-    found = {}
+    graphs = {}
     for graph, edges in rows.items():
         number = {name: place for place, name in enumerate(dict.fromkeys(name for edge in edges for name in edge))}
         pairs = np.array([(number[a], number[b]) for a, b in edges], dtype=np.int64).T
-        found[graph] = _Graph(len(number), pairs, None)
-    return found
+        graphs[graph] = _Graph(len(number), pairs, None)
+    return graphs

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 STORED = "graph.npz"
 """Name of the file in which a task package holds its own graph."""
 NAMES = "nodes.csv"
-"""Name of the file beside it that has the author's name of each node; no package that agents see holds it."""
+"""Name of the file beside it with the author's name of each node; no package that agents see holds it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class OwnGraph:
     features: tuple[str, ...]
     """Names of the features; empty where the file has none."""
     notes: tuple[str, ...]
-    """What was done or left out, for people."""
+    """What was done or left out, for people to read."""
 
 
 def read_own_graph(path: Path, labels: Path | None = None, features: Path | None = None) -> OwnGraph:
@@ -54,8 +54,8 @@ def read_own_graph(path: Path, labels: Path | None = None, features: Path | None
 
     Args:
         path: file with the edges, in one of the forms of :mod:`openfingym.data.own.graph_forms`.
-        labels: a table of nodes and 0/1 labels, in place of those of ``path``; None where ``path`` has labels.
-        features: a table of nodes and numbers, in place of those of ``path``; None for none.
+        labels: file with a table of nodes and 0/1 labels, in place of those in ``path``; None where ``path`` has them.
+        features: file with a table of nodes and features, in place of those in ``path``; None for no such file.
 
     Raises:
         UsageError: a file cannot be opened, or no form has its ending.
@@ -79,12 +79,13 @@ def read_own_graph(path: Path, labels: Path | None = None, features: Path | None
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
     _refuse_labels(graph.features, graph.labels, columns, str(features or path))
+    # Last, since the order is drawn from the digest of all that was read.
     order = hidden_order(graph.digest, names)
     return OwnGraph(renumbered(graph, order), tuple(names[i] for i in order), columns, tuple(notes))
 
 
 def stored_bytes(items: Graph | GraphSet) -> bytes:
-    """The file of a task package that holds a graph or a set of graphs; equal ones give equal bytes."""
+    """The file of a task package that holds a graph or a set of graphs; equal graphs give equal bytes."""
     from openfingym.data.graphs import graph_set_arrays
 
     file = io.BytesIO()
@@ -95,7 +96,7 @@ def stored_bytes(items: Graph | GraphSet) -> bytes:
 
 
 def read_stored(content: bytes, where: str) -> Graph | GraphSet:
-    """What :func:`stored_bytes` wrote.
+    """Read a graph, or a set of graphs, that :func:`stored_bytes` wrote.
 
     Raises:
         DataError: the file is damaged, or holds no valid graph.
@@ -111,15 +112,16 @@ def read_labels(path: Path, item: str) -> dict[str, int]:
 
     Args:
         path: the author's file, with a header or without.
-        item: what has a label, for messages.
+        item: what a label is of, ``node`` or ``graph``, for messages.
 
     Raises:
-        DataError: a label is neither 0 nor 1, or a name is there twice.
+        DataError: a label is neither 0 nor 1, or a name occurs twice.
     """
     cells = read_cells(path)
     if cells.width < 2:
         raise DataError(f"{path}: one column; expected two, the {item} and its label")
     last = cells.width - 1
+    # A header has no 0 or 1 where the labels are.
     first = 0 if cells.header()[last].lower() in TRUTH else 1
     names, texts = cells.column(0, first), [text.lower() for text in cells.column(last, first)]
     for place, text in enumerate(texts):
@@ -135,7 +137,7 @@ def read_labels(path: Path, item: str) -> dict[str, int]:
 
 
 def hidden_order(digest: str, names: Sequence[str]) -> NDArray[np.int64]:
-    """A permutation of the items that nobody knows who lacks their labels; int64[n].
+    """A permutation, int64[n], that nobody can work out who lacks the items' labels.
 
     Args:
         digest: hex SHA-256 over everything that was read, labels included.
@@ -153,7 +155,7 @@ def renumbered(graph: Graph, order: NDArray[np.int64]) -> Graph:
 
 
 def names_csv(item: str, names: Sequence[str]) -> str:
-    """A table of numbers and the author's names."""
+    """A CSV table of the items' numbers and the author's names of them."""
     import csv
 
     text = io.StringIO()
@@ -164,7 +166,15 @@ def names_csv(item: str, names: Sequence[str]) -> str:
 
 
 def read_features(path: Path, number: dict[str, int], item: str) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Features from a table whose first column is a name; (float64[items, features], their names).
+    """Features from a table whose first column is a name.
+
+    Args:
+        path: the author's file, with a header or without.
+        number: the number of each item by its name; every one of them must have a row.
+        item: what a row is of, such as ``node``, for messages.
+
+    Returns:
+        (features, float64[items, features], in the order of the numbers; their names, empty without a header).
 
     Raises:
         DataError: an item is missing, unknown or there twice, or a cell is no number.
@@ -192,10 +202,10 @@ def _labels_of(parts: Parts, stated: dict[str, int] | None) -> tuple[list[str], 
         return list(stated), np.array(list(stated.values()), dtype=np.int8)
     if parts.labels is None:
         raise DataError(f"{parts.where}: says nothing of labels; give --labels FILE, a table of nodes and 0 or 1")
-    found = np.unique(parts.labels).tolist()
-    if found != [0, 1]:
+    classes = np.unique(parts.labels).tolist()
+    if classes != [0, 1]:
         raise DataError(
-            f"{parts.where}: labels are {', '.join(map(str, found[:8]))}; expected both 0 (normal) and 1 (anomaly). "
+            f"{parts.where}: labels are {', '.join(map(str, classes[:8]))}; expected both 0 (normal) and 1 (anomaly). "
             "Give --labels FILE, a table of nodes and 0 or 1, to say which are anomalies"
         )
     names = parts.names or [str(node) for node in range(parts.nodes or 0)]
@@ -203,7 +213,7 @@ def _labels_of(parts: Parts, stated: dict[str, int] | None) -> tuple[list[str], 
 
 
 def _places(parts: Parts, number: dict[str, int], labels: str) -> NDArray[np.int64]:
-    """The place among all nodes of each node of the file, int64[nodes of the file]."""
+    """The number of each node of the file, in the file's order, int64[nodes of the file]."""
     names = parts.names or [str(node) for node in range(parts.nodes or 0)]
     if unknown := [name for name in names if name not in number]:
         raise DataError(
@@ -229,9 +239,10 @@ def _features_of(
 
 
 def _refuse_labels(matrix: Features, labels: NDArray[np.int8], columns: tuple[str, ...], where: str) -> None:
-    """Refuse features of which one is constant in either class and differs between them: the label itself."""
+    """Refuse a feature that is constant in either class and differs between the two: it is the label itself."""
     places = np.arange(matrix.shape[1])
     if isinstance(matrix, SparseRows):
+        # Only a column with as many stored values as one class has nodes, or all, can be the label: few of thousands.
         anomalies, nodes = int(labels.sum()), len(labels)
         stored = np.bincount(matrix.indices, minlength=matrix.columns)
         places = np.flatnonzero(np.isin(stored, (anomalies, nodes - anomalies, nodes)))
@@ -249,7 +260,7 @@ def _refuse_labels(matrix: Features, labels: NDArray[np.int8], columns: tuple[st
 
 
 def _merged(pairs: NDArray[np.int64], edges: NDArray[np.int64]) -> list[str]:
-    """What became of pairs that are no edge of their own."""
+    """Notes on the pairs of the file that are no edge of their own."""
     loops = int((pairs[0] == pairs[1]).sum())
     again = pairs.shape[1] - loops - edges.shape[1]
     notes = [f"{loops} edges from a node to itself left out"] if loops else []

@@ -1,5 +1,7 @@
-"""Cells of an author's rows that have no value. A gap is filled from earlier rows with the same id alone, and from
-later ones only where those are training rows too; see :mod:`openfingym.data.own.gaps`. A target is never made up.
+"""Cells of an author's rows that have no value, and what may be done about them.
+
+A gap is filled from earlier rows with the same id alone, and from later ones only where those are training rows too
+(see :mod:`openfingym.data.own.gaps`). A target is never made up.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.own.gaps import forward, interpolated, refusal
+from openfingym.data.own.gaps import filling_steps, forward, interpolated, refusal
 from openfingym.data.own.tables import DataTable
 from openfingym.data.recipe import train_share
 from openfingym.data.rows import starts_of
@@ -29,22 +31,22 @@ class FilledRows:
 
     rows: OwnRows
     filled: int = 0
-    """Cells that were given a value."""
+    """Number of cells that were given a value."""
     interpolated_to: int | None = None
-    """The last row on which an interpolated cell rests; None for none."""
+    """The last row whose value an interpolated cell was computed from; None where nothing was interpolated."""
 
 
 def rows_without_gaps(rows: OwnRows, fill: Fill | None, train: float) -> FilledRows:
     """The rows with their gaps filled, or left out.
 
     Args:
-        rows: the author's rows.
-        fill: what to do; None or ``none`` to refuse gaps.
-        train: share of the dates, from the first on, that are in the training block.
+        rows: the author's rows, in which a gap is NaN.
+        fill: what to do about gaps; None or ``none`` to refuse them.
+        train: share of the dates, counted from the first, that are in the training block.
 
     Raises:
-        DataError: there are gaps and nothing is to be done, nothing is left, or nothing says which rows belong
-            together.
+        DataError: there are gaps and they are refused, no row is left, or no column says which rows of different dates
+            belong together.
     """
     gaps = np.isnan(rows.values)
     if not gaps.any():
@@ -61,10 +63,12 @@ def rows_without_gaps(rows: OwnRows, fill: Fill | None, train: float) -> FilledR
     rows = rows.kept(
         ~gaps[:, -1], f"{rows.columns[-1]!r} is missing in them, and what is to be predicted is not filled"
     )
+    # Before the first value of a feature within its series there is nothing to fill from.
     known = np.zeros(len(rows.values), dtype=np.bool_)
     for own in _by_series(rows):
         known[own] = np.logical_or.accumulate(~np.isnan(rows.values[own]), axis=0).all(axis=1)
     rows = rows.kept(known, "a feature has no value yet")
+    # The training block ends between two dates, never within one.
     starts = starts_of(rows.clock)
     first_hidden = int(starts[train_share(train, len(starts) - 1)])
     values, between, last = rows.values.copy(), 0, -1
@@ -74,12 +78,8 @@ def rows_without_gaps(rows: OwnRows, fill: Fill | None, train: float) -> FilledR
             values[own], count, until = interpolated(rows.values[own], values[own], int((own < first_hidden).sum()))
             between += count
             last = max(last, -1 if until is None else int(own[until]))
-    steps, filled = [], int(np.isnan(rows.values).sum())
-    if between:
-        steps.append(f"{between} cells interpolated between training rows, which show no hidden value")
-    if filled - between:
-        steps.append(f"{filled - between} cells filled with the last value before them (forward)")
-    rows = replace(rows, values=values, steps=(*rows.steps, *steps))
+    filled = int(np.isnan(rows.values).sum())
+    rows = replace(rows, values=values, steps=(*rows.steps, *filling_steps(between, filled - between)))
     return FilledRows(rows, filled, last if last >= 0 else None)
 
 

@@ -38,11 +38,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STORED = "data.csv"
+"""Name of the file in which a task package holds its own rows."""
 IDS = frozenset(
     {"id", "name", "series", "ticker", "symbol", "isin", "cusip", "permno", "gvkey"}
     | {"firm", "company", "stock", "asset", "fund", "entity", "item"}
 )
-"""Names of the column that says what a row is of, in lower case."""
+"""Names of the column that says what a row describes, such as a stock; in lower case."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +53,17 @@ class OwnRows:
     times: NDArray[np.datetime64] | None
     """datetime64[ns][n], UTC; None where rows are known by their number."""
     series: NDArray[np.int64]
-    """int64[n], the place in ``ids`` of what the row is of, or its place within its date without any."""
+    """int64[n], which of ``ids`` a row belongs to; without ids, its place among the rows of its date."""
     ids: tuple[str, ...]
-    """The author's names of what rows are of, sorted; empty without a column of them."""
+    """The author's names of what rows describe, sorted; empty where no column has them."""
     columns: tuple[str, ...]
     """Names of the features, then of the target."""
     values: NDArray[np.float64]
     """float64[n, features + 1], the target last."""
     steps: tuple[str, ...] = ()
-    """What was done, for people."""
+    """What was done to the author's rows, step by step, for people to read."""
     dropped: int = 0
-    """Rows left out."""
+    """Number of the author's rows that were left out."""
 
     @property
     def clock(self) -> NDArray[np.datetime64]:
@@ -71,10 +72,14 @@ class OwnRows:
         return np.arange(len(self.values)) if self.times is None else self.times  # type: ignore[return-value]
 
     def kept(self, rows: NDArray[np.bool_], reason: str) -> OwnRows:
-        """These rows alone, and a step that says why.
+        """A copy with some of the rows alone.
+
+        Args:
+            rows: bool[n], True for the rows that stay.
+            reason: why the others are left out, for the record.
 
         Raises:
-            DataError: none is left.
+            DataError: no row is left.
         """
         gone, step = left_out(rows, reason)
         if not gone:
@@ -94,7 +99,7 @@ def read_own_rows(path: Path, target: str | None = None, content: bytes | None =
 
     Args:
         path: path of the file.
-        target: name of the column to predict; None for the last one.
+        target: name of the column to predict; None for the last column.
         content: content of the file, unpacked, where somebody has read it already; None to read it.
 
     Raises:
@@ -106,6 +111,7 @@ def read_own_rows(path: Path, target: str | None = None, content: bytes | None =
     if first.lower() in (NUMBERS if date is None else COUNTERS) and is_numeric(frame[first]):
         frame = frame.drop(columns=first)
     times = None if date is None else dates_of(frame.pop(date), path)
+    # A target may be called "fund" or "item" and still be the number to predict.
     named = [name for name in frame.columns if name.lower() in IDS and name != target]
     if len(named) > 1:
         raise DataError(f"{path}: {examples(named)} each say what a row is of; leave one, and leave the others out")
@@ -117,7 +123,7 @@ def read_own_rows(path: Path, target: str | None = None, content: bytes | None =
 
 
 def stored_csv(rows: OwnRows) -> bytes:
-    """The file of a task package that holds rows without gaps; equal ones give equal bytes."""
+    """The file of a task package that holds rows without gaps; equal rows give equal bytes."""
     from openfingym.data.csvfile import time_labels
 
     file = io.StringIO()
@@ -125,7 +131,7 @@ def stored_csv(rows: OwnRows) -> bytes:
     first = ["row"] if rows.times is None else ["time"]
     writer.writerow([*first, *(["id"] if rows.ids else []), *rows.columns])
     labels = range(len(rows.values)) if rows.times is None else time_labels(rows.times)
-    # These are arrays and not frames of pandas.
+    # repr is the shortest text that reads back as the same float64. These are arrays and not frames of pandas.
     for label, place, values in zip(labels, rows.series.tolist(), rows.values.tolist(), strict=True):  # noqa: PD011
         writer.writerow([label, *([rows.ids[place]] if rows.ids else []), *map(repr, values)])
     return file.getvalue().encode()
@@ -139,7 +145,7 @@ def _ids(cells: pd.Series, path: Path) -> list[str]:
 
 
 def _target_last(frame: pd.DataFrame, target: str | None, path: Path) -> pd.DataFrame:
-    """The features, and the target behind them."""
+    """The frame with its target as the last column."""
     names = [str(name) for name in frame.columns]
     if target is not None and target not in names:
         raise UsageError(f"--target: {path} has no column {target!r} of numbers to predict{suggestion(target, names)}")
@@ -188,6 +194,7 @@ def _ordered(
     order = _order(stamps, series, values)
     stamps, values = stamps[order], np.ascontiguousarray(values[order])
     steps: tuple[str, ...] = () if times.is_monotonic_increasing else ("rows sorted by date",)
+    # Which rows are the first of their date.
     first = np.append(True, stamps[1:] != stamps[:-1])
     if series is None:
         starts = np.flatnonzero(first)
@@ -206,9 +213,10 @@ def _ordered(
 def _order(
     stamps: NDArray[np.datetime64], series: NDArray[np.int64] | None, values: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Places of the rows by date, and within a date by series or in an order that tells nothing."""
+    """Places of the rows by date, and within a date by series, or in an order that tells nothing."""
     if series is not None:
         return np.lexsort((series, stamps)).astype(np.int64)
+    # Shuffled by a permutation that follows from all values, targets included; a stable sort keeps it within a date.
     shuffled = hidden_order(sha256_of(values.tobytes()), [""] * len(values))
     return shuffled[np.argsort(stamps[shuffled], kind="stable")]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.data.csvfile import MISSING
+from openfingym.data.csvfile import MISSING, csv_texts
 from openfingym.data.own.cells import author_bytes, decoded, examples
 from openfingym.data.own.dates import DATES, dates_of
 from openfingym.errors import DataError, UsageError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NUMBERS = frozenset({"", "row", "index", "unnamed: 0"})
 """Names of a first column that counts rows where no column has dates, in lower case."""
 COUNTERS = frozenset({"", "unnamed: 0"})
-"""Those that count rows in any table: the index of a pandas frame."""
+"""Names of a first column that counts rows in any table: what pandas calls the index of a frame in a CSV file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,9 @@ class DataTable:
     values: NDArray[np.float64]
     """float64[n, channels]"""
     steps: tuple[str, ...] = ()
-    """What was done, for people."""
+    """What was done to the author's rows, step by step, for people to read."""
     dropped: int = 0
-    """Rows left out."""
+    """Number of the author's rows that were left out."""
 
     def label(self, row: int) -> str:
         """What a message calls a row."""
@@ -73,7 +73,7 @@ def stems_of(paths: Sequence[Path]) -> list[str]:
     """The names of files without their endings.
 
     Raises:
-        UsageError: two are alike.
+        UsageError: two files have the same name without its ending.
     """
     stems = [path.name.split(".")[0] for path in paths]
     if len(set(stems)) < len(stems):
@@ -123,6 +123,7 @@ def _named(table: DataTable, stem: str) -> DataTable:
 def _read(path: Path) -> DataTable:
     """One file, whatever its form."""
     frame = read_frame(path)
+    # An index that pandas wrote along is no data, whatever the other columns are.
     if frame.columns[0].lower() in COUNTERS and len(frame.columns) > 1 and is_numeric(frame[frame.columns[0]]):
         frame = frame.drop(columns=frame.columns[0])
     names = list(frame.columns)
@@ -132,10 +133,12 @@ def _read(path: Path) -> DataTable:
     elif stated is None and not is_numeric(frame[names[0]]):
         stated = names[0]
     times = None if stated is None else dates_of(frame.pop(stated), path)
+    # Dates that occur again, with one column of text beside them: several rows a date, and the text says whose.
     texts = [name for name in frame.columns if not is_numeric(frame[name])]
     if times is not None and len(texts) == 1 and times.duplicated().any():
         return _long(frame, times, texts[0], path)
     if texts:
+        # Rows of a file count from 1, and the header is the first.
         row = int((~is_number(frame[texts[0]])).argmax())
         raise DataError(
             f"{path}, row {row + 2}, column {texts[0]!r}: {str(frame[texts[0]].iloc[row])!r} is not a number; only a "
@@ -181,23 +184,24 @@ def _frame(path: Path, content: bytes) -> pd.DataFrame:
         raise UsageError(f"{path}: no table is read from such a file; known: .csv, .csv.gz, .parquet")
     text = decoded(content, path)
     try:
-        return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, index_col=False)
+        return csv_texts(io.StringIO(text))
     except pd.errors.EmptyDataError:
         raise DataError(f"{path}: the file is empty; expected a header line and at least one row") from None
-    except (ValueError, pd.errors.ParserWarning) as error:
+    except ValueError as error:
         raise DataError(f"{path}: cannot be read as a table ({error}); every row needs as many cells") from None
 
 
 def _index_names(frame: pd.DataFrame) -> list[str]:
-    """Names of the levels of a Parquet file's index; one that has none counts or dates the rows."""
+    """Names of the levels of a Parquet file's index; an unnamed level of dates is called ``date``."""
     import pandas as pd
 
-    def of(place: int) -> str:
+    def unnamed(place: int) -> str:
         if isinstance(frame.index.get_level_values(place), pd.DatetimeIndex):
             return "date"
+        # An empty name is one of COUNTERS: a single level without a name counts the rows.
         return f"level {place}" if frame.index.nlevels > 1 else ""
 
-    return [str(name) if name is not None else of(place) for place, name in enumerate(frame.index.names)]
+    return [str(name) if name is not None else unnamed(place) for place, name in enumerate(frame.index.names)]
 
 
 def is_number(cells: pd.Series) -> NDArray[np.bool_]:
@@ -208,6 +212,7 @@ def is_number(cells: pd.Series) -> NDArray[np.bool_]:
         return np.asarray(~np.isinf(cells.to_numpy(dtype=np.float64)), dtype=np.bool_)
     texts = cells.astype(object).where(cells.notna(), "").astype(str).str.strip()
     values = np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
+    # pandas reads "1_000" as a thousand, which nobody means who writes a table.
     plain = ~texts.str.contains("_", regex=False).to_numpy(dtype=np.bool_)
     missing = texts.str.lower().isin(MISSING).to_numpy(dtype=np.bool_)
     number: NDArray[np.bool_] = (np.isfinite(values) & plain) | missing
@@ -220,7 +225,7 @@ def is_numeric(cells: pd.Series) -> bool:
 
 
 def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) -> DataTable:
-    """A long table as a wide one: a row a date, a channel for each name and column of values."""
+    """Make a long table wide: one row for each date, and a channel for each name and column of values."""
     import pandas as pd
 
     names = frame[key].astype(str).str.strip()

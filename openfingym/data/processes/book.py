@@ -34,33 +34,42 @@ PRICE_GARCH = Garch(0.08, 0.9)
 
 @dataclass(frozen=True)
 class OrderBookBars:
-    """Parameters."""
+    """Parameters of paths of high-frequency bars of a limit order book."""
 
     steps: int = 60
     burn_in: int = 300
     price: float = 100.0
-    """Mid before the first bar."""
+    """Mid-price before the first bar."""
     tick: float = 0.01
+    """Smallest step of a price."""
     bar_deviation: float = 2e-4
     """s, standard deviation of a bar's log return."""
     impact: float = 0.35
     """c, correlation of a bar's return with the flow."""
     flow_ar: float = 0.3
-    """phi."""
+    """phi, autoregression of the flow."""
     garch: Garch = PRICE_GARCH
+    """Law of h, the variance of e."""
     degrees_of_freedom: float = 6.0
+    """Degrees of freedom of e; above 4, so that a kurtosis exists."""
     spread_q: float = 0.3
     """Parameter of the geometric law of the spread at h = 1; it grows with sqrt(h), to 0.9 at most."""
     gap_q: float = 0.2
+    """Parameter of the geometric law of the distance between levels one and two."""
     depth_ar: float = 0.9
+    """Autoregression of log sizes."""
     size_sd: float = 0.6
     """Standard deviation of a log size, of which half the variance is common to all four."""
     log_size: float = 5.0
     """Median log size of a quote, lots."""
     log_volume: float = 6.0
+    """Median log volume of a bar, lots."""
     activity_ar: float = 0.6
+    """Autoregression of log volume."""
     activity_sd: float = 0.8
+    """Stationary standard deviation of log volume."""
     lots_per_trade: float = 8.0
+    """About how many lots one trade has."""
 
     def __post_init__(self) -> None:
         rates = (self.flow_ar, self.depth_ar, self.activity_ar, self.impact)
@@ -82,6 +91,7 @@ class OrderBookBars:
 
     def paths(self, bits: np.random.PCG64, n: int) -> NDArray[np.float64]:
         """Draw n paths, float64[n, steps, 14]."""
+        # The order in which `bits` is drawn from is part of the set: another order makes other paths.
         flow = stationary_autoregression(normals(bits, self.steps, n), self.flow_ar)
         shocks = students(bits, self.degrees_of_freedom, self.burn_in + self.steps, n)
         e, h = self.garch.run(shocks, self.steps)
@@ -90,6 +100,7 @@ class OrderBookBars:
         share = 1.0 / (1.0 + np.exp(-flow))
         prices = self._prices(bits, mid, h, share)
         columns = [*(self.tick * level for level in prices), *self._sizes(bits, h), *self._trades(bits, h, share)]
+        # In basis points; minus half the variance of the noise, 0.2^2 / 2, makes its mean 1.
         realised = 1e4 * self.bar_deviation * np.sqrt(h) * np.exp(0.2 * normals(bits, self.steps, n) - 0.02)
         return np.stack([*columns, realised], axis=2).transpose(1, 0, 2)
 
@@ -99,6 +110,7 @@ class OrderBookBars:
         """Last, bid_1, ask_1, bid_2, ask_2 in ticks."""
         spread = 1.0 + geometrics(bits, np.minimum(self.spread_q * np.sqrt(h), 0.9), *h.shape)
         bid = np.rint(mid - spread / 2.0)
+        # From the bid and not from the mid, so that the spread is a whole number of ticks.
         ask = bid + spread
         below = bid - 1.0 - geometrics(bits, self.gap_q, *h.shape)
         above = ask + 1.0 + geometrics(bits, self.gap_q, *h.shape)
@@ -108,10 +120,11 @@ class OrderBookBars:
     def _sizes(self, bits: np.random.PCG64, h: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """Four sizes in whole lots, one at least; thinner when h is high."""
         depth = stationary_autoregression(normals(bits, *h.shape), self.depth_ar)
+        # Half of the variance is common to the four sizes, half is each one's own.
         part = self.size_sd * math.sqrt(0.5)
         own = [stationary_autoregression(normals(bits, *h.shape), self.depth_ar) for _ in range(4)]
         centre = self.log_size - 0.25 * np.log(h) + part * depth
-        return [1.0 + np.floor(np.exp(centre + part * one)) for one in own]
+        return [1.0 + np.floor(np.exp(centre + part * noise)) for noise in own]
 
     def _trades(
         self, bits: np.random.PCG64, h: NDArray[np.float64], share: NDArray[np.float64]
@@ -129,6 +142,7 @@ class OrderBookBars:
 
 def stationary_autoregression(noise: NDArray[np.float64], coefficient: float) -> NDArray[np.float64]:
     """AR(1) of unit variance over the first axis, from its stationary law; ``noise`` is standard normal."""
+    # The first value, standard normal, has the stationary law already.
     out = noise.copy()
     fresh = math.sqrt(1.0 - coefficient**2)
     for t in range(1, len(out)):

@@ -29,10 +29,10 @@ class Branch:
     seed: int
     """Not negative, of any size."""
     rows: int
-    """How many rows at the end are drawn anew; time is the first axis of every draw."""
+    """Number of rows at the end that are drawn anew; time is the first axis of every draw."""
 
     def finer(self, steps: int) -> Branch:
-        """The same branch for draws with so many steps a row."""
+        """The same branch for draws of several steps a row."""
         return replace(self, rows=self.rows * steps)
 
 
@@ -41,8 +41,11 @@ class Branched:
     """A bit stream and the one that takes over from it; both are advanced by every draw."""
 
     trunk: np.random.PCG64
+    """Stream of the simulator's own seed, which fills the rows before the branch."""
     branch: np.random.PCG64
+    """Stream of the branch's seed, which fills the last rows."""
     rows: int
+    """Number of rows at the end that come from ``branch``."""
 
     def join(self, usual: NDArray[np.float64], anew: NDArray[np.float64]) -> NDArray[np.float64]:
         """The usual draws up to the branch, and the new ones from there on.
@@ -79,14 +82,17 @@ def stream(seed: int, *key: int, branch: Branch | None = None) -> Bits:
 def uniforms(bits: Bits, *shape: int) -> NDArray[np.float64]:
     """Uniforms on (0, 1], float64[shape], from the top 53 bits of each draw."""
     if isinstance(bits, Branched):
+        # Both draw all rows, so that each stream is as far on as it would be alone when the next draw comes.
         return bits.join(uniforms(bits.trunk, *shape), uniforms(bits.branch, *shape))
     count = int(np.prod(shape))
+    # Plus one, so that no logarithm of zero is ever taken.
     return (((bits.random_raw(count) >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53).reshape(shape)
 
 
 def normals(bits: Bits, *shape: int) -> NDArray[np.float64]:
     """Standard normals, float64[shape] (Box and Muller 1958)."""
     if isinstance(bits, Branched):
+        # The normals are joined and not the uniforms behind them, of which Box and Muller pair the two halves.
         return bits.join(normals(bits.trunk, *shape), normals(bits.branch, *shape))
     count = int(np.prod(shape))
     half = (count + 1) // 2

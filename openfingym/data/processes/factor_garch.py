@@ -32,9 +32,9 @@ OWN_GARCH = Garch(0.06, 0.9)
 Values = Literal["log_returns", "prices"]
 
 
-@dataclass(frozen=True)
-class Pair:
-    """One simulated pair."""
+@dataclass(frozen=True, repr=False)
+class CryptoPair:
+    """The simulated price of one crypto-asset in another, such as bitcoin in USDT."""
 
     name: str
     volatility: float
@@ -42,19 +42,29 @@ class Pair:
     market: float
     """a_i, loading on the market, within -1 and 1."""
 
+    def __repr__(self) -> str:
+        # The digests of the process sets are made of this text, so its "Pair" stays whatever the class is called.
+        return f"Pair(name={self.name!r}, volatility={self.volatility!r}, market={self.market!r})"
+
 
 @dataclass(frozen=True)
 class FactorGarch:
-    """Parameters."""
+    """Parameters of paths of several crypto pairs that move together."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[CryptoPair, ...]
+    """Pairs that are the channels, in this order."""
     steps: int
+    """Number of hours of a path."""
     values: Values
     """``log_returns`` per hour, or ``prices`` over the price before the first step."""
     market: Garch = MARKET_GARCH
+    """Law of F."""
     own: Garch = OWN_GARCH
+    """Law of every E_i."""
     degrees_of_freedom: float = 5.0
+    """Degrees of freedom of the shocks; above 4, so that a kurtosis exists."""
     burn_in: int = 300
+    """Hours thrown away before the first."""
 
     def __post_init__(self) -> None:
         if not self.pairs or self.steps < 2:
@@ -86,7 +96,7 @@ class FactorGarch:
 
 
 PAIRS = tuple(
-    Pair(name, volatility, market)
+    CryptoPair(name, volatility, market)
     for name, volatility, market in (
         ("btc_usdt", 0.48, 0.88),
         ("eth_usdt", 0.62, 0.90),

@@ -32,9 +32,13 @@ class FractionalBrownian:
     """Parameters, with the values of the paper's data set."""
 
     hurst: float = 0.25
+    """H, the roughness of a path: rougher than Brownian motion below a half."""
     increments: int = 10
+    """Number of steps from the initial zero to the end."""
     maturity: float = 1.0
+    """Time at the end of a path."""
     dimensions: int = 3
+    """Number of independent coordinates."""
 
     def __post_init__(self) -> None:
         if not (0.0 < self.hurst < 1.0 and self.increments >= 1 and self.maturity > 0.0 and self.dimensions >= 1):
@@ -60,6 +64,7 @@ class FractionalBrownian:
         return out
 
 
+# Every block of paths needs the same factor, which takes far longer to compute than a block.
 @lru_cache(maxsize=8)
 def _factor(process: FractionalBrownian) -> NDArray[np.float64]:
     times = process.maturity * np.arange(1, process.increments + 1) / process.increments

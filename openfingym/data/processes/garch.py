@@ -20,8 +20,11 @@ class Garch:
     """h' = (1 - alpha - gamma / 2 - beta) + (alpha + gamma 1[e < 0]) e^2 + beta h, so that E[e^2] = 1."""
 
     alpha: float
+    """Effect of a squared shock on the next step's variance."""
     beta: float
+    """Share of the variance that is left a step later."""
     gamma: float = 0.0
+    """What a negative shock adds to alpha."""
 
     def __post_init__(self) -> None:
         if not (min(self.alpha, self.beta, self.alpha + self.gamma) >= 0.0 and self.persistence < 1.0):
@@ -47,7 +50,7 @@ class Garch:
             h = (1.0 - self.persistence) + (self.alpha + self.gamma * (e < 0.0)) * (e * e) + self.beta * h
 
     def run(self, shocks: NDArray[np.float64], keep: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The last ``keep`` (e, h), each float64[keep, ...]; what comes before is burn-in."""
+        """The last ``keep`` steps of (e, h), each float64[keep, ...]; what comes before them is burn-in."""
         shape = (keep, *shocks.shape[1:])
         e, h = np.empty(shape), np.empty(shape)
         skipped = len(shocks) - keep

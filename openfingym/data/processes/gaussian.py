@@ -22,9 +22,11 @@ def cholesky(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     Raises:
         DataError: the matrix is not positive definite; the row is named.
     """
+    # Column by column, each subtracted from what is left of the matrix (the outer product form).
     rest = covariance.copy()
     lower = np.zeros_like(rest)
     for k in range(len(rest)):
+        # Not "<= 0", which would let a NaN through.
         if not rest[k, k] > 0.0:
             raise DataError(
                 f"a covariance must be positive definite, but its leading minor fails at row {k} (pivot "

@@ -1,4 +1,4 @@
-"""What a process set says of itself, in the form of every other dataset."""
+"""The description of a process set, in the form that every dataset has."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def process_info(known: ProcessSet) -> DatasetInfo:
     draw.
     """
     counts, steps = known.counts, known.shape[0]
+    # The names of a law's classes and fields are in this text, and its digest in those of built packages: a rename
+    # would change every package of the set.
     identity = f"{VERSION}|{known.name}|{known.process!r}|{counts!r}|{known.decimals!r}"
     return DatasetInfo(
         name=known.name,

@@ -60,22 +60,28 @@ PRICE_GARCH = Garch(alpha=0.025, beta=0.92, gamma=0.075)
 
 @dataclass(frozen=True)
 class DailyBars:
-    """Parameters."""
+    """Parameters of paths of daily bars, one stock a path."""
 
     steps: int = 20
+    """Number of days of a path."""
     stocks: tuple[Stock, ...] = STOCKS
+    """Stocks of the paths, taken in turn."""
     garch: Garch = PRICE_GARCH
+    """Law of h."""
     degrees_of_freedom: int = 6
+    """k, degrees of freedom of a day's return; above 4, so that a kurtosis exists."""
     burn_in: int = 400
+    """Days thrown away before the first."""
     overnight: float = 0.34
     """Share of the day's variance that falls between close and open."""
     intraday: int = 26
-    """Moves from open to close, one a quarter of an hour."""
+    """Number of moves from open to close, one for each quarter of an hour."""
     level_sd: float = 0.35
     """Spread of log prices before the first day around the median."""
     volume_elasticity: float = 0.35
     """Elasticity of volume with respect to the day's variance."""
     volume_ar: float = 0.85
+    """Autoregression of u."""
     volume_sd: float = 0.22
     """Stationary standard deviation of u."""
 
@@ -105,6 +111,7 @@ class DailyBars:
         log_prices = (base[:, None] + np.add.accumulate(flow, axis=1)).reshape(n, self.steps, self.intraday + 1)
         bridge = (1.0 - self.overnight) / self.intraday * scale[:, None] ** 2 * np.exp(log_variance)
         high = _bridge_reach(bits, log_prices, bridge)
+        # The lowest point is the highest of the mirrored path.
         low = -_bridge_reach(bits, -log_prices, bridge)
         prices = np.exp(np.stack([log_prices[:, :, 0], high, low, log_prices[:, :, -1]], axis=2))
         volume = np.array([s.volume for s in self.stocks])[stock][:, None] * np.exp(
@@ -117,6 +124,7 @@ class DailyBars:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """(gap [n, steps], moves [n, steps, intraday], log(h W) [n, steps]), for a close-to-close variance of 1."""
         k = float(self.degrees_of_freedom)
+        # Burn-in days only move h, so their shocks are drawn whole, and those of shown days from their parts.
         past = students(bits, k, self.burn_in, n)
         w = (k - 2.0) / chi_squares(bits, self.degrees_of_freedom, self.steps, n)
         gap = math.sqrt(self.overnight) * normals(bits, self.steps, n)

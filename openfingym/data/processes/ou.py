@@ -33,6 +33,7 @@ class OrnsteinUhlenbeck:
     theta: float = 0.02
     sigma: float = 0.4
     steps: int = 64
+    """Number of points of a path."""
 
     def __post_init__(self) -> None:
         if not (self.theta > 0.0 and self.sigma >= 0.0 and self.steps >= 2):
@@ -67,4 +68,5 @@ class OrnsteinUhlenbeck:
         for t in range(self.steps - 1):
             decay, shift, sd = self.transition(float(t))
             y[:, t + 1] = decay * y[:, t] + shift + sd * noise[:, t]
+        # Y(0), uniform on -1 to 1, has a standard deviation of 1 / sqrt(3).
         return (math.sqrt(3.0) * y)[:, :, None]

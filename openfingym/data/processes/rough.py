@@ -34,11 +34,17 @@ class RoughVolatility:
     """Parameters, with the values of the paper's data set. Maturity is 1."""
 
     hurst: float = 0.25
+    """H, the roughness of W; below a half."""
     steps: int = 200
+    """Number of points of a path, both ends included."""
     xi: float = 0.1
+    """Mean of xi, the level of a path's variance."""
     xi_sd: float = 0.01
+    """Standard deviation of xi."""
     eta: float = 0.5
+    """Volatility of the variance."""
     log_price_sd: float = 0.05
+    """Standard deviation of log S(0)."""
 
     def __post_init__(self) -> None:
         if not (0.0 < self.hurst < 0.5 and self.steps >= 2):
@@ -61,11 +67,13 @@ class RoughVolatility:
 
     def paths(self, bits: np.random.PCG64, n: int) -> NDArray[np.float64]:
         """Draw n paths, float64[n, steps, 2] of (log S, log V)."""
+        # W(0) = 0 has no variance, which a Cholesky factor would refuse; the other points are drawn together.
         w = np.zeros((n, self.steps))
         w[:, 1:] = correlate(normals(bits, n, self.steps - 1), _factor(self.hurst, self.steps))
         xi = self.xi + self.xi_sd * normals(bits, n, 1)
         log_variance = np.log(xi) + self.eta * w - 0.5 * self.eta**2 * self.times ** (2.0 * self.hurst)
         h = 1.0 / (self.steps - 1.0)
+        # A move depends on the variance at its beginning, as in the module's formula.
         variance = np.exp(log_variance[:, :-1])
         moves = np.empty((n, self.steps))
         moves[:, 0] = self.log_price_sd * normals(bits, n)
@@ -114,6 +122,7 @@ def _series(b: float, c: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
     return total
 
 
+# Every block of paths needs the same factor, which takes far longer to compute than a block.
 @lru_cache(maxsize=8)
 def _factor(hurst: float, steps: int) -> NDArray[np.float64]:
     return cholesky(volterra_covariance(np.arange(1, steps) / (steps - 1.0), hurst))

@@ -40,11 +40,11 @@ DEFAULT_SEED = 20260629
 
 
 class Process(Protocol):
-    """Parameters of a law of paths."""
+    """The law that paths are drawn from, with all its parameters."""
 
     @property
     def steps(self) -> int:
-        """Points of a path."""
+        """Number of points of a path."""
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class Process(Protocol):
 
 @dataclass(frozen=True)
 class Counts:
-    """Paths in each split."""
+    """Number of paths in each split."""
 
     train: int
     public: int
@@ -68,13 +68,13 @@ class Counts:
                 raise DataError(f"{split}: need at least one path, found {self.of(split)}")
 
     def of(self, split: Split) -> int:
-        """Paths in that split."""
+        """Number of paths in a split."""
         return {"train": self.train, "public": self.public, "private": self.private}[split]
 
 
 @dataclass(frozen=True)
 class ProcessSet:
-    """A set of paths: its law, its size and what it is."""
+    """A named set of paths: its law, its size and where it comes from."""
 
     name: str
     title: str
@@ -141,11 +141,13 @@ def stream_paths(
             f"need a split of {', '.join(SPLITS)}, a seed from 0 and one path at least, found {split!r}, {seed} and "
             f"{total}"
         )
+    # The name and not the place in the list, so that another set changes nothing about this one.
     return _blocks(known, (zlib.crc32(known.name.encode()), SPLITS.index(split)), seed, total)
 
 
 def _blocks(known: ProcessSet, place: tuple[int, int], seed: int, total: int) -> Iterator[NDArray[np.float64]]:
     for start in range(0, total, BLOCK):
+        # A whole block even where fewer paths are left: the same path whatever the number asked for.
         paths = known.process.paths(stream(seed, *place, start // BLOCK), BLOCK)
         for channel, decimals in enumerate(known.decimals):
             # Adding zero turns the negative zeros of rounding into plain ones, so that equal values are equal bytes.

@@ -40,12 +40,15 @@ class TailGan:
 
     steps: int = 100
     burn_in: int = 101
+    """Steps thrown away before the first."""
     autoregressions: tuple[float, float] = (0.5, -0.12)
+    """Coefficients of the two AR(1) series."""
     degrees_of_freedom: tuple[int, int] = (5, 10)
+    """Degrees of freedom of the noise of the two GARCH series."""
     garch: tuple[Garch, Garch] = (Garch(0.1063, 0.8272), Garch(0.1109, 0.8668))
-    """Drawn from alpha ~ U(0.08, 0.12), beta ~ U(0.825, 0.875)."""
+    """Laws of the two GARCH series, drawn once from alpha ~ U(0.08, 0.12), beta ~ U(0.825, 0.875)."""
     annual_deviation: tuple[float, ...] = (0.3372, 0.3297, 0.4927, 0.4805, 0.3313)
-    """Drawn from U(0.3, 0.5); a step is a 250 x 100th of a year."""
+    """Standard deviation of each series a year, drawn once from U(0.3, 0.5); a year has 250 days of 100 steps."""
     correlations: tuple[float, ...] = (0.278, 0.26, 0.261, 0.069, 0.56, 0.297, 0.1, 0.172, 0.512, 0.172)
     """Correlations of the noise, above the diagonal, row by row."""
 
@@ -76,6 +79,7 @@ class TailGan:
         for i, coefficient in enumerate(self.autoregressions, start=1):
             raw[:, :, i] = _autoregression(z[:, :, i], coefficient)[self.burn_in :]
         for i, (k, garch) in enumerate(zip(self.degrees_of_freedom, self.garch, strict=True), start=3):
+            # A normal over the root of chi-square / k is Student's t; k - 2 in place of k gives it unit variance.
             shocks = z[:, :, i] * np.sqrt((k - 2.0) / chi_squares(bits, k, length, n))
             raw[:, :, i] = garch.run(shocks, self.steps)[0]
         paths: NDArray[np.float64] = raw * (self.deviation / _deviation(raw))

@@ -22,17 +22,18 @@ if TYPE_CHECKING:
     from openfingym.data.sources.table import CorporateAction
 
 Reinvestment = Literal["prior-close", "ex-close"]
+"""At which close a dividend is taken to be reinvested; see :func:`adjusted_prices`."""
 
 
 def split_factors(times: NDArray[np.datetime64], actions: Sequence[CorporateAction]) -> NDArray[np.float64]:
     """Shares of today per share of each day: the product of the ratios of all later splits.
 
     Args:
-        times: datetime64[n], increasing, one a row, at midnight.
-        actions: actions of one symbol; only splits count.
+        times: datetime64[n], increasing, the day of each row, at midnight.
+        actions: corporate actions of one symbol, of which only splits count.
 
     Returns:
-        float64[n], 1 after the last split.
+        float64[n], 1 from the last split on.
     """
     factors = np.ones(len(times))
     for action in actions:
@@ -76,8 +77,8 @@ def adjusted_prices(
     Args:
         close: float64[n], split-adjusted, NaN where missing.
         times: datetime64[n], increasing, the day of each close.
-        actions: actions of one symbol, dividends in split-adjusted money as Yahoo gives them. An ex-date
-            without a row counts from the next row that has a price.
+        actions: corporate actions of one symbol, with dividends in cash per share as counted today, as Yahoo gives
+            them. An ex-date without a row counts from the next row that has a price.
         reinvested_at: the convention by which dividends are reinvested.
 
     Returns:
@@ -96,6 +97,7 @@ def adjusted_prices(
             continue
         # Position among the priced rows of the first one on or after the ex-date.
         position = int(np.searchsorted(days[priced], np.datetime64(action.day, "D")))
+        # Before the first price there is nothing to adjust, and after the last no ex-date yet.
         if 0 < position < len(priced):
             paid[position] = paid.get(position, 0.0) + action.value
     factors = np.ones(len(close))

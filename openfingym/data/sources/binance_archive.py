@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
 
 PARSER = "binance-archive/1"
+"""Name and version of this reader; a version that reads files differently must have another number."""
 _CHECKSUM = re.compile(r"([0-9a-f]{64})\s+\*?(\S+)\s*")
 
 
@@ -39,7 +40,7 @@ class BinanceArchive(klines.SpotMarkets):
     publisher: str = "Binance, public data archive"
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
-        """One table with the columns of every pair in ``request.symbols``; see :class:`Source`."""
+        """One table with the columns of every pair in ``request.symbols``; see :class:`DataSource`."""
         interval, frequency, start, end = klines.checked(self.name, request)
         origins: list[Origin] = []
         notes: list[str] = []
@@ -53,7 +54,7 @@ class BinanceArchive(klines.SpotMarkets):
 
 @dataclass(frozen=True)
 class _Reader:
-    """One symbol's files, in order of time."""
+    """Reads the files of one symbol in order of time, and adds their origins and notes to the lists it is given."""
 
     source: BinanceArchive
     symbol: str
@@ -104,14 +105,14 @@ def read_checksum(content: bytes, name: str) -> str:
     Raises:
         DataError: another form, or another file's checksum.
     """
-    found = _CHECKSUM.fullmatch(content.decode("ascii", "replace"))
-    if found is None or found[2] != name:
+    match = _CHECKSUM.fullmatch(content.decode("ascii", "replace"))
+    if match is None or match[2] != name:
         raise DataError(f"{name}.CHECKSUM: expected 'sha256  {name}', found {content[:100]!r}")
-    return found[1]
+    return match[1]
 
 
 def months(start: date, end: date) -> Iterator[tuple[date, date]]:
-    """First and last day of each calendar month's share of a period."""
+    """The first and last day of each calendar month within a period."""
     first = start
     while first <= end:
         last = min(end, date(first.year, first.month, calendar.monthrange(first.year, first.month)[1]))

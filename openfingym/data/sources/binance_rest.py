@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
 
 PARSER = "binance-klines/1"
+"""Name and version of this reader; a version that reads files differently must have another number."""
 PAGE = 1000
-"""Bars a page, the most that the service gives."""
+"""Number of bars that one request asks for, the most that the service gives."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class BinanceRest(klines.SpotMarkets):
     publisher: str = "Binance, spot market data interface"
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
-        """One table with the columns of every pair in ``request.symbols``; see :class:`Source`."""
+        """One table with the columns of every pair in ``request.symbols``; see :class:`DataSource`."""
         interval, frequency, start, end = klines.checked(self.name, request)
         origins: list[Origin] = []
         blocks: dict[str, Block] = {}
@@ -61,6 +62,7 @@ class BinanceRest(klines.SpotMarkets):
         stop = _milliseconds(end + timedelta(days=1))
         while first < stop:
             last = min(first + PAGE * step_ms, stop)
+            # Both bounds are included by the service, so a page ends a millisecond before the next begins.
             query = f"symbol={symbol}&interval={interval}&startTime={first}&endTime={last - 1}&limit={PAGE}"
             yield f"{self.base_url}/api/v3/klines?{query}"
             first = last

@@ -7,11 +7,11 @@
         entries/<key>.json      one a URL: digest, size, times, earlier digests
         partial/<key>           a download in progress, continued after a break
         locks/<key>             held while one process downloads that URL
-        pulls/<dataset>.json    what the last pull of a dataset gave
+        pulls/<dataset>.json    the record of the last pull of a dataset
 
-A download is checked in ``partial/`` and moved into ``blobs/`` by one rename, then the entry is
-replaced by another. So an entry always names whole content, and a download that fails half-way
-leaves the old entry and its content as they were.
+A download is checked in ``partial/`` and moved into ``blobs/`` by one rename, then the entry is replaced by another
+rename. So an entry always names whole content, and a download that fails half-way leaves the old entry and its content
+as they were.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from openfingym.data.sources.wire import Kind
 
 MAX_BYTES = 256 << 20
-"""Largest file taken where a source states no other bound."""
+"""Largest file that is accepted, bytes, where a source states no other bound."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,21 @@ class CacheEntry:
 
     url: str
     sha256: str
+    """Hex digest of the content, which is its name in ``blobs/``."""
     size: int
+    """Size in bytes."""
     fetched_at: float
     """Unix seconds at which the service sent these bytes or confirmed them."""
     etag: str | None = None
+    """The service's entity tag of these bytes; None where it sent none."""
     last_modified: str | None = None
+    """The service's date of the last change, as sent; None where it sent none."""
     earlier: tuple[str, ...] = ()
     """Digests of what this URL gave before, oldest first."""
 
     @property
     def origin(self) -> Origin:
-        """The entry as provenance."""
+        """The file as part of a provenance."""
         stamp = datetime.fromtimestamp(self.fetched_at, UTC).isoformat(timespec="seconds")
         return Origin(self.url, self.sha256, self.size, stamp)
 
@@ -78,7 +82,7 @@ class Cache:
         except (OSError, ValueError, TypeError, KeyError):
             return None
         with contextlib.suppress(OSError):
-            # The size is quick to compare; the digest is checked when the content is read.
+            # A size is compared in no time; the digest is checked when the content is read.
             if entry.url == url and self._blob(entry.sha256).stat().st_size == entry.size:
                 return entry
         return None
@@ -100,12 +104,13 @@ class Cache:
         """
         path = self._blob(entry.sha256)
         try:
-            found = sha256_of_file(path)
+            actual = sha256_of_file(path)
         except OSError as error:
             raise DataError(
                 f"{path}: the cached copy of {entry.url} cannot be read ({error.strerror}); pull the dataset again"
             ) from error
-        if found != entry.sha256:
+        if actual != entry.sha256:
+            # Without its content an entry counts for nothing, so that the next fetch downloads it again.
             path.unlink(missing_ok=True)
             raise DataError(
                 f"{path}: the cached copy of {entry.url} was damaged and has been removed; pull the dataset again"
@@ -124,7 +129,7 @@ class Cache:
         max_bytes: int = MAX_BYTES,
         progress: Progress = silent,
     ) -> CacheEntry:
-        """The entry of ``url``, downloaded unless the cache holds a good one.
+        """The entry of ``url``, whose content is downloaded unless the cache holds a good copy.
 
         Args:
             client: the client to download with.
@@ -146,7 +151,7 @@ class Cache:
         if held and not refresh:
             return held
         with store.writing(self.root), self._locked(url):
-            # Another process may have done the work while this one waited for the lock.
+            # Another process may have downloaded the file while this one waited for the lock.
             held = self._usable(url, sha256, asked_at)
             if held:
                 return held
@@ -156,13 +161,13 @@ class Cache:
                 old = self.entry(url)
                 if old is None:
                     raise
-                kept = (
+                message = (
                     f"{error}. The copy of {old.origin.fetched_at} is kept and untouched; leave out refresh to use it"
                 )
-                raise type(error)(kept) from error
+                raise type(error)(message) from error
 
     def put(self, url: str, content: bytes) -> CacheEntry:
-        """Hold ``content`` as what ``url`` gives, for a file that was downloaded by other means."""
+        """Keep ``content`` as the content of ``url``, for a file that was downloaded by other means."""
         with store.writing(self.root), self._locked(url):
             part = self._file("partial", _key(url))
             part.write_bytes(content)
@@ -179,23 +184,24 @@ class Cache:
     ) -> CacheEntry:
         old = self.entry(url)
         part = self._file("partial", _key(url))
+        # With the entity tag of a copy that the publisher's digest rules out, "not modified" would bring it back.
         etag = old.etag if old and sha256 in {None, old.sha256} else None
         done = client.download(url, part, kind=kind, max_bytes=max_bytes, progress=progress, etag=etag)
         if done is None:
             if old is None:
                 raise DataError(f"{url}: the service says that nothing changed, but nothing is held")
             return self._record(replace(old, fetched_at=time.time()))
-        found = sha256_of_file(part)
-        if sha256 is not None and found != sha256:
+        actual = sha256_of_file(part)
+        if sha256 is not None and actual != sha256:
             part.unlink()
             raise DataError(
-                f"{url}: the file has SHA-256 {found}, but its publisher states {sha256}; it was thrown away, pull "
+                f"{url}: the file has SHA-256 {actual}, but its publisher states {sha256}; it was thrown away, pull "
                 "again"
             )
         return self._keep(url, part, done.etag, done.last_modified)
 
     def _keep(self, url: str, part: Path, etag: str | None, last_modified: str | None) -> CacheEntry:
-        """Move a finished download into place."""
+        """Move a finished download into place: first the content, then the entry that names it."""
         old = self.entry(url)
         sha256, size = sha256_of_file(part), part.stat().st_size
         blob = self._blob(sha256)
@@ -225,7 +231,7 @@ class Cache:
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write a JSON file in one step, so that a reader sees the old one or the new one."""
+    """Write a JSON file in one step, so that a reader sees the old content or the new, whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as file:
         json.dump(content, file, indent=1)

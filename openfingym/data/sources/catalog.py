@@ -48,22 +48,24 @@ _SERIES: tuple[DataSource, ...] = (
 SOURCES: Mapping[str, DataSource] = {source.name: source for source in (*_SERIES, *MAT_GRAPHS.values())}
 """Every source by name, speaking to the public service."""
 WITH_INTERVALS = frozenset({"yahoo", "binance-archive", "binance-rest"})
+"""Sources of bars, which have a length to choose."""
 DEFAULT_INTERVAL = "1d"
 """Default interval of the sources that have intervals."""
 IMPLIED: Mapping[str, tuple[str, ...]] = {"eiopa": ("Euro",)}
-"""What a request without symbols gives, of sources where that is not everything."""
+"""Symbols that a request without any gives, for sources where that is not everything they have."""
 
 
 @dataclass(frozen=True)
 class Pullable:
-    """A named dataset: which source, and what to ask of it."""
+    """A named dataset that can be pulled: its source, and the request that gets it."""
 
     name: str
     title: str
     source: str
+    """Name of the source."""
     request: SourceRequest
     expected: Expected | None = None
-    """What it should hold; None for a graph, whose source knows its size."""
+    """What the dataset should hold; None for a graph, whose source knows its size."""
 
 
 _LARGE_CAPS = (
@@ -94,63 +96,78 @@ _ALL = (
         "US Treasury par yields",
         "treasury",
         SourceRequest(start=date(1990, 1, 2)),
-        Expected("daily", 250.0, date(1990, 1, 2), ("3m", "6m", "1y", "2y", "3y", "5y", "7y", "10y")),
+        Expected(
+            "daily",
+            rows_a_year=250.0,
+            since=date(1990, 1, 2),
+            columns=("3m", "6m", "1y", "2y", "3y", "5y", "7y", "10y"),
+        ),
     ),
     Pullable(
         "ecb-reference-rates",
         "Euro reference rates of the ECB",
         "ecb",
         SourceRequest(),
-        Expected("daily", 255.0, date(1999, 1, 4), ("USD", "JPY", "GBP", "CHF", "SEK", "NOK", "DKK", "CAD")),
+        Expected(
+            "daily",
+            rows_a_year=255.0,
+            since=date(1999, 1, 4),
+            columns=("USD", "JPY", "GBP", "CHF", "SEK", "NOK", "DKK", "CAD"),
+        ),
     ),
     Pullable(
         "fred-treasury-rates",
         "Constant-maturity Treasury rates",
         "fred",
         SourceRequest(_RATES),
-        Expected("daily", 250.0, date(1962, 1, 2), _RATES),
+        Expected("daily", rows_a_year=250.0, since=date(1962, 1, 2), columns=_RATES),
     ),
     Pullable(
         "eiopa-euro-curves",
         "EIOPA risk-free curves of the euro",
         "eiopa",
         SourceRequest(("Euro",)),
-        Expected("monthly", 12.0, date(2015, 12, 31), tuple(f"{year}y" for year in range(1, MATURITIES + 1))),
+        Expected(
+            "monthly",
+            rows_a_year=12.0,
+            since=date(2015, 12, 31),
+            columns=tuple(f"{year}y" for year in range(1, MATURITIES + 1)),
+        ),
     ),
     Pullable(
         "yahoo-large-caps",
         "20 US large caps, daily",
         "yahoo",
         SourceRequest(_LARGE_CAPS, start=date(1990, 1, 2)),
-        Expected("daily", 252.0, date(1990, 1, 2)),
+        Expected("daily", rows_a_year=252.0, since=date(1990, 1, 2)),
     ),
     Pullable(
         "yahoo-futures",
         "17 front-month commodity futures, daily",
         "yahoo",
         SourceRequest(_FUTURES, start=date(2000, 9, 1)),
-        Expected("daily", 252.0, date(2000, 9, 1)),
+        Expected("daily", rows_a_year=252.0, since=date(2000, 9, 1)),
     ),
     Pullable(
         "yahoo-us-60",
         "60 US stocks, daily",
         "yahoo",
         SourceRequest(_US_60, start=date(1998, 1, 2)),
-        Expected("daily", 252.0, date(1998, 1, 2)),
+        Expected("daily", rows_a_year=252.0, since=date(1998, 1, 2)),
     ),
     Pullable(
         "yahoo-nifty-factors",
         "NIFTY 50, S&P 500, rupee, crude oil, gold and India VIX, daily",
         "yahoo",
         SourceRequest(("^NSEI", "^GSPC", "INR=X", "CL=F", "GC=F", "^INDIAVIX"), start=date(2007, 9, 17)),
-        Expected("daily", 252.0, date(2007, 9, 17)),
+        Expected("daily", rows_a_year=252.0, since=date(2007, 9, 17)),
     ),
     Pullable(
         "binance-hourly",
         "12 coins against USDT, hourly",
         "binance-archive",
         SourceRequest(tuple(f"{coin}USDT" for coin in _COINS), date(2023, 1, 1), date(2024, 12, 31), "1h"),
-        Expected("hourly", 8766.0, date(2023, 1, 1)),
+        Expected("hourly", rows_a_year=8766.0, since=date(2023, 1, 1)),
     ),
     # To the last whole month in which all were listed: XMR left in February 2024.
     Pullable(
@@ -160,7 +177,7 @@ _ALL = (
         SourceRequest(
             tuple(f"{coin}USDT" for coin in (*_COINS, *_MORE_COINS)), date(2023, 1, 1), date(2024, 1, 31), "1h"
         ),
-        Expected("hourly", 8766.0, date(2023, 1, 1)),
+        Expected("hourly", rows_a_year=8766.0, since=date(2023, 1, 1)),
     ),
     # From the first year in which all 20 were listed throughout.
     Pullable(
@@ -168,7 +185,7 @@ _ALL = (
         "20 coins against USDT, hourly",
         "binance-archive",
         SourceRequest(tuple(f"{coin}USDT" for coin in _PAIRS), date(2021, 1, 1), date(2024, 12, 31), "1h"),
-        Expected("hourly", 8766.0, date(2021, 1, 1)),
+        Expected("hourly", rows_a_year=8766.0, since=date(2021, 1, 1)),
     ),
     *(
         Pullable(f"{name}-graph", SOURCES[name].publisher, name, SourceRequest())
@@ -220,15 +237,15 @@ def pull(
 
     Args:
         name: a key of :data:`PULLABLE` or of :data:`SOURCES`.
-        symbols: what to ask of a source; a named dataset has its own.
-        start: first day; a dataset's own if None.
-        end: last day; a dataset's own if None.
-        interval: bar length, of a source that has several.
-        refresh: ask the service again even for what is held.
-        base_url: address of a mirror to ask instead of the publisher.
-        client: what to download with; one of its own by default.
+        symbols: symbols to ask a source for; a named dataset has its own, and takes none.
+        start: first day wanted; if None, the dataset's own first day, or the first that a source publishes.
+        end: last day wanted; if None, the dataset's own last day, or the last that is complete.
+        interval: length of a bar, for a source that has several; a day if None.
+        refresh: whether to ask the service again even for files that the cache holds.
+        base_url: address of a mirror to ask in place of the publisher; None for the publisher.
+        client: client to download with; if None, one is made, and closed at the end.
         cache: where to keep files; the one in the store by default.
-        progress: told the bytes so far; see :func:`terminal_progress`.
+        progress: called with the number of bytes received so far; see :func:`terminal_progress`.
 
     Raises:
         UsageError: the source does not have what is asked for.
@@ -236,6 +253,7 @@ def pull(
         OfflineError: the service cannot be reached.
     """
     dataset, source = _known(name)
+    # A named dataset has one record, whatever the period; a source has one for each request.
     if dataset is not None:
         if symbols or interval:
             raise UsageError(
@@ -250,22 +268,30 @@ def pull(
         key = record_key(name, asked)
     source = mirror_of(source, base_url)
     request = _with_end(source, asked)
+    # Nothing is recorded before the data has been read and found to be what was asked for.
     recording = RecordingCache(cache or Cache())
     with borrowed(client) as connected:
         data = source.fetch(request, connected, recording, progress)
     if isinstance(data, Table):
         require_expected(data, request, dataset.expected if dataset is not None else None, name)
+    # The record of the pull before, which this one replaces, is read while it is still there.
     changes = changes_since(read_record(recording, key), data, Cache(recording.root), SOURCES)
     return Pull(data, keep_record(recording, key, name, source, request, data, changes))
 
 
 def last_pull(name: str, cache: Cache | None = None) -> PullRecord | None:
-    """The last pull of a named dataset; None if it was never pulled."""
+    """The record of the last pull of a named dataset; None if it was never pulled."""
     return read_record(cache or Cache(), name)
 
 
 def find_pull(name: str, symbols: Sequence[str], interval: str | None, cache: Cache) -> PullRecord | None:
-    """The newest pull of a named dataset, or of a source, that covers all ``symbols`` at ``interval``.
+    """The record of the newest pull that covers some symbols; None where there is none.
+
+    Args:
+        name: name of a dataset of :data:`PULLABLE`, or of a source of :data:`SOURCES`.
+        symbols: symbols that the pull must have asked for.
+        interval: length of a bar that it must have asked for, if ``name`` is a source of bars; a day if None.
+        cache: the cache that holds the records.
 
     Raises:
         DataError: no dataset or source of that name; near misses are suggested.
@@ -300,11 +326,12 @@ def _known(name: str) -> tuple[Pullable | None, DataSource]:
 
 
 def _with_end(source: DataSource, request: SourceRequest) -> SourceRequest:
-    """The request with its end stated where it would otherwise depend on the day of asking, so that it can be read
-    again.
+    """The request with its end stated where the answer would otherwise depend on the day of asking.
+
+    So its record can be read again on a later day, and means the same.
     """
     if request.end is not None or source.lag_days is None:
         return request
     end = datetime.now(UTC).date() - timedelta(days=source.lag_days)
-    # A start after that is the source's to refuse.
+    # A start after the end is for the source to refuse, with a message about what it has.
     return request if request.start and request.start > end else replace(request, end=end)

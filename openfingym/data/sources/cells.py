@@ -1,4 +1,4 @@
-"""Reading the text tables that services publish."""
+"""Reading the CSV files and zip archives in which services publish tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_MEMBER_BYTES = 1 << 30
-"""Largest archive member unpacked where a source states no other bound."""
+"""Largest member of an archive that is unpacked, bytes, where a source states no other bound."""
 
 
 def read_rows(content: bytes, where: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
@@ -59,8 +59,8 @@ def read_dated(
     Args:
         content: content of the CSV file.
         where: name of the file in error messages.
-        date_header: names the first column may have.
-        parse_day: reads a cell of it, and raises ValueError for anything else than a day.
+        date_header: names that the column of dates, which is the first, may have.
+        parse_day: reads a cell of that column, and raises ValueError for anything else than a day.
 
     Returns:
         (names of the value columns, times datetime64[ns][n] increasing, values float64[n, d] with NaN for missing).
@@ -84,6 +84,7 @@ def read_dated(
         for j, cell in enumerate(row[1:]):
             values[i, j] = parse_number(cell, f"{where}, line {line}, column {header[j + 1]!r}")
     times = np.array(days, dtype="datetime64[D]").astype("datetime64[ns]")
+    # The ECB and the Treasury put the newest day first.
     if len(times) > 1 and times[0] > times[-1]:
         times, values = times[::-1], values[::-1]
     late = np.flatnonzero(~(times[1:] > times[:-1]))
@@ -108,18 +109,19 @@ def parse_number(cell: str, where: str) -> float:
         value = float(cell)
     except ValueError:
         value = math.nan
+    # float() reads "1_000" as a thousand, which no publisher means.
     if not math.isfinite(value) or "_" in cell:
         raise DataError(f"{where}: {cell!r} is neither a number nor a sign for missing")
     return value
 
 
 def iso_day(cell: str) -> date:
-    """``2024-01-31``."""
+    """The day that a text such as ``2024-01-31`` states."""
     return datetime.strptime(cell, "%Y-%m-%d").date()  # noqa: DTZ007 - a day has no time zone
 
 
 def american_day(cell: str) -> date:
-    """``01/31/2024``."""
+    """The day that a text such as ``01/31/2024`` states."""
     return datetime.strptime(cell, "%m/%d/%Y").date()  # noqa: DTZ007 - a day has no time zone
 
 
@@ -139,7 +141,13 @@ def zip_names(content: bytes, where: str) -> set[str]:
 def unzip(
     content: bytes, where: str, wanted: Callable[[str], bool], *, max_bytes: int = MAX_MEMBER_BYTES
 ) -> tuple[str, bytes]:
-    """(name, content) of the one member of a zip file whose base name is ``wanted``.
+    """Unpack the one wanted member of a zip file, as (name, content).
+
+    Args:
+        content: content of the zip file.
+        where: name of the file in error messages.
+        wanted: says of a member's base name whether it is the wanted one.
+        max_bytes: largest size that it may unpack to.
 
     Raises:
         DataError: the archive is damaged, holds no or several such members, or one beyond ``max_bytes``.

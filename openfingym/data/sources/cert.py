@@ -34,11 +34,16 @@ if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
 
 PARSER = "cert-r4.2/1"
+"""Name and version of this reader; a version that reads files differently must have another number."""
 VIEWS = ("email", "logon", "file")
 FEATURES = tuple(f"{view}_{what}" for view in VIEWS for what in ("events", "off_hours_share"))
+"""Names of the features, in the order of the columns."""
 COMPANY = "@dtaa.com"
+"""How the company's own mail addresses end."""
 OPENS, CLOSES = 7, 19
+"""Working hours: from the first, included, to the second."""
 MAX_BYTES = 8 << 30
+"""Largest archive that is accepted; the events are about 5 GB."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class Cert:
     """Users, features made here, and insiders of release 4.2."""
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
-        """The graph; the request names nothing. The events are about 5 GB. See :class:`Source`."""
+        """The graph; nothing may be chosen by the request. The events are about 5 GB. See :class:`DataSource`."""
         refuse(self.name, request, "symbols", "start", "end", "interval")
         answers, events = (
             cache.fetch(
@@ -82,14 +87,14 @@ class Cert:
 
 @dataclass
 class _Activity:
-    """What the events say of users, gathered while reading."""
+    """What the events say about users, gathered while reading."""
 
     events: dict[str, dict[str, list[int]]] = field(default_factory=lambda: {view: {} for view in VIEWS})
-    """View, user: [events, of these off hours]."""
+    """For each view and user, [number of events, number of these outside working hours]."""
     address: dict[str, str] = field(default_factory=dict)
-    """Company address: user."""
+    """The user of each company address from which mail was sent."""
     mailed: set[tuple[str, str]] = field(default_factory=set)
-    """(user, company address written to)."""
+    """Pairs of a user and a company address that the user wrote to."""
 
 
 def read_release(events: Path, answers: Path, provenance: DataProvenance) -> PublishedGraph:
@@ -134,6 +139,7 @@ def _pair(counts: list[int] | None) -> tuple[float, float]:
 
 
 def _edges(activity: _Activity, users: list[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    # Only now are all addresses known: who is written to may send a first mail much later.
     number = {user: i for i, user in enumerate(users)}
     pairs = [(number[user], number[activity.address[to]]) for user, to in activity.mailed if to in activity.address]
     return simple_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T, len(users))
@@ -162,6 +168,7 @@ def _off_hours(stamp: str, view: str) -> bool:
         raise DataError(f"{view}.csv: {stamp!r} is not a time of the form MM/DD/YYYY hh:mm:ss") from None
 
 
+# Millions of events share a few hundred days.
 @remembered
 def _weekend(day: str) -> bool:
     month, number, year = day.split("/")
@@ -177,6 +184,7 @@ def _rows(lines: Iterable[str], where: str, needed: set[str]) -> Iterator[Mappin
             "has changed"
         )
     for row in reader:
+        # DictReader gives None for cells that a line does not have.
         if any(row[name] is None for name in needed):
             raise DataError(
                 f"{where}, line {reader.line_num}: fewer cells than the header has; the file may be cut off"
@@ -194,6 +202,7 @@ def _csv_members(path: Path, wanted: set[str]) -> Iterator[tuple[str, Iterable[s
                     continue
                 file = archive.extractfile(member)
                 if file is not None:
+                    # Mails may hold any bytes; of a line, only the time, the user and the addresses are read.
                     yield name, (line.decode("utf-8", "replace") for line in file)
     except (tarfile.TarError, EOFError, OSError) as error:
         raise DataError(f"{path.name}: the archive is damaged ({error}); pull it again with refresh") from error

@@ -1,4 +1,4 @@
-"""What a publisher changed between two pulls of the same: revised values, rows that are gone, another graph."""
+"""What a publisher changed between two pulls of one dataset: revised values, rows that are gone, another graph."""
 
 from __future__ import annotations
 
@@ -23,9 +23,13 @@ SHOWN = 16
 def changes_since(
     before: PullRecord | None, data: Table | PublishedGraph, cache: Cache, sources: Mapping[str, DataSource]
 ) -> tuple[str, ...]:
-    """What of an earlier pull is otherwise in ``data``, as sentences; none where nothing is, or there is no such pull.
+    """What the publisher changed since an earlier pull, as sentences; rows that a later pull adds are no change.
 
-    Rows that a later pull adds are no change.
+    Args:
+        before: record of the earlier pull; None where there is none, and so no change.
+        data: what the source gave now.
+        cache: the cache that holds the files of the earlier pull.
+        sources: sources by name, of which one reads those files.
     """
     from openfingym.data.sources.record import read_table
 
@@ -45,27 +49,28 @@ def changes_since(
 
 
 def _of_tables(old: Table, new: Table) -> list[str]:
-    """What is in both tables' period and differs."""
-    found = []
+    """How the tables differ in the period that both cover."""
+    changes = []
     gone = [name for name in old.columns if name not in new.columns]
     if gone:
-        found.append(f"columns gone: {', '.join(gone[:6])}{' and more' if len(gone) > 6 else ''}")
+        changes.append(f"columns gone: {', '.join(gone[:6])}{' and more' if len(gone) > 6 else ''}")
     within = (old.times >= new.times[0]) & (old.times <= new.times[-1])
     kept = np.isin(old.times, new.times)
     if (within & ~kept).any():
         rows = old.times[within & ~kept]
-        found.append(f"{len(rows)} rows gone, the first of {rows[0].astype('datetime64[m]')}")
+        changes.append(f"{len(rows)} rows gone, the first of {rows[0].astype('datetime64[m]')}")
     columns = [name for name in old.columns if name in new.columns]
     if not columns or not kept.any():
-        return found
+        return changes
     then = np.stack([old.column(name)[kept] for name in columns], axis=1)
     rows_now = np.searchsorted(new.times, old.times[kept])
     now = np.stack([new.column(name)[rows_now] for name in columns], axis=1)
+    # NaN is unequal to itself, but a cell that is missing in both is no revision.
     other = ~((then == now) | (np.isnan(then) & np.isnan(now)))
     if other.any():
         row, column = (int(i) for i in np.argwhere(other)[0])
-        found.append(
+        changes.append(
             f"{int(other.sum()):,} of {other.size:,} values revised, the first {columns[column]} of "
             f"{old.times[kept][row].astype('datetime64[m]')}: {then[row, column]:g} then, {now[row, column]:g} now"
         )
-    return found
+    return changes

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
 
 PARSER = "ecb-eurofxref/1"
+"""Name and version of this reader; a version that reads files differently must have another number."""
 MAX_AGE_S = 12 * 3600.0
+"""Age up to which a copy is not asked for again; a row is added each working day."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Ecb:
     lag_days: int | None = None
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
-        """A column for each currency in ``request.symbols``, or all; see :class:`Source`."""
+        """One column for each currency in ``request.symbols``, or for all; see :class:`DataSource`."""
         refuse(self.name, request, "interval")
         url = f"{self.base_url}/stats/eurofxref/eurofxref-hist.zip"
         entry = cache.fetch(client, url, kind="zip", max_age_s=MAX_AGE_S, refresh=request.refresh, progress=progress)

@@ -33,12 +33,16 @@ if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
 
 PARSER = "eiopa-rfr/1"
+"""Name and version of this reader; a version that reads files differently must have another number."""
 MAX_AGE_S = 24 * 3600.0
+"""Age up to which a page of links is not asked for again; a release is added each month."""
 MATURITIES = 150
+"""Maturities of a curve: 1 to so many years."""
 PAGES = (
     "/tools-and-data/risk-free-interest-rate-term-structures_en",
     "/tools-and-data/risk-free-interest-rate-term-structures/risk-free-rate-previous-releases-and-preparatory-phase_en",
 )
+"""Pages that link the releases, the current one first."""
 SHEETS: Mapping[str, str] = {
     "no-va": "RFR_spot_no_VA",
     "with-va": "RFR_spot_with_VA",
@@ -47,8 +51,9 @@ SHEETS: Mapping[str, str] = {
     "with-va-up": "Spot_WITH_VA_shock_UP",
     "with-va-down": "Spot_WITH_VA_shock_DOWN",
 }
-"""Curves by the name a request's ``interval`` gives them: with or without volatility adjustment, shocked up or down."""
+"""Sheets of a workbook by our name: with or without volatility adjustment (VA), shocked up or down."""
 _LINK = re.compile(r"""href\s*=\s*["']([^"']*EIOPA_RFR_(\d{8})(?:_\d+)?\.zip[^"']*)["']""", re.IGNORECASE)
+"""A link to a release in the HTML of a page: its address, and the reference date in the file's name."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Eiopa:
 
     base_url: str = "https://www.eiopa.europa.eu"
     sheet: str = "no-va"
-    """Which curve, a key of :data:`SHEETS`."""
+    """Which curves are read, a key of :data:`SHEETS`."""
     name: str = "eiopa"
     publisher: str = "European Insurance and Occupational Pensions Authority, risk-free interest rate term structures"
     licence: str = "EIOPA legal notice: re-use free with acknowledgement of the source"
@@ -68,7 +73,7 @@ class Eiopa:
     lag_days: int | None = None
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
-        """Curves of the countries in ``request.symbols``, a row a month; see :class:`Source`."""
+        """Curves of the countries in ``request.symbols``, one row for each month; see :class:`DataSource`."""
         if self.sheet not in SHEETS or request.interval is not None:
             raise UsageError(
                 f"eiopa has no interval, and its sheets are {', '.join(SHEETS)}; found {request.interval!r} and "
@@ -104,27 +109,33 @@ class Eiopa:
 
     def _links(self, client: Client, cache: Cache, progress: Progress, *, refresh: bool) -> dict[date, str]:
         """Reference date and URL of every release that the two pages link."""
-        found: dict[date, str] = {}
+        links: dict[date, str] = {}
         for page in PAGES:
             url = self.base_url + page
             entry = cache.fetch(client, url, kind="html", max_age_s=MAX_AGE_S, refresh=refresh, progress=progress)
             for day, link in read_links(cache.read(entry), url).items():
-                found.setdefault(day, link)
-        return found
+                # A release that both pages link is taken from the current one.
+                links.setdefault(day, link)
+        return links
 
 
 def read_links(content: bytes, page: str) -> dict[date, str]:
     """Releases that a page links, by reference date; links to other hosts are left out."""
-    found = {}
+    links = {}
     for link, digits in _LINK.findall(content.decode("utf-8", "replace")):
         url = urljoin(page, html.unescape(link))
         if urlsplit(url).netloc == urlsplit(page).netloc:
-            found[datetime.strptime(digits, "%Y%m%d").date()] = url  # noqa: DTZ007 - a day has no time zone
-    return found
+            links[datetime.strptime(digits, "%Y%m%d").date()] = url  # noqa: DTZ007 - a day has no time zone
+    return links
 
 
 def read_release(content: bytes, day: date, sheet: str) -> dict[str, NDArray[np.float64]]:
-    """Curves of one release by country, float64[150] each.
+    """Curves of one release by country, float64[150] each, as decimals a year.
+
+    Args:
+        content: content of the release's zip file.
+        day: reference date of the release.
+        sheet: name of the sheet in its workbook.
 
     Raises:
         DataError: the archive, the workbook or the sheet is not of the known form, or the reader is not installed.
@@ -135,10 +146,17 @@ def read_release(content: bytes, day: date, sheet: str) -> dict[str, NDArray[np.
 
 
 def read_curves(rows: Sequence[Sequence[object]], where: str) -> dict[str, NDArray[np.float64]]:
-    """Find the header (the first row that names ``Euro``) and the rows labelled 1 to 150 below it.
+    """Curves of a sheet by country, float64[150] each.
+
+    The header is the first row that names ``Euro``; below it are parameters, and then the rates, in rows labelled 1 to
+    150.
+
+    Args:
+        rows: cells of the sheet, row by row.
+        where: name of the sheet in error messages.
 
     Raises:
-        DataError: either is not there, or a rate is missing.
+        DataError: the header or a row is not there, or a rate is missing.
     """
     header = next((i for i, row in enumerate(rows) if "Euro" in row), None)
     if header is None:
@@ -153,6 +171,7 @@ def read_curves(rows: Sequence[Sequence[object]], where: str) -> dict[str, NDArr
         raise DataError(f"{where}: a country occurs twice in the header")
     expected = 1
     for row in rows[header + 1 :]:
+        # Rows of parameters are labelled by words; their numbers are in the columns of the countries.
         if not any(_number(cell) == expected for cell in row[:first]):
             continue
         for (country, curve), position in zip(curves.items(), positions, strict=True):
@@ -169,7 +188,7 @@ def read_curves(rows: Sequence[Sequence[object]], where: str) -> dict[str, NDArr
 
 
 def _number(cell: object) -> float:
-    """A cell's number, or NaN; a label of digits counts, a parameter's row label does not."""
+    """The number in a cell, be it a number or a text of digits; NaN for anything else."""
     try:
         return float(cell) if isinstance(cell, str | int | float) and not isinstance(cell, bool) else math.nan
     except ValueError:

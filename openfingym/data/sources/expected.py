@@ -26,11 +26,11 @@ STEPS: Mapping[str, tuple[float, float]] = {
     "weekly": (144.0, 192.0),
     "monthly": (672.0, 744.0),
 }
-"""Shortest and longest usual step between two rows, in hours, by frequency; the others have no usual step."""
+"""Bounds, in hours, of the median step between two rows, by frequency; other frequencies have no usual step."""
 FEWEST_STEPS = 10
-"""Steps below which nothing is said about the usual one."""
+"""With fewer steps between rows, the usual one is not looked at."""
 COMPLETE = 0.9
-"""Least share of the rows of a year; the rest are holidays, outages and months not published."""
+"""Least share of a year's rows that must be there; the rest are holidays, outages and months not published."""
 DAYS_A_YEAR = 365.25
 
 
@@ -40,13 +40,14 @@ class Expected:
 
     frequency: Frequency
     rows_a_year: float
+    """Number of rows that a whole year has."""
     since: date
     """First day of the data."""
     columns: tuple[str, ...] = ()
     """Columns that have values in any period; more may be there."""
 
     def least_rows(self, request: SourceRequest, last: date) -> int:
-        """Fewest rows of the whole dataset in the period asked for; up to ``last`` where no end is asked for."""
+        """The fewest rows that the period asked for must have; it ends at ``last`` where no end is asked for."""
         start = max(self.since, request.start or self.since)
         days = ((request.end or last) - start).days + 1
         return math.floor(COMPLETE * self.rows_a_year * max(days, 0) / DAYS_A_YEAR)
@@ -56,14 +57,15 @@ def require_expected(table: Table, request: SourceRequest, expected: Expected | 
     """Refuse a table that is not what was asked for.
 
     Args:
-        table: what the source gave.
-        request: what the source was asked for.
-        expected: what the dataset should hold; None for a source asked directly, whose symbols and frequency alone are
-            looked at.
+        table: the table that the source gave.
+        request: the request that was made of the source.
+        expected: what the dataset should hold; None for a source asked directly, of which only the symbols and the
+            frequency are checked.
         name: name of the dataset or source, for messages.
 
     Raises:
-        DataError: a column is missing or empty, rows are at another frequency, or too few; names both.
+        DataError: a column is missing or empty, rows are at another frequency, or there are too few; the message says
+            what was found and what was expected.
     """
     empty = {column for column, missing in table.missing.items() if missing == len(table.times)}
     absent = [column for column in (expected.columns if expected else ()) if column not in table.columns]
@@ -75,6 +77,7 @@ def require_expected(table: Table, request: SourceRequest, expected: Expected | 
             "the service has changed, or another answered in its place"
         )
     frequency = expected.frequency if expected else table.frequency
+    # The median, since weekends, holidays and outages make some of the steps longer.
     hours = np.diff(table.times) / np.timedelta64(1, "h")
     if frequency in STEPS and len(hours) >= FEWEST_STEPS:
         usual, (shortest, longest) = float(np.median(hours)), STEPS[frequency]
@@ -96,6 +99,6 @@ def require_expected(table: Table, request: SourceRequest, expected: Expected | 
 
 
 def _is_empty(symbol: str, columns: Sequence[str], empty: set[str]) -> bool:
-    """Whether all columns of a symbol are without a value; one symbol alone may have columns without its name."""
+    """Whether no column of a symbol has a value; the columns of a single symbol may lack its name."""
     own = [column for column in columns if column == symbol or column.startswith(f"{symbol}.")] or columns
     return all(column in empty for column in own)

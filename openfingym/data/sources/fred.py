@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from openfingym.task import Frequency
 
 PARSER = "fred-graph-csv/1"
+"""Name and version of this reader; a version that reads files differently must have another number."""
 MAX_AGE_S = 12 * 3600.0
+"""Age up to which a copy is not asked for again; daily series grow each working day."""
 _SPACING: tuple[tuple[float, Frequency], ...] = ((5.0, "daily"), (20.0, "weekly"))
+"""Median days between two rows below which a series is of each frequency."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Fred:
     lag_days: int | None = None
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
-        """One column for each id in ``request.symbols``; see :class:`Source`."""
+        """One column for each id in ``request.symbols``; see :class:`DataSource`."""
         refuse(self.name, request, "interval")
         if not request.symbols:
             raise UsageError("fred needs at least one series id, such as DGS10")
@@ -79,7 +82,7 @@ def read_series(content: bytes, series: str) -> Block:
 
 
 def _frequency(times: np.ndarray[tuple[int], np.dtype[np.datetime64]]) -> Frequency:
-    """By the median spacing; quarterly and yearly series count as ``none`` of the known ones."""
+    """The frequency by the median spacing of the rows; ``none`` for quarterly and yearly series."""
     if len(times) < 2:
         return "none"
     days = float(np.median(np.diff(times).astype("timedelta64[D]").astype(np.int64)))

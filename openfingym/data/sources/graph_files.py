@@ -28,11 +28,16 @@ MAX_CELLS = 1 << 28
 NUMERIC = frozenset(
     {"sparse", "double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 )
-"""Classes of MATLAB variable that are plain numbers."""
+"""Classes of MATLAB variables that are plain numbers."""
 
 
 def read_mat(content: bytes, where: str, wanted: Collection[str]) -> dict[str, Any]:
-    """Variables of a MATLAB 5 file, those of ``wanted`` that it has: NumPy arrays or SciPy sparse arrays.
+    """Variables of a MATLAB 5 file by name, as NumPy arrays or SciPy sparse arrays.
+
+    Args:
+        content: content of the file.
+        where: name of the file in error messages.
+        wanted: names of the variables to read; those that the file lacks are left out.
 
     Raises:
         DataError: the file is damaged, of another version, or a variable is not a bounded numeric matrix.
@@ -40,6 +45,7 @@ def read_mat(content: bytes, where: str, wanted: Collection[str]) -> dict[str, A
     # Imported by name because SciPy carries no type information.
     io_module = importlib.import_module("scipy.io")
     sparse = importlib.import_module("scipy.sparse")
+    # The file's own list of its variables is read first, so that nothing is loaded that would not be accepted.
     try:
         listed = io_module.whosmat(io.BytesIO(content))
         for name, shape, kind in listed:
@@ -76,7 +82,7 @@ def read_npz(content: bytes, where: str) -> dict[str, NDArray[np.generic]]:
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> NDArray[np.generic]:
-    """One array of an archive, which may claim any size: neither the directory's word nor the header's is taken."""
+    """One array of an archive; neither the directory nor the array's header is believed about its size."""
     if info.file_size > MAX_CELLS * 8:
         raise DataError(f"{where}: {info.filename} is larger than expected")
     with archive.open(info) as stream:
@@ -85,7 +91,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> NDAr
     version = np.lib.format.read_magic(npy)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(npy)
-    # Before NumPy sets memory aside for it.
+    # Compared before NumPy sets aside the memory that the header asks for.
     if not dtype.hasobject and int(np.prod(shape, dtype=object)) * dtype.itemsize != len(body) - npy.tell():
         raise ValueError(f"{info.filename} does not hold what its header says, {dtype}{list(shape)}")
     npy.seek(0)
@@ -108,9 +114,9 @@ def sparse_matrix(
     """The arrays of a sparse matrix, by SciPy's names, as a SciPy ``csr_array`` of float64.
 
     Args:
-        arrays: ``format``, ``shape``, ``data``, and ``indices`` with ``indptr`` or ``row`` with ``col``.
+        arrays: arrays ``format``, ``shape`` and ``data``, with ``indices`` and ``indptr``, or ``row`` and ``col``.
         where: name of the file, for messages.
-        forms: the forms that are read.
+        forms: forms of sparse matrices that are accepted.
 
     Raises:
         DataError: the arrays are of another form, or make no matrix.
@@ -128,10 +134,11 @@ def sparse_matrix(
     data, sparse = arrays["data"].astype(np.float64), importlib.import_module("scipy.sparse")
     try:
         if name == "coo":
-            places = _int64(arrays["row"], where), _int64(arrays["col"], where)
+            places = whole_numbers(arrays["row"], where), whole_numbers(arrays["col"], where)
             return sparse.coo_array((data, places), shape=shape).tocsr()
-        parts = data, _int64(arrays["indices"], where), _int64(arrays["indptr"], where)
+        parts = data, whole_numbers(arrays["indices"], where), whole_numbers(arrays["indptr"], where)
         matrix = (sparse.csr_array if name == "csr" else sparse.csc_array)(parts, shape=shape)
+        # SciPy's constructor does not look at the indices, and one out of range would read other memory later.
         matrix.check_format(full_check=True)
     except ValueError as error:
         raise DataError(f"{where}: not a matrix in {str(name).upper()} form ({error})") from error
@@ -152,7 +159,13 @@ def read_npy(content: bytes, where: str) -> NDArray[np.generic]:
 
 
 def read_dat(content: bytes, where: str, *, columns: Sequence[int], minimum: int) -> list[list[str]]:
-    """Cells at ``columns`` of each line of a tab-separated file; absent ones at the end are empty.
+    """Some cells of each line of a tab-separated file.
+
+    Args:
+        content: content of the file.
+        where: name of the file in error messages.
+        columns: positions of the cells wanted, from 0; a cell that a line does not reach is an empty text.
+        minimum: number of cells that every line must have at least.
 
     Raises:
         DataError: not UTF-8, or a line has fewer than ``minimum`` cells.
@@ -189,7 +202,7 @@ def adjacency_edges(matrix: Any, nodes: int, where: str) -> NDArray[np.int64]:
 
 
 def simple_edges(pairs: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
-    """Pairs of nodes, int64[2, m], in the form of :class:`openfingym.data.graphs.Graph`; self-loops are dropped."""
+    """Bring pairs of nodes, int64[2, m], into the form of :class:`openfingym.data.graphs.Graph`, without self-loops."""
     return undirected(pairs[:, pairs[0] != pairs[1]], nodes)
 
 
@@ -235,7 +248,12 @@ def label_vector(values: Any, nodes: int, where: str) -> NDArray[np.int64]:
     return whole
 
 
-def _int64(array: NDArray[np.generic], where: str) -> NDArray[np.int64]:
+def whole_numbers(array: NDArray[np.generic], where: str) -> NDArray[np.int64]:
+    """A one-dimensional array of integers as int64.
+
+    Raises:
+        DataError: it has another number of dimensions, or is of another type.
+    """
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise DataError(f"{where}: expected whole numbers, found {array.dtype}{list(array.shape)}")
     return array.astype(np.int64)

@@ -1,4 +1,4 @@
-"""The layouts in which the graph benchmarks' files hold a graph, and reading each of them."""
+"""The layouts in which files of graph benchmarks hold a graph, and a reader of each."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from openfingym.data.sources.graph_files import (
     read_mat,
     read_npy,
     read_sparse_npz,
+    whole_numbers,
 )
 from openfingym.errors import DataError
 
@@ -29,19 +30,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class GraphFile:
-    """What a published file holds, one step before a :class:`openfingym.data.graphs.Graph`: relations apart, labels or
-    classes.
-    """
+    """What a published file holds: a graph whose relations are still apart, with labels or with classes."""
 
     relations: Mapping[str, NDArray[np.int64]]
-    """Edges by kind, int64[2, m] each, in the form of a Graph."""
+    """Edges by relation, int64[2, m] each, in the form of :class:`openfingym.data.graphs.Graph`."""
     features: NDArray[np.float64] | SparseRows
-    """One row a node; sparse where the file is."""
+    """Features of the nodes, one row for each; sparse where the file is."""
     labels: NDArray[np.int8] | None = None
-    """int8[n], 1 is an anomaly; None where the publisher labels none."""
+    """int8[n], 1 for an anomaly; None where the publisher labels no anomalies."""
     classes: NDArray[np.int64] | None = None
-    """int64[n], what the file calls the class where that is not an anomaly label (a research area, a genre); else
-    None."""
+    """int64[n], the class of each node where that is not an anomaly label (a research area, a genre); else None."""
 
     @property
     def nodes(self) -> int:
@@ -49,8 +47,8 @@ class GraphFile:
         return int(self.features.shape[0])
 
     def without_isolated(self, relation: str) -> tuple[GraphFile, int]:
-        """Only one relation and the nodes with an edge in it, renumbered in their old order; and how many nodes
-        went.
+        """A copy with one relation and the nodes that have an edge in it, renumbered in their old order; and how many
+        nodes were left out.
         """
         edges = self.relations[relation]
         keep = np.unique(edges)
@@ -63,7 +61,7 @@ class GraphFile:
         return cut, self.nodes - len(keep)
 
     def to_graph(self, where: str) -> Graph:
-        """All relations merged, each edge once.
+        """The graph of all relations together, each edge once.
 
         Raises:
             DataError: no anomalies are labelled, or the parts make no graph.
@@ -85,11 +83,13 @@ class MatLayout:
     """Names of a graph's parts in a MATLAB file."""
 
     relations: Mapping[str, str]
-    """Variable of each adjacency matrix: name of the relation."""
+    """Name of the variable of each adjacency matrix, and the name of the relation."""
     features: str
+    """Name of the variable of the features."""
     label: str
+    """Name of the variable of the labels or classes."""
     labels_anomalies: bool
-    """Whether ``label`` marks anomalies, or is a class of its own."""
+    """Whether that variable marks anomalies; otherwise it holds classes."""
 
 
 FRAUD_AMAZON = MatLayout(
@@ -105,20 +105,25 @@ NETWORK_SHORT = MatLayout({"A": "network"}, "X", "gnd", labels_anomalies=True)
 YelpChi)."""
 HAN_DBLP = MatLayout({"net_APA": "apa", "net_APCPA": "apcpa"}, "features", "label", labels_anomalies=False)
 HAN_IMDB = MatLayout({"MAM": "mam", "MDM": "mdm"}, "feature", "label", labels_anomalies=False)
-"""Wang et al. (2019); classes, no anomalies."""
+"""Files of Wang et al. (2019), which have classes and no anomalies."""
 INJECTED = MatLayout({"adj1": "first", "adj2": "second"}, "feature", "label", labels_anomalies=True)
-"""Zheng et al. (2025): DBLP or IMDB after their injection of anomalies."""
+"""Files of Zheng et al. (2025): DBLP or IMDB after their injection of anomalies."""
 
 
 AUTHOR, PAPER, CONFERENCE = 0, 1, 3
-"""Types of node in the files of DBLP; 2 is a term."""
+"""Types of nodes in the files of DBLP; 2 is a term."""
 
 
 def graph_from_mat(content: bytes, layouts: Sequence[MatLayout], where: str) -> GraphFile:
-    """Read a MATLAB file by the first of ``layouts`` whose parts it has; ``where`` is what messages call it.
+    """Read a MATLAB file by the first layout whose variables it has.
+
+    Args:
+        content: content of the file.
+        layouts: layouts that the file may have.
+        where: name of the file in error messages.
 
     Raises:
-        DataError: it has the parts of none, or they do not fit together.
+        DataError: the file has the variables of no layout, or they do not fit together.
     """
     known = {name for layout in layouts for name in (*layout.relations, layout.features, layout.label)}
     parts = read_mat(content, where, known)
@@ -142,9 +147,9 @@ def _assemble(parts: Mapping[str, Any], layout: MatLayout, where: str) -> GraphF
 
 
 def _binary(labels: NDArray[np.int64], where: str) -> NDArray[np.int8]:
-    found = np.unique(labels).tolist()
-    if found != [0, 1]:
-        raise DataError(f"{where}: anomaly labels are {found[:8]}, expected both 0 and 1")
+    classes = np.unique(labels).tolist()
+    if classes != [0, 1]:
+        raise DataError(f"{where}: anomaly labels are {classes[:8]}, expected both 0 and 1")
     return labels.astype(np.int8)
 
 
@@ -156,10 +161,10 @@ def dblp_from_npz(content: bytes, where: str) -> GraphFile:
     Raises:
         DataError: a file is missing, damaged, or does not fit the others.
     """
-    types = _whole(read_npy(_member(content, "node_types.npy", where), where), f"{where}, node_types.npy")
+    types = whole_numbers(read_npy(_member(content, "node_types.npy", where), where), f"{where}, node_types.npy")
     adjacency = read_sparse_npz(_member(content, "adjM.npz", where), f"{where}, adjM.npz")
     features = read_sparse_npz(_member(content, "features_0.npz", where), f"{where}, features_0.npz")
-    labels = _whole(read_npy(_member(content, "labels.npy", where), where), f"{where}, labels.npy")
+    labels = whole_numbers(read_npy(_member(content, "labels.npy", where), where), f"{where}, labels.npy")
     if adjacency.shape != (len(types), len(types)):
         raise DataError(f"{where}: an adjacency of shape {list(adjacency.shape)} for {len(types)} nodes")
     pairs = np.stack(adjacency.nonzero()).astype(np.int64)
@@ -173,6 +178,8 @@ def dblp_from_dat(content: bytes, where: str) -> GraphFile:
     Raises:
         DataError: a file is missing, damaged, or does not fit the others.
     """
+    # Columns of the benchmark's files: node, name, type, features; source, target and more; node, name, type, label.
+    # The labels for testing are in a file of their own, and all labels are wanted here.
     nodes = read_dat(_member(content, "node.dat", where), f"{where}, node.dat", columns=(0, 2, 3), minimum=3)
     links = read_dat(_member(content, "link.dat", where), f"{where}, link.dat", columns=(0, 1), minimum=3)
     stated = read_dat(_member(content, "label.dat", where), f"{where}, label.dat", columns=(0, 3), minimum=4)
@@ -215,8 +222,10 @@ def _dblp(
         raise DataError(
             f"{where}: {len(authors)} authors, but features for {features.shape[0]} and labels for {len(labels)}"
         )
+    # Links are published in one direction or both; here every one goes both ways.
     both = np.concatenate([pairs, pairs[::-1]], axis=1)
     linked = sparse.csr_array((np.ones(both.shape[1]), both), shape=(len(types), len(types)))
+    # Who wrote what; then over the papers who appeared where. Two authors are joined where the products are not zero.
     by_paper = linked[authors][:, papers]
     by_conference = by_paper @ linked[papers][:, conferences]
     relations = {
@@ -228,9 +237,3 @@ def _dblp(
 
 def _member(content: bytes, name: str, where: str) -> bytes:
     return unzip(content, where, lambda member: member == name)[1]
-
-
-def _whole(array: NDArray[np.generic], where: str) -> NDArray[np.int64]:
-    if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise DataError(f"{where}: expected whole numbers, found {array.dtype}{list(array.shape)}")
-    return array.astype(np.int64)

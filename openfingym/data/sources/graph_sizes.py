@@ -14,7 +14,7 @@ from openfingym.errors import DataError
 
 
 class Sized(Protocol):
-    """What of a graph is counted."""
+    """A graph of which nodes, features, anomalies and edges can be counted."""
 
     @property
     def relations(self) -> Mapping[str, NDArray[np.int64]]:
@@ -22,7 +22,7 @@ class Sized(Protocol):
 
     @property
     def features(self) -> NDArray[np.float64] | SparseRows:
-        """One row a node."""
+        """Features of the nodes, one row for each."""
 
     @property
     def labels(self) -> NDArray[np.int8] | None:
@@ -34,11 +34,13 @@ class GraphSize:
     """How large a published graph is."""
 
     nodes: int
+    """Number of nodes."""
     features: int
+    """Number of features of a node."""
     anomalies: int | None = None
-    """Nodes labelled as anomalies; None where the publisher labels none, or states no number."""
+    """Number of nodes labelled as anomalies; None where the publisher labels none, or states no number."""
     edges: Mapping[str, int] = field(default_factory=dict)
-    """Undirected edges by relation, of those whose number is stated."""
+    """Number of undirected edges by relation, for the relations whose number is stated."""
 
     def __str__(self) -> str:
         parts = [f"{self.nodes:,} nodes", f"{self.features:,} features"]
@@ -59,10 +61,10 @@ class GraphSize:
 
 
 def require_size(graph: Sized, sizes: Sequence[GraphSize], source: str) -> None:
-    """Refuse a graph whose size is none of ``sizes``; anything goes where there are none.
+    """Refuse a graph whose size is none of ``sizes``, unless that is empty.
 
     Raises:
-        DataError: it is another graph; names its size, and the published ones.
+        DataError: the graph is of another size; the message names that, and those of the published graph.
     """
     nodes, features = graph.features.shape
     anomalies = None if graph.labels is None else int(graph.labels.sum())
@@ -77,5 +79,8 @@ def require_size(graph: Sized, sizes: Sequence[GraphSize], source: str) -> None:
 
 
 def may_be_of(nodes: int, features: int, sizes: Sequence[GraphSize]) -> bool:
-    """Whether a graph made of a file of one of ``sizes`` may be so large; nodes may have been left out of it."""
+    """Whether a graph of this many nodes and features may have been made from a file of one of ``sizes``.
+
+    Nodes without an edge may have been left out on the way.
+    """
     return not sizes or any(nodes <= size.nodes and features == size.features for size in sizes)

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
 
 PARSER = "graph-files/1"
+"""Name and version of this reader; a version that reads files differently must have another number."""
 GIVES = "edges, node features, anomaly labels"
 INJECTION_SEED = 20260702
+"""Seed of the anomalies that are injected, the same for everybody who pulls."""
 
 
 @dataclass(frozen=True)
@@ -39,22 +41,25 @@ class MatGraph:
     name: str
     base_url: str
     path: str
+    """Path of the file at ``base_url``."""
     publisher: str
     licence: str
     layouts: tuple[layouts.MatLayout, ...]
+    """Layouts that the file may have, of which the first that fits is used."""
     only: str | None = None
-    """Relation to cut the graph down to, leaving out nodes without an edge in it."""
+    """Relation that the graph is cut down to, without the nodes that have no edge in it; None for the whole graph."""
     sizes: tuple[GraphSize, ...] = ()
     """Sizes of the published graph, one for each form of its file; a file of none of them is refused."""
     anomalies: int | None = None
-    """Anomalies to inject into a file that has classes; None for one that labels its own."""
+    """Number of anomalies to inject where the file has classes; None where it labels anomalies of its own."""
     notes: tuple[str, ...] = ()
+    """What users of the graph should know, for its provenance."""
     frequency: str = "none"
     gives: str = GIVES
     lag_days: int | None = None
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
-        """The graph; the request names nothing. See :class:`Source`."""
+        """The graph; nothing may be chosen by the request. See :class:`DataSource`."""
         refuse(self.name, request, "symbols", "start", "end", "interval")
         zipped = self.path.endswith(".zip")
         url = f"{self.base_url}/{self.path}"
@@ -65,7 +70,7 @@ class MatGraph:
         provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, (entry.origin,), self.notes)
         file = layouts.graph_from_mat(content, self.layouts, self.name)
         require_size(file, self.sizes, self.name)
-        # A file that has one network only was cut by whoever published it.
+        # A file with one network alone does not name the relation: whoever published it has cut it already.
         if self.only is not None and self.only in file.relations:
             file, gone = file.without_isolated(self.only)
             note = (
@@ -92,7 +97,7 @@ class Dblp:
     lag_days: int | None = None
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
-        """The graph; the request names nothing. See :class:`Source`."""
+        """The graph; nothing may be chosen by the request. See :class:`DataSource`."""
         refuse(self.name, request, "symbols", "start", "end", "interval")
         mat = self.path.partition("?")[0].endswith(".mat")
         url = f"{self.base_url}/{self.path}"

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 COLUMNS = ("open", "high", "low", "close", "volume", "quote_volume", "count", "taker_buy_base", "taker_buy_quote")
 _POSITIONS = (1, 2, 3, 4, 5, 7, 8, 9, 10)
+"""Where the columns are among a candlestick's cells; 0 is the opening time, 6 the closing time, 11 unused."""
 WIDTH = 12
+"""Number of cells of a candlestick."""
 UNIT = (
     "prices in the quote asset; volume and taker_buy_base in the base asset; quote_volume, taker_buy_quote in the "
     "quote asset"
@@ -43,15 +45,15 @@ STEP_S: dict[str, int] = {
     "12h": 43200,
     "1d": 86400,
 }
-"""Intervals of fixed length. Case matters to Binance: 1m is a minute, 1M a month."""
+"""Intervals of fixed length, in seconds. Case matters to Binance: 1m is a minute, 1M a month."""
 MICROSECONDS_FROM = 10**14
-"""A time stamp above this is in microseconds (the archive's files from 2025 on), below it in milliseconds."""
+"""A time stamp from here on is in microseconds (the archive's files since 2025), a smaller one in milliseconds."""
 _SYMBOL = re.compile(r"[A-Z0-9]{2,30}")
 
 
 @dataclass(frozen=True)
 class SpotMarkets:
-    """What both say of themselves."""
+    """What the archive and the REST interface have in common as sources."""
 
     base_url: str
     name: str
@@ -80,6 +82,7 @@ def checked(source: str, request: SourceRequest) -> tuple[str, Frequency, date, 
             raise UsageError(
                 f"{source}: {symbol!r} is not a symbol; it is base and quote in capital letters, such as BTCUSDT"
             )
+    # Today's bars are not all complete, and a period that ends today would never be read the same twice.
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     if request.start is None:
         raise UsageError(f"{source} needs a start day")
@@ -111,6 +114,7 @@ def read_csv(content: bytes, where: str) -> Block:
         rows = np.loadtxt(io.StringIO(body.decode("ascii")), delimiter=",", dtype=np.float64, ndmin=2, comments=None)
     except ValueError as error:
         raise DataError(f"{where}: not candlesticks ({error}); the file may be cut off") from None
+    # A file that was cut off within its last number still parses.
     if not body.endswith(b"\n"):
         raise DataError(f"{where}: the last line has no end; the file is cut off")
     return block(rows, where)
@@ -161,6 +165,6 @@ def table(blocks: Mapping[str, Block], interval: str, frequency: Frequency, prov
 
 
 def absent(times: NDArray[np.datetime64], interval: str) -> int:
-    """How many bars of the interval are missing between the first and the last."""
+    """Number of bars of the interval that are missing between the first and the last."""
     span = int((times[-1] - times[0]) // np.timedelta64(STEP_S[interval], "s"))
     return max(0, span + 1 - len(times))

@@ -1,4 +1,4 @@
-"""Reporting how far a download is."""
+"""Progress of downloads, for a terminal or for nobody."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from openfingym.data.graphs import Graph
 
 FORMAT = 1
+"""Version of the records' format; records of another are not read."""
 
 
 @dataclass(frozen=True)
@@ -40,29 +41,34 @@ class PullRecord:
     dataset: str
     """Name of the dataset, or of the source that was asked directly."""
     source: str
+    """Name of the source."""
     base_url: str
-    """Whom it was pulled from: the publisher, or a mirror."""
+    """Address of the service that was asked: the publisher, or a mirror."""
     symbols: tuple[str, ...]
+    """Symbols asked for; empty for all that the source has, or for a dataset without symbols."""
     start: str | None
+    """First day asked for, ISO; None for the first that is published."""
     end: str | None
     """Last day asked for, ISO; stated wherever the answer depends on it."""
     interval: str | None
+    """Length of a bar that was asked for; None for the source's default."""
     pulled_at: str
-    """ISO time in UTC."""
+    """ISO time in UTC at which the pull had succeeded."""
     rows: int
-    """Rows of a table, nodes of a graph."""
+    """Number of rows of a table, or of nodes of a graph."""
     columns: int
-    """Columns of a table, features of a graph."""
+    """Number of columns of a table, or of features of a graph."""
     missing: int
-    """Cells without a value."""
+    """Number of cells without a value."""
     frequency: str
     first: str | None
     """ISO time of the first row; None for a graph."""
     last: str | None
+    """ISO time of the last row; None for a graph."""
     fetched_at: str
-    """The oldest of the files' times of download."""
+    """The oldest of the times, ISO in UTC, at which the service last confirmed one of the files."""
     size: int
-    """Bytes of the data files, in all."""
+    """Size of all data files together, bytes."""
     digest: str
     """Hex SHA-256 of the table (its canonical CSV) or the graph."""
     publisher: str
@@ -72,19 +78,19 @@ class PullRecord:
     files: tuple[Origin, ...]
     """Every file that was read, link pages and checksums included."""
     absent: tuple[str, ...]
-    """Addresses at which the service had nothing."""
+    """Addresses at which the service had nothing, and at which a reader of the record finds nothing either."""
     changes: tuple[str, ...] = ()
     """What the publisher changed since the pull before; see :mod:`openfingym.data.sources.changes`."""
 
     @property
     def request(self) -> SourceRequest:
-        """The request, to be read again from the same files."""
+        """The request of the pull, with which the same files can be read again."""
         start, end = (None if day is None else date.fromisoformat(day) for day in (self.start, self.end))
         return SourceRequest(self.symbols, start, end, self.interval)
 
 
 class RecordingCache(Cache):
-    """A cache that remembers which files were asked of it."""
+    """A cache that remembers which files it was asked for."""
 
     def __init__(self, cache: Cache) -> None:
         super().__init__(cache.root)
@@ -103,7 +109,7 @@ class RecordingCache(Cache):
 
 
 class _HeldFiles(Cache):
-    """The files of one record, and no network."""
+    """A cache that gives the files of one record, in the versions that it names, and never asks the network."""
 
     def __init__(self, cache: Cache, record: PullRecord) -> None:
         super().__init__(cache.root)
@@ -129,7 +135,17 @@ def keep_record(
     data: Table | PublishedGraph,
     changes: tuple[str, ...] = (),
 ) -> PullRecord:
-    """Record a pull that has succeeded; a graph is kept in the form in which it is loaded."""
+    """Record a pull that has succeeded, in place of the record of that key; a graph itself is kept too.
+
+    Args:
+        cache: the cache that the files were fetched through, which knows them.
+        key: key of the record, the name of the dataset or what :func:`record_key` makes.
+        dataset: name of the dataset, or of the source that was asked directly.
+        source: the source, or its mirror, that was asked.
+        request: the request that was made, with its end stated where the answer depends on it.
+        data: what the source gave.
+        changes: what the publisher changed since the pull before, as sentences.
+    """
     provenance = data.provenance
     table = data if isinstance(data, Table) else None
     record = PullRecord(
@@ -158,6 +174,7 @@ def keep_record(
         absent=tuple(cache.absent),
         changes=changes,
     )
+    # The graph before the record that names it, so that a record never names what is not there.
     if isinstance(data, PublishedGraph):
         _keep_graph(cache, data.graph)
     write_json(_path(cache, key), {"format": FORMAT, **asdict(record)})
@@ -165,7 +182,7 @@ def keep_record(
 
 
 def read_record(cache: Cache, key: str) -> PullRecord | None:
-    """The record of that key; None where there is none that this version can read."""
+    """The record of a key; None where there is none, or none that this version can read."""
     try:
         stated = json.loads(_path(cache, key).read_text(encoding="utf-8"))
         if stated.pop("format") != FORMAT:
@@ -179,8 +196,10 @@ def read_record(cache: Cache, key: str) -> PullRecord | None:
 
 def records(cache: Cache) -> list[PullRecord]:
     """Every pull that is recorded, the newest first."""
-    found = [read_record(cache, path.stem) for path in sorted((cache.root / "pulls").glob("*.json"))]
-    return sorted((record for record in found if record is not None), key=lambda record: record.pulled_at, reverse=True)
+    readable = [read_record(cache, path.stem) for path in sorted((cache.root / "pulls").glob("*.json"))]
+    return sorted(
+        (record for record in readable if record is not None), key=lambda record: record.pulled_at, reverse=True
+    )
 
 
 def record_key(source: str, request: SourceRequest) -> str:
@@ -198,6 +217,7 @@ def read_table(record: PullRecord, cache: Cache, sources: Mapping[str, DataSourc
     from openfingym.data.sources.progress import silent
     from openfingym.data.sources.transport import Client
 
+    # The source reads the files as at a pull, but through a cache that holds them all, so the client is never used.
     source = mirror_of(sources[record.source], record.base_url)
     with Client() as unused:
         data = source.fetch(record.request, unused, _HeldFiles(cache, record), silent)
@@ -206,17 +226,16 @@ def read_table(record: PullRecord, cache: Cache, sources: Mapping[str, DataSourc
     if data.digest != record.digest:
         raise DataError(
             f"{record.dataset}: the files of {record.pulled_at} are read as {data.digest[:16]}, but were "
-            f"{record.digest[:16]} when pulled; "
-            "this version reads them differently, pull again"
+            f"{record.digest[:16]} when pulled; this version reads them differently, pull again"
         )
     return data
 
 
 def read_published(record: PullRecord, cache: Cache) -> PublishedGraph:
-    """The graph of a record.
+    """The graph of a record, from the folder in which the pull kept it.
 
     Raises:
-        DataError: it is gone or damaged.
+        DataError: the folder is gone or damaged.
     """
     graph = _kept_graph(cache, record.digest)
     if graph is None:
@@ -245,17 +264,19 @@ def _keep_graph(cache: Cache, graph: Graph) -> None:
     if _kept_graph(cache, graph.digest) is not None:
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
+    # Written aside and put in place by one rename, so that no reader sees a part of it.
     with owned_folder(folder.with_name(f".{folder.name}.partial"), mode=0o700) as draft:
         if _kept_graph(cache, graph.digest) is not None:
-            return  # another process's copy of the same, which is as good
+            # Another process has put the same graph there meanwhile.
+            return
         write_graph(graph, draft)
-        # What is there is damaged.
+        # A folder that is there holds a damaged copy, and a rename needs its name free.
         shutil.rmtree(folder, ignore_errors=True)
         draft.rename(folder)
 
 
 def _kept_graph(cache: Cache, digest: str) -> Graph | None:
-    """The graph of that digest; None where it is not there whole."""
+    """The kept graph of a digest; None where it is missing or damaged."""
     from openfingym.data.graphs import Graph, read_graph
 
     try:

@@ -1,4 +1,4 @@
-"""The one protocol of all sources, and what a caller asks of them."""
+"""What every source of data offers, and the request that a caller makes of one."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class SourceRequest:
     symbols: tuple[str, ...] = ()
     """Tickers, pairs, series ids or countries, as the source names them."""
     start: date | None = None
-    """First day, included; None is the first that is published."""
+    """First day wanted, included; None for the first that is published."""
     end: date | None = None
-    """Last day, included; None is the last that is complete."""
+    """Last day wanted, included; None for the last that is complete."""
     interval: str | None = None
     """Bar length in the source's own spelling, such as ``1d`` or ``1h``."""
     refresh: bool = False
     """Ask the service again even for what the cache holds."""
 
     def __post_init__(self) -> None:
-        # A lone string is a tuple of letters to everything below, and an easy slip.
+        # A single string in place of a tuple is an easy slip, and would be taken for one symbol a letter.
         symbols: object = self.symbols
         if isinstance(symbols, str) or len(set(self.symbols)) < len(self.symbols) or not all(self.symbols):
             raise UsageError(f"symbols must be a tuple of different names, found {self.symbols!r}")
@@ -42,14 +42,17 @@ class SourceRequest:
 
 @dataclass(frozen=True, eq=False)
 class PublishedGraph:
-    """A graph read from published files, and where they came from."""
+    """A graph that was read from published files, with its provenance."""
 
     graph: Graph
     provenance: DataProvenance
 
 
 class DataSource(Protocol):
-    """A published source of data; a frozen dataclass, so that ``replace(source, base_url=...)`` is a mirror of it."""
+    """A service that publishes data.
+
+    Implementations are frozen dataclasses, so that ``replace(source, base_url=...)`` is a mirror of the service.
+    """
 
     @property
     def base_url(self) -> str:
@@ -65,7 +68,7 @@ class DataSource(Protocol):
 
     @property
     def licence(self) -> str:
-        """Under which terms they may be used."""
+        """The terms under which the numbers may be used."""
 
     @property
     def frequency(self) -> str:
@@ -77,9 +80,7 @@ class DataSource(Protocol):
 
     @property
     def lag_days(self) -> int | None:
-        """Days before today at which a request without an end stops; None where it does not depend on the day of
-        asking.
-        """
+        """How many days before today a request without an end stops; None where it is the same on every day."""
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table | PublishedGraph:
         """Download what the cache lacks, and read it.

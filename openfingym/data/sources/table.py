@@ -35,7 +35,7 @@ class Origin:
     sha256: str
     """Hex digest of the bytes as received."""
     size: int
-    """Bytes."""
+    """Size in bytes."""
     fetched_at: str
     """ISO time in UTC at which the service last confirmed these bytes."""
 
@@ -66,8 +66,7 @@ class CorporateAction:
     day: date
     kind: Literal["split", "dividend", "capital-gain"]
     value: float
-    """Split: new shares per old share. Otherwise: cash per share in the quote's currency, per share as counted
-    today."""
+    """For a split, new shares per old share; otherwise cash in the quote's currency, per share as counted today."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +78,10 @@ class Table:
     values: NDArray[np.float64]
     """float64[n, d]; NaN where the service published nothing."""
     columns: tuple[str, ...]
+    """Names of the d columns."""
     frequency: Frequency
     unit: str
+    """Units of the values, in words."""
     provenance: DataProvenance
     actions: tuple[CorporateAction, ...] = ()
     """Splits and dividends, never applied to ``values`` by us; see :mod:`openfingym.data.sources.adjust`."""
@@ -92,6 +93,7 @@ class Table:
             )
         if not len(self.times):
             raise DataError(f"{self.provenance.source}: there is no row in the period asked for")
+        # In this form, so that a time that is none (NaT) is out of order too.
         late = np.flatnonzero(~(self.times[1:] > self.times[:-1]))
         if late.size:
             row = int(late[0]) + 1
@@ -117,10 +119,10 @@ class Table:
         return {name: count for name, count in zip(self.columns, counts, strict=True) if count}
 
     def column(self, name: str) -> NDArray[np.float64]:
-        """float64[n] of one column.
+        """The values of one column, float64[n].
 
         Raises:
-            DataError: there is none of that name; near misses are suggested.
+            DataError: there is no column of that name; near misses are suggested.
         """
         return self.values[:, channel_positions(self.columns, [name], self.provenance.source)[0]]
 
@@ -128,7 +130,7 @@ class Table:
         """A copy with these columns alone, in this order.
 
         Raises:
-            DataError: one is unknown (near misses are suggested) or named twice.
+            DataError: a column is unknown (near misses are suggested) or named twice.
         """
         positions = channel_positions(self.columns, columns, self.provenance.source)
         return replace(self, values=np.ascontiguousarray(self.values[:, positions]), columns=tuple(columns))
@@ -203,11 +205,11 @@ class Table:
 
 
 Block = tuple["NDArray[np.datetime64]", Sequence[str], "NDArray[np.float64]"]
-"""(times[n], columns, values[n, d]), times strictly increasing."""
+"""A part of a table: (times[n], names of the columns, values[n, d]), times strictly increasing."""
 
 
 def join(blocks: Mapping[str, Block]) -> Block:
-    """Blocks side by side on the union of their times, NaN where one has no row.
+    """Put blocks side by side on the union of their times, with NaN where a block has no row.
 
     A column is named ``key.column``, or just ``column`` where there is one block only.
     """
@@ -223,10 +225,10 @@ def join(blocks: Mapping[str, Block]) -> Block:
 
 
 def stack(blocks: Iterable[Block], where: str) -> Block:
-    """Blocks of the same columns, one after the other in time.
+    """Put blocks of the same columns one after the other in time.
 
     Raises:
-        DataError: there is none, their columns differ, or one begins before the one ahead of it ends.
+        DataError: there is no block, their columns differ, or one begins before the one ahead of it has ended.
     """
     chain = list(blocks)
     if not chain:
@@ -235,13 +237,14 @@ def stack(blocks: Iterable[Block], where: str) -> Block:
     for before, block in pairwise(chain):
         if tuple(block[1]) != columns:
             raise DataError(f"{where}: the columns change from {', '.join(columns)} to {', '.join(block[1])}")
+        # Files of neighbouring months or years may not repeat a row, which would count twice.
         if block[0][0] <= before[0][-1]:
             raise DataError(f"{where}: the part from {block[0][0]} overlaps the one that ends {before[0][-1]}")
     return np.concatenate([block[0] for block in chain]), columns, np.concatenate([block[2] for block in chain])
 
 
 def day_mask(times: NDArray[np.datetime64], start: date | None, end: date | None) -> NDArray[np.bool_]:
-    """bool[n]: which times fall on a day from ``start`` to ``end``, both included; None leaves a side open."""
+    """Which times fall on a day from ``start`` to ``end``, both included, bool[n]; None leaves a side open."""
     days = times.astype("datetime64[D]")
     keep = np.ones(len(days), dtype=bool)
     if start is not None:

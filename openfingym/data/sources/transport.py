@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 CHUNK_BYTES = 1 << 16
+"""Size of the pieces in which a body is read and written."""
 HTTPS_ONLY = "openfingym_https_only"
+"""Extension of a request that says that redirects must not lead to plain http."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +53,16 @@ class ClientPolicy:
     """The timeouts, retries and pauses of a client."""
 
     attempts: int = 5
+    """How often a download is tried."""
     first_wait_s: float = 0.5
-    """Before the second attempt; doubled before each further one, with jitter."""
+    """Pause before the second attempt; doubled before each further one, with jitter."""
     longest_wait_s: float = 90.0
-    """A service that asks for more than this is not waited for."""
+    """Longest pause between two attempts; a service that asks for a longer one is given up."""
     connect_timeout_s: float = 10.0
     read_timeout_s: float = 30.0
     """Longest silence within an answer."""
     attempt_limit_s: float = 3600.0
-    """Longest attempt, so that an answer that drips for ever ends."""
+    """Longest duration of one attempt: an answer that trickles in for ever never falls silent."""
     pause_s: float = 0.25
     """Shortest time between two requests to one host."""
     user_agent: str = "Mozilla/5.0 (compatible; openfingym)"
@@ -70,8 +73,11 @@ class Downloaded:
     """A finished download."""
 
     size: int
+    """Size in bytes."""
     etag: str | None
+    """The service's entity tag of these bytes; None where it sent none."""
     last_modified: str | None
+    """The service's date of the last change, as sent; None where it sent none."""
 
 
 @dataclass
@@ -110,18 +116,18 @@ class Client:
         """Download ``url`` into the file ``part``, continuing what is there already.
 
         Args:
-            url: absolute URL, http or https.
-            part: file to write; ``<part>.json`` beside it remembers what it is part of.
-            kind: what the body must turn out to be.
-            max_bytes: a longer body is refused.
-            progress: told the bytes so far.
+            url: absolute URL of the file, http or https.
+            part: path of the file to write; ``<part>.json`` beside it remembers which download it is part of.
+            kind: what the body must turn out to be, such as CSV or a zip archive.
+            max_bytes: largest body that is accepted, in bytes.
+            progress: called with the number of bytes received so far.
             etag: entity tag of a copy that the caller holds; None is returned if the service says that it is still
                 current.
 
         Raises:
             OfflineError: no attempt reached the service.
             NotPublishedError: the service has no such file.
-            DataError: it answered with something else, too much, or only failures.
+            DataError: the service answered with something else, with too much, or only with failures.
         """
         from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
@@ -139,22 +145,20 @@ class Client:
             if error.unreachable:
                 raise OfflineError(
                     f"cannot reach {host} ({error.reason}; {self.policy.attempts} attempts), which was asked for "
-                    f"{url}. "
-                    "Check the network and any proxy (HTTPS_PROXY), then run the same command again; what is "
-                    "downloaded already "
-                    "stays usable, and the bundled datasets need no network"
+                    f"{url}. Check the network and any proxy (HTTPS_PROXY), then run the same command again; what is "
+                    "downloaded already stays usable, and the bundled datasets need no network"
                 ) from None
             raise DataError(
                 f"{url}: {error.reason}; gave up after {self.policy.attempts} attempts. Run the same command again "
-                "later: "
-                "it continues where this one stopped"
+                "later: it continues where this one stopped"
             ) from None
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        # With some chance in it, so that many clients do not come back at the same moment.
+        # Random by a quarter, so that many clients do not come back at the same moment.
         backoff = self.policy.first_wait_s * 2.0 ** (state.attempt_number - 1) * random.uniform(0.75, 1.25)
         asked = error.wait_s if isinstance(error, TransientError) and error.wait_s is not None else 0.0
+        # What the service asked for is never cut short; `_check_status` has refused too long a wait already.
         return max(asked, min(backoff, self.policy.longest_wait_s))
 
     def _attempt(
@@ -167,6 +171,7 @@ class Client:
         offset = part.stat().st_size if note else 0
         # Byte counts and ranges are of what is sent, so nothing may be compressed on the way.
         headers = {"Accept-Encoding": "identity"}
+        # A part that is there already comes first: an entity tag is asked about only at the start of a download.
         if note and offset:
             headers |= {"Range": f"bytes={offset}-", "If-Range": note["validator"]}
         elif etag:
@@ -183,6 +188,7 @@ class Client:
         except (httpx.UnsupportedProtocol, httpx.TooManyRedirects, httpx.InvalidURL) as error:
             raise DataError(f"{url}: {error}") from None
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
+            # httpx has no error of its own for a bad certificate, and trying again would not mend one.
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise DataError(f"{url}: the certificate of the service cannot be verified ({error})") from None
             raise TransientError(str(error) or type(error).__name__, unreachable=True) from None
@@ -200,6 +206,7 @@ class Client:
         if status == 416:
             _discard(part)
             raise TransientError("the part already here no longer fits the file", wait_s=0.0)
+        # The beginning of an error page says enough; its whole length may be anything.
         body = b""
         for chunk in response.iter_bytes():
             body += chunk
@@ -232,6 +239,7 @@ class Client:
         offset: int,
     ) -> Downloaded:
         headers = response.headers
+        # A service may compress although it was asked not to; then lengths are not those of the bytes that are written.
         encoded = headers.get("content-encoding", "identity").lower() != "identity"
         length = None if encoded or "content-length" not in headers else int(headers["content-length"])
         start, total = 0, length
@@ -244,6 +252,7 @@ class Client:
             start, total = offset, span[1]
         if total is not None and total > max_bytes:
             raise DataError(f"{url}: {total} bytes are more than the {max_bytes} expected at most")
+        # The note is written before any byte, so that a download which breaks off can be continued.
         if not start:
             _discard(part)
             _write_note(part, url, None if encoded else _validator(response))
@@ -252,6 +261,7 @@ class Client:
                 done = self._copy(
                     response, file, url=url, done=start, total=total, max_bytes=max_bytes, progress=progress
                 )
+                # Durable before the note goes and the caller renames the file: the length is checked only once.
                 file.flush()
                 os.fsync(file.fileno())
         except DataError:
@@ -282,7 +292,7 @@ class Client:
         max_bytes: int,
         progress: Progress,
     ) -> int:
-        """Append the body to ``file``; returns the file's size."""
+        """Append the body to ``file``, and return the size that the file has then."""
         label = urlsplit(url).path.rsplit("/", 1)[-1] or urlsplit(url).netloc
         deadline = time.monotonic() + self.policy.attempt_limit_s
         for chunk in response.iter_bytes(CHUNK_BYTES):
@@ -300,7 +310,7 @@ class Client:
         host = urlsplit(url).netloc
         with self._lock:
             now = time.monotonic()
-            # Turns are given out under the lock and waited for outside it, so that other hosts need not wait.
+            # Turns are given out under the lock and waited for outside it, so that requests to other hosts go on.
             turn = max(now, self._next.get(host, now))
             self._next[host] = turn + self.policy.pause_s
         if turn > now:
@@ -348,7 +358,7 @@ def _note_path(part: Path) -> Path:
 
 
 def _read_note(part: Path, url: str) -> dict[str, str] | None:
-    """The note of a part that can be continued."""
+    """The note beside a part that can be continued; None where the download must start anew."""
     with contextlib.suppress(OSError, ValueError):
         note = json.loads(_note_path(part).read_text(encoding="utf-8"))
         if note["url"] == url and isinstance(note["validator"], str) and part.stat().st_size:
@@ -369,7 +379,7 @@ def _discard(part: Path) -> None:
 
 @contextlib.contextmanager
 def borrowed(client: Client | None) -> Iterator[Client]:
-    """The caller's client, left open, or one of our own, closed at the end."""
+    """The caller's client, which is left open, or a new one, which is closed at the end."""
     if client is not None:
         yield client
         return

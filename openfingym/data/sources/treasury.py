@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
 
 PARSER = "treasury-par-csv/1"
+"""Name and version of this reader; a version that reads files differently must have another number."""
 MAX_AGE_S = 6 * 3600.0
+"""Age up to which a copy of the running year's file is not asked for again."""
 FIRST_YEAR = 1990
 TENORS = ("1m", "1.5m", "2m", "3m", "4m", "6m", "1y", "2y", "3y", "5y", "7y", "10y", "20y", "30y")
 _HEADER = re.compile(r"(\d+(?:\.\d+)?)\s*(Mo|Month|Months|Yr|Year|Years)", re.IGNORECASE)
@@ -48,7 +50,7 @@ class Treasury:
     lag_days: int | None = 0
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
-        """A column for each tenor in ``request.symbols``, or for all; see :class:`Source`."""
+        """One column for each tenor in ``request.symbols``, or for all; see :class:`DataSource`."""
         refuse(self.name, request, "interval")
         this_year = datetime.now(UTC).year
         years = range(
@@ -70,10 +72,11 @@ class Treasury:
             origins.append(entry.origin)
             block, note = read_year(cache.read(entry), year)
             notes.extend(note)
+            # In the first days of January, the year's file has a header alone.
             if len(block[0]):
                 blocks.append(block)
         times, columns, values = stack(blocks, "treasury")
-        # Of all tenors only those that exist in the period; the others would be columns of nothing.
+        # Only the tenors that exist in the period; the others would be columns without a value.
         present = [i for i in range(len(columns)) if not np.isnan(values[:, i]).all()]
         provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), tuple(notes))
         chosen = np.ascontiguousarray(values[:, present])
@@ -103,8 +106,8 @@ def read_year(content: bytes, year: int) -> tuple[Block, Sequence[str]]:
 
 
 def _tenor(header: str, where: str) -> str:
-    found = _HEADER.fullmatch(header.strip())
-    tenor = f"{found[1]}{'m' if found[2].lower().startswith('mo') else 'y'}" if found else ""
+    match = _HEADER.fullmatch(header.strip())
+    tenor = f"{match[1]}{'m' if match[2].lower().startswith('mo') else 'y'}" if match else ""
     if tenor not in TENORS:
         raise DataError(f"{where}: {header!r} is not a known tenor ({', '.join(TENORS)}); the format has changed")
     return tenor

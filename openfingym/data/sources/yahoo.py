@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from openfingym.task import Frequency
 
 PARSER = "yahoo-chart/1"
+"""Name and version of this reader; a version that reads files differently must have another number."""
 FIELDS = ("open", "high", "low", "close", "volume")
 INTERVALS: dict[str, tuple[Frequency, int | None]] = {
     "1m": ("intraday", 8),
@@ -46,9 +47,11 @@ INTERVALS: dict[str, tuple[Frequency, int | None]] = {
     "1wk": ("weekly", None),
     "1mo": ("monthly", None),
 }
-"""Interval: frequency, and how many days the service answers at most."""
+"""Frequency of each interval, and how many days back the service has it; None for all days."""
 BAR_DAYS = frozenset({"1d", "1wk", "1mo"})
+"""Intervals of a day or longer, whose bars are stamped with a date."""
 FIRST_DAY = date(1962, 1, 2)
+"""First day of a request that names none."""
 HALF_DAY_S = 12 * 3600
 
 
@@ -68,7 +71,7 @@ class Yahoo:
     lag_days: int | None = 1
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
-        """One table with the columns of every ticker in ``request.symbols``; see :class:`Source`."""
+        """One table with the columns of every ticker in ``request.symbols``; see :class:`DataSource`."""
         interval = request.interval or "1d"
         if not request.symbols:
             raise UsageError("yahoo needs at least one symbol, such as AAPL")
@@ -102,7 +105,7 @@ class Yahoo:
         )
 
     def _url(self, symbol: str, start: date, end: date, interval: str) -> str:
-        # A day wider on both sides: sessions are cut by their local date after the answer.
+        # A day wider before and half a day after: sessions are cut by their exchange's date once the answer is here.
         bounds = [
             int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
             for day in (start, end + timedelta(days=1))
@@ -119,12 +122,16 @@ class Yahoo:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """One answer, read."""
+    """What one answer of the chart API says of one ticker."""
 
     block: Block
+    """Times, names of the columns, and values."""
     actions: tuple[CorporateAction, ...]
+    """Splits, dividends and capital gains, by day."""
     currency: str
+    """Currency of the prices, as Yahoo spells it: ``GBp`` is a hundredth of ``GBP``."""
     notes: tuple[str, ...]
+    """What was left out or is odd."""
 
 
 def read_chart(
@@ -157,6 +164,7 @@ def read_chart(
         notes.append(f"{symbol}: {int(unfinished.sum())} row of the session still open dropped")
         stamps, values = stamps[~unfinished], values[~unfinished]
     times = _times(stamps, zone, interval)
+    # Yahoo appends the current quote as a row of its own, which for bars of a day has the date of the row before.
     if len(times) > 1 and times[-1] == times[-2]:
         notes.append(f"{symbol}: a second, live row for {times[-1].astype('datetime64[D]')} dropped")
         times, values = times[:-1], values[:-1]
@@ -178,7 +186,7 @@ def _result(content: bytes, symbol: str) -> tuple[Mapping[str, Any], Mapping[str
 
 
 def _values(indicators: Mapping[str, Any], rows: int, symbol: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Columns and float64[rows, d], null and non-finite as NaN."""
+    """Names of the columns, and their values, float64[rows, d], with NaN for null."""
     named = {field: indicators["quote"][0].get(field) for field in FIELDS}
     if "adjclose" in indicators:
         named["adj_close"] = indicators["adjclose"][0]["adjclose"]
@@ -193,7 +201,7 @@ def _values(indicators: Mapping[str, Any], rows: int, symbol: str) -> tuple[tupl
 
 
 def _remarks(values: NDArray[np.float64], columns: tuple[str, ...], currency: str, symbol: str) -> list[str]:
-    """Notes on what is odd; infinite cells become missing."""
+    """Notes on what is odd; infinite cells become missing, in place."""
     notes = []
     infinite = np.isinf(values)
     if infinite.any():
@@ -215,6 +223,7 @@ def _unfinished(stamps: NDArray[np.int64], meta: Mapping[str, Any]) -> NDArray[n
     stated: tuple[Any, ...] = meta.get("regularMarketTime"), session.get("start"), session.get("end")
     if None in stated:
         return np.zeros(len(stamps), dtype=bool)
+    # By Yahoo's own clock, which is the time of its last quote, and not by ours.
     now, opens, closes = (int(second) for second in stated)
     during = opens <= now < closes
     return (stamps >= opens) & during

@@ -1,1 +1,1 @@
-"""Prices at a time, from each service that the provider ``price`` asks."""
+"""Prices at a time, one module for each service that the provider ``price`` asks."""

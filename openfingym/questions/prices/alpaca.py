@@ -31,27 +31,29 @@ if TYPE_CHECKING:
 
 DATA = "https://data.alpaca.markets"
 STEPS = {"1m": 60, "1d": 86400}
+"""Lengths of bars that a query may name, in seconds."""
 FRAMES = {60: "1Min", 3600: "1Hour", 86_400: "1Day"}
-"""Names of bars by their seconds."""
+"""Alpaca's names of bars by their length in seconds."""
 LATE = 3
-"""Bars more than are needed that are asked for: the newest are not complete."""
+"""How many bars more than needed are asked for, since the newest are not complete."""
 SHOWN_S = 5.0
-"""How long the newest price serves further questions."""
+"""How long the newest price serves further questions, seconds."""
 _NAMES = {"1m": "1Min", "1d": "1Day"}
+"""Alpaca's names of bars by the names that a query uses."""
 _RULES = {
     "1m": "close of the first minute of regular hours that ends later and has trades",
     "1d": "close of the first session that ends then or later",
 }
 _SYMBOL = re.compile(r"[A-Z0-9.]{1,12}(/[A-Z0-9]{2,8})?")
 _LATE_NS = 16 * MINUTE_NS
-"""Until a minute's bar is shown to everybody, with what late trades change of it."""
+"""How long after a minute its bar may still change: after 15 minutes every account sees it, with late trades."""
 
 
 class AlpacaPrices:
     """Alpaca's market data; a symbol with a slash is a coin, any other a stock.
 
     Args:
-        web: where it is, with keys in its headers; None for the public one, with the keys of the environment.
+        web: service to ask, with keys in its headers; None for the public one, with the keys of the environment.
     """
 
     def __init__(self, web: Web | None = None) -> None:
@@ -61,7 +63,7 @@ class AlpacaPrices:
         self._shown: SharedAnswers[Mapping[str, Any] | None] = SharedAnswers()
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.prices.venue.PriceVenue`."""
         query, where = question.query, f"question {question.id}"
         symbol = str(query["symbol"])
         if not _SYMBOL.fullmatch(symbol):
@@ -73,8 +75,10 @@ class AlpacaPrices:
             require_calendar(question)
 
     def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
-        """Close of the first minute from the one on in which the moment falls, in which there were trades; of a stock
-        within regular hours. With the interval ``1d`` close of the first session that closes at or after the moment.
+        """The close of the first minute with trades, from the minute in which the moment falls.
+
+        For a stock, only minutes of regular hours count. With the interval ``1d``, it is the close of the first session
+        that closes at or after the moment.
         """
         symbol, (interval, step) = str(query["symbol"]), interval_of(query, "1m", STEPS)
         begins, ends, late = moment_ns // MINUTE_NS * MINUTE_NS, 0, _LATE_NS
@@ -84,7 +88,7 @@ class AlpacaPrices:
             if interval == "1d":
                 # A day's bar is stamped with its midnight in New York.
                 begins, late = session.opens_ns - 12 * 60 * MINUTE_NS, SETTLES_NS
-        asked: dict[str, str | int] = {
+        parameters: dict[str, str | int] = {
             "symbols": symbol,
             "timeframe": _NAMES[interval],
             "start": utc_text(begins),
@@ -92,10 +96,11 @@ class AlpacaPrices:
             "sort": "asc",
         }
         if not _is_coin(symbol):
-            asked |= {"adjustment": "raw", "feed": str(query.get("feed", "iex"))}
-            asked |= {"end": utc_text(ends)}
-        reply = self._web().get(f"{_path(symbol)}/bars", asked)
-        for bar in _of(reply.object().get("bars"), symbol, reply.url, list):
+            # IEX is the feed that free accounts have.
+            parameters |= {"adjustment": "raw", "feed": str(query.get("feed", "iex"))}
+            parameters |= {"end": utc_text(ends)}
+        reply = self._web().get(f"{_path(symbol)}/bars", parameters)
+        for bar in _part_about(reply.object().get("bars"), symbol, reply.url, list):
             opens = rfc3339(str(bar["t"]))
             if opens < begins:
                 raise DataError(f"{reply.url}: a bar of {bar['t']} is older than what was asked for")
@@ -122,12 +127,12 @@ class AlpacaPrices:
 
     def _last_trade(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
         symbol = str(query["symbol"])
-        asked = {"symbols": symbol}
+        parameters = {"symbols": symbol}
         if not _is_coin(symbol):
-            asked["feed"] = str(query.get("feed", "iex"))
+            parameters["feed"] = str(query.get("feed", "iex"))
         latest = "/latest/trades" if _is_coin(symbol) else "/trades/latest"
-        reply = self._web().get(f"{_path(symbol)}{latest}", asked)
-        trade = _of(reply.object().get("trades"), symbol, reply.url, dict)
+        reply = self._web().get(f"{_path(symbol)}{latest}", parameters)
+        trade = _part_about(reply.object().get("trades"), symbol, reply.url, dict)
         if not trade:
             return None
         price = float(exact(trade.get("p"), "the price", 0, None))
@@ -138,8 +143,9 @@ class AlpacaPrices:
         symbol, coin = str(query["symbol"]), _is_coin(str(query["symbol"]))
         if bar_s not in FRAMES:
             raise UsageError(f"alpaca has bars of {', '.join(map(str, FRAMES))} s here; found {bar_s}")
+        # Days back that surely hold so many bars, whatever weekends, holidays and closed hours there are.
         days = 10 + 4 * count * bar_s // 86_400 + (0 if coin else count * bar_s // 10_000)
-        asked: dict[str, str | int] = {
+        parameters: dict[str, str | int] = {
             "symbols": symbol,
             "timeframe": FRAMES[bar_s],
             "start": utc_text((now_ns // 10**9 - days * 86_400) * 10**9),
@@ -147,10 +153,11 @@ class AlpacaPrices:
             "sort": "desc",
         }
         if not coin:
-            asked |= {"adjustment": "split", "feed": str(query.get("feed", "iex"))}
-        reply = self._web().get(f"{_path(symbol)}/bars", asked)
+            parameters |= {"adjustment": "split", "feed": str(query.get("feed", "iex"))}
+        reply = self._web().get(f"{_path(symbol)}/bars", parameters)
         now_ns, closes = min(reply.at_ns, now_ns), []
-        for bar in reversed(_of(reply.object().get("bars"), symbol, reply.url, list)):
+        # The newest first was asked for, so that the limit cuts off the oldest.
+        for bar in reversed(_part_about(reply.object().get("bars"), symbol, reply.url, list)):
             opens = rfc3339(str(bar["t"]))
             ends = opens + bar_s * 10**9
             if not coin and bar_s == 86_400:
@@ -163,17 +170,17 @@ class AlpacaPrices:
         return PriceHistory(latest(closes, count, reply.url), shown)
 
     def hours(self, query: Mapping[str, str | float]) -> str | None:
-        """The exchange's; None of a coin."""
+        """Code of the stock's exchange; None for a coin, which is traded always."""
         return None if _is_coin(str(query["symbol"])) else calendar_of(query)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         for web in (self._given, self._own):
             if web is not None:
                 web.close()
 
     def _web(self) -> Web:
-        """The service; keys are looked up when it is first asked, since who only checks a question needs none."""
+        """The service, whose keys are looked up when it is first asked: checking a question needs none."""
         if self._given is not None:
             return self._given
         if self._own is None:
@@ -191,10 +198,21 @@ def _path(symbol: str) -> str:
     return "/v1beta3/crypto/us" if _is_coin(symbol) else "/v2/stocks"
 
 
-def _of(found: Any, symbol: str, url: str, kind: type) -> Any:
-    """What an answer has of a symbol; nothing, where it leaves it out."""
-    if found is None:
+def _part_about(by_symbol: Any, symbol: str, url: str, kind: type) -> Any:
+    """The part of an answer that is about a symbol; an empty one where the answer leaves it out.
+
+    Args:
+        by_symbol: the answer's object of parts by symbol.
+        symbol: the symbol that was asked for.
+        url: address that was asked, for messages.
+        kind: type of the part, list or dict.
+
+    Raises:
+        DataError: the answer is about another symbol, or is not of this form.
+    """
+    if by_symbol is None:
         return kind()
-    if not isinstance(found, dict) or not set(found) <= {symbol} or not isinstance(found.get(symbol, kind()), kind):
+    part = by_symbol.get(symbol, kind()) if isinstance(by_symbol, dict) else None
+    if not isinstance(part, kind) or not set(by_symbol) <= {symbol}:
         raise DataError(f"{url}: the answer is not about {symbol} alone")
-    return found.get(symbol, kind())
+    return part

@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 _SYMBOL = re.compile(r"[A-Z0-9]{2,30}")
 LATE = 3
-"""Bars that the newest complete one may lie behind, before prices are too old to ask about."""
+"""How many bars old the newest complete one may be before prices are too old to ask about."""
 _BARS = 60
-"""Bars that are looked at for one in which something was traded."""
+"""How many bars are looked at for the first in which something was traded."""
 
 
 class BinancePrices:
-    """The spot market of Binance, or one that speaks as it does.
+    """The spot market of Binance, or a venue that speaks its protocol.
 
     Args:
-        web: its REST interface; None for the public one.
-        stream_url: its stream, for symbols that several questions watch.
+        web: REST interface of the market; None for the public one.
+        stream_url: address of the market's stream, for symbols that are asked for often; None for the public one.
     """
 
     def __init__(self, web: Web | None = None, stream_url: str | None = None) -> None:
         self.keys: Mapping[str, type] = {"interval": str}
         self._web = web or Web(base_url("BINANCE", BinanceRest.base_url), per_second=20.0)
-        # The public address of data lacks what a feed asks to fill gaps.
+        # The public address for market data lacks the requests with which a feed fills gaps.
         rest = self._web.url if self._web.url != BinanceRest.base_url else feed.REST
         stream = stream_url or base_url("BINANCE_STREAM", feed.STREAM)
         self._watched = Watched(
@@ -48,7 +48,7 @@ class BinancePrices:
         )
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.prices.venue.PriceVenue`."""
         if not _SYMBOL.fullmatch(str(question.query["symbol"])):
             raise UsageError(
                 f"question {question.id}: symbol of its query is {str(question.query['symbol'])[:40]!r}; expected base "
@@ -57,18 +57,20 @@ class BinancePrices:
         interval_of(question.query, "1m", STEP_S)
 
     def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
-        """Close of the first complete bar from the one on in which the moment falls, in which anything was traded: a
-        bar without trades repeats the price before it.
+        """The close of the first complete bar with trades, from the bar in which the moment falls.
+
+        A bar without trades only repeats the price before it.
         """
         symbol, (interval, step) = str(query["symbol"]), interval_of(query, "1m", STEP_S)
+        # Bars begin at whole multiples of their length since the epoch.
         opens = moment_ns // step * step
-        asked: dict[str, str | int] = {
+        parameters: dict[str, str | int] = {
             "symbol": symbol,
             "interval": interval,
             "startTime": opens // 10**6,
             "limit": _BARS,
         }
-        reply = self._web.get("/api/v3/klines", asked)
+        reply = self._web.get("/api/v3/klines", parameters)
         rows = read_page(reply.body, symbol)
         if not len(rows):
             return NotYet("there is no bar of that time yet", reply.url)
@@ -88,21 +90,22 @@ class BinancePrices:
         return NotYet("nothing was traded since", reply.url)
 
     def now(self, query: Mapping[str, str | float]) -> Mapping[str, Any] | None:
-        """The last trade's price: from the live buffer once several questions watch the symbol, else asked for."""
+        """The last trade's price: from the live buffer where the symbol is followed, else asked for."""
         symbol = str(query["symbol"])
         live = self._watched.price(symbol)
         if live is not None:
             price, at_ns = live
             return {"price": price, "at_ns": at_ns, "source": "live buffer of binance"}
         reply = self._web.get("/api/v3/ticker/price", {"symbol": symbol})
-        found = reply.object()
-        require_same(found.get("symbol"), symbol, reply.url)
-        price = float(exact(found.get("price"), "the price", 0, None))
+        ticker = reply.object()
+        require_same(ticker.get("symbol"), symbol, reply.url)
+        price = float(exact(ticker.get("price"), "the price", 0, None))
         return {"price": price, "at_ns": reply.at_ns, "source": reply.url} if price > 0 else None
 
     def history(self, query: Mapping[str, str | float], bar_s: int, count: int, now_ns: int) -> PriceHistory:
-        """The closes of the latest bars, and the last price; from now on the symbol is followed, as more questions
-        about it come.
+        """The closes of the latest bars, and the last price.
+
+        The symbol is followed from here on, since forecasts of the questions about it will each need its price.
         """
         symbol = str(query["symbol"])
         self._watched.expect(symbol)
@@ -127,6 +130,6 @@ class BinancePrices:
         return None
 
     def close(self) -> None:
-        """Let go of connections, and of what is followed."""
+        """Close the connections, and follow no symbol any more."""
         self._watched.close()
         self._web.close()

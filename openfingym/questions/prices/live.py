@@ -1,4 +1,4 @@
-"""Prices from the live buffer, of symbols that are asked for often; the others are not worth a connection."""
+"""Prices from the live buffer, for symbols that are asked for often; others are not worth a connection."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from openfingym.market.feed import Feed
 from openfingym.market.following import follow
 
 OFTEN = 3
-"""So many questions within :data:`WITHIN_S` are several."""
+"""How many times a symbol must be asked for within :data:`WITHIN_S` to count as often."""
 WITHIN_S = 60.0
+"""Seconds within which these times must be."""
 MOST = 20
-"""Symbols that are followed at once."""
+"""The most symbols that are followed at once."""
 AGAIN_S = 300.0
-"""After a feed could not be followed, until it is tried again."""
+"""Seconds after which a feed that could not be followed is tried again."""
 
 
 class Watched:
-    """Follows a symbol from the time on when it is asked for often.
+    """Follows symbols once they are asked for often. Safe to use from several threads.
 
     Args:
         feed: makes the feed of a symbol.
-        often: how many questions make it often.
+        often: how many times a symbol must be asked for within :data:`WITHIN_S` to be followed.
     """
 
     def __init__(self, feed: Callable[[str], Feed], often: int = OFTEN) -> None:
@@ -39,8 +40,9 @@ class Watched:
         self._open: contextlib.ExitStack | None = contextlib.ExitStack()
 
     def price(self, symbol: str) -> tuple[float, int] | None:
-        """The newest price and its time in nanoseconds since the epoch; None where the symbol is not followed (yet), or
-        what is known of it is too old.
+        """The newest price, and its time in nanoseconds since the epoch.
+
+        None where the symbol is not followed, not followed yet, or its price in the buffer is too old.
         """
         with self._lock:
             buffer = self._buffers.get(symbol)
@@ -52,16 +54,17 @@ class Watched:
         return None if value is None or stale else (value, time.time_ns() - age)
 
     def expect(self, symbol: str) -> None:
-        """Follow a symbol that will be asked for often, unless too many are followed."""
+        """Follow a symbol that will be asked for often, unless too many are followed already."""
         with self._lock:
             if self._may_follow(symbol, time.monotonic()):
                 self._begin(symbol)
 
     def close(self) -> None:
-        """Follow no more."""
+        """Follow no symbol any more."""
         with self._lock:
             stack, self._open = self._open, None
             self._buffers.clear()
+        # Outside the lock, which a thread that is connecting needs to notice that all is closed.
         if stack is not None:
             stack.close()
 
@@ -76,8 +79,9 @@ class Watched:
         return free and self._open is not None and now >= self._not_before.get(symbol, now)
 
     def _begin(self, symbol: str) -> None:
+        # None marks a symbol that is being connected to, so that no second thread begins with it.
         self._buffers[symbol] = None
-        # Beside the question, which is answered without it.
+        # In a thread of its own, since a connection takes time and this question is answered without it.
         threading.Thread(target=self._follow, args=(symbol,), name=f"follow {symbol}", daemon=True).start()
 
     def _follow(self, symbol: str) -> None:
@@ -94,4 +98,5 @@ class Watched:
                 self._open.push(own)
                 self._buffers[symbol] = buffer
                 return
+        # Closed meanwhile: nobody else would close this feed.
         own.close()

@@ -10,18 +10,23 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 MOST = 4096
-"""Answers that are kept at once."""
+"""The most answers that are kept at once."""
 
 
 @dataclass
 class _Place(Generic[T]):
+    """The place of one answer."""
+
     lock: threading.Lock = field(default_factory=threading.Lock)
-    found: tuple[float, T] | None = None
+    """Held while the answer is asked for."""
+    answer: tuple[float, T] | None = None
+    """When the answer came, by the monotonic clock, and the answer; None before the first."""
 
 
 class SharedAnswers(Generic[T]):
-    """Answers by what was asked; who asks while another one waits for the same answer gets that. Safe to share between
-    threads.
+    """Answers by what was asked, each of which serves all who ask while it is awaited or still young enough.
+
+    Safe to share between threads.
     """
 
     def __init__(self) -> None:
@@ -29,14 +34,20 @@ class SharedAnswers(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, seconds: float, ask: Callable[[], T]) -> T:
-        """The answer, asked for where there is none or it is older than so many seconds; what ``ask`` raises is
-        raised, and nothing is kept.
+        """The answer to what a key stands for.
+
+        Args:
+            key: what is asked.
+            seconds: age up to which a kept answer is good.
+            ask: asks anew; what it raises is raised here, and nothing is kept.
         """
         with self._lock:
+            # Whoever waits at a place keeps it; only later callers ask anew.
             if len(self._places) >= MOST:
                 self._places.clear()
             place = self._places.setdefault(key, _Place())
+        # A lock for each place, so that a slow answer holds up only those who want the same.
         with place.lock:
-            if place.found is None or time.monotonic() - place.found[0] >= seconds:
-                place.found = time.monotonic(), ask()
-            return place.found[1]
+            if place.answer is None or time.monotonic() - place.answer[0] >= seconds:
+                place.answer = time.monotonic(), ask()
+            return place.answer[1]

@@ -1,4 +1,4 @@
-"""Closing prices from Yahoo: of the first session that closes at or after a moment, as they were paid."""
+"""Closing prices from Yahoo: of the first session that closes at or after a moment, as they were paid then."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ if TYPE_CHECKING:
 
 _SYMBOL = re.compile(r"[A-Z0-9^][A-Z0-9.=^-]{0,19}")
 HELD_S = 20.0
-"""How long an answer about the past serves further questions."""
+"""How long an answer about the past serves further questions, seconds."""
 SHOWN_S = 5.0
-"""How long the newest price does: many questions about a symbol come at once, and Yahoo takes few requests."""
+"""How long the newest price does: many questions about a symbol come at once, and Yahoo allows few requests."""
 DAY_S = 86_400
+"""Seconds in a day."""
 AROUND = timedelta(days=60)
-"""How much of the time before a day is asked for with it."""
+"""How much of the time before a day is asked for with it, which serves questions about other days."""
 
 
 class YahooPrices:
     """Yahoo's chart interface.
 
     Args:
-        web: fetches pages of the interface; None for the public one's.
+        web: service to ask; None for the public one.
     """
 
     def __init__(self, web: Web | None = None) -> None:
@@ -57,7 +58,7 @@ class YahooPrices:
         self._held: dict[str, tuple[float, date, WebReply]] = {}
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.prices.venue.PriceVenue`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.prices.venue.PriceVenue`."""
         if not _SYMBOL.fullmatch(str(question.query["symbol"])):
             raise UsageError(
                 f"question {question.id}: symbol of its query is {str(question.query['symbol'])[:40]!r}; expected one "
@@ -67,8 +68,12 @@ class YahooPrices:
         _split_basis(question.query, f"question {question.id}")
 
     def at(self, query: Mapping[str, str | float], moment_ns: int, now_ns: int) -> FinalPrice | NotYet:
-        """The close of the session, with later splits undone; with ``split_basis`` of the shares as they were then."""
+        """The close of the session as it was paid: Yahoo's figure with the splits since undone.
+
+        With ``split_basis``, an earlier day, splits since that day are undone, so that the price is in its shares.
+        """
         symbol, session = str(query["symbol"]), next_to_close(calendar_of(query), moment_ns)
+        # From the earlier of the two days on, so that the answer has every split that is to be undone.
         basis = _split_basis(query, symbol) or session.day
         reply, meta = self._history(symbol, min(session.day, basis))
         if min(reply.at_ns, now_ns) < session.closes_ns + SETTLES_NS:
@@ -110,6 +115,7 @@ class YahooPrices:
         symbol, calendar = str(query["symbol"]), calendar_of(query)
         if bar_s != DAY_S:
             raise UsageError(f"yahoo has closes of sessions here; expected bar_s = {DAY_S}, found {bar_s}")
+        # Twice as many days as sessions are more than weekends and holidays take.
         since = datetime.fromtimestamp(now_ns // 10**9, UTC) - timedelta(days=2 * count) - AROUND
         until = now_ns // 10**9 + DAY_S
         period: dict[str, str | int] = {"period1": int(since.timestamp()), "period2": until, "events": "div,splits"}
@@ -123,28 +129,34 @@ class YahooPrices:
         shown = _newest(reply, meta)
         if shown is None:
             raise DataError(f"{reply.url}: it shows no price of {symbol}")
+        # The price came along with the history, and serves the questions that follow.
         self._shown.get(symbol, SHOWN_S, lambda: shown)
         return PriceHistory(latest(closes[~np.isnan(closes)].tolist(), count, reply.url), shown, chart.currency)
 
     def hours(self, query: Mapping[str, str | float]) -> str | None:
-        """The exchange's."""
+        """Code of the exchange."""
         return calendar_of(query)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         self._web.close()
 
     def _history(self, symbol: str, day: date) -> tuple[WebReply, Mapping[str, Any]]:
-        """The days around one, until now: what is served is divided by every split that came after. One answer serves
-        the questions of a while about other days.
+        """Yahoo's chart from some time before a day until now, and its metadata.
+
+        Until now, since the prices served are divided by every split until today. One answer serves the questions about
+        other days that come soon after.
         """
         asked_at, since, reply = self._held.get(symbol, (0.0, day, None))
         if reply is not None and since <= day and time.monotonic() - asked_at < HELD_S:
             return reply, _meta(reply, symbol)
         since = day - AROUND
         until = max(datetime.now(UTC).date(), day) + timedelta(days=1)
-        first, last = (int(datetime(one.year, one.month, one.day, tzinfo=UTC).timestamp()) for one in (since, until))
+        first, last = (
+            int(datetime(bound.year, bound.month, bound.day, tzinfo=UTC).timestamp()) for bound in (since, until)
+        )
         reply, meta = self._chart(symbol, {"period1": first, "period2": last, "events": "div,splits"})
+        # A day later than asked for: exchanges' days begin at other hours than those of UTC.
         self._held[symbol] = time.monotonic(), since + timedelta(days=1), reply
         return reply, meta
 
@@ -155,6 +167,7 @@ class YahooPrices:
 
 
 def _newest(reply: WebReply, meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The newest price of a chart, as a reference; None where it shows none."""
     at_ns = instant_ns(meta.get("regularMarketTime"))
     if meta.get("regularMarketPrice") is None or at_ns is None:
         return None
@@ -163,17 +176,18 @@ def _newest(reply: WebReply, meta: Mapping[str, Any]) -> Mapping[str, Any] | Non
 
 
 def _split_basis(query: Mapping[str, str | float], where: str) -> date | None:
-    """The day of whose shares a price is."""
-    found = query.get("split_basis")
-    if found is None:
+    """The day in whose shares a price is wanted; None where the query names none."""
+    stated = query.get("split_basis")
+    if stated is None:
         return None
     try:
-        return date.fromisoformat(str(found))
+        return date.fromisoformat(str(stated))
     except ValueError:
-        raise UsageError(f"{where}: split_basis is {str(found)[:40]!r}; expected a day such as 2026-11-20") from None
+        raise UsageError(f"{where}: split_basis is {str(stated)[:40]!r}; expected a day such as 2026-11-20") from None
 
 
 def _meta(reply: WebReply, symbol: str) -> Mapping[str, Any]:
+    """The metadata of a chart, which must be about the symbol."""
     try:
         meta: Mapping[str, Any] = reply.object()["chart"]["result"][0]["meta"]
         require_same(meta.get("symbol"), symbol, reply.url)

@@ -25,20 +25,21 @@ OF_SUITES = {
     "simulated-world": "openfingym.suites.findeepforecast.truth.provider:simulated",
     "recorded-world": "openfingym.suites.findeepforecast.truth.provider:recorded",
 }
-"""Providers of the library that know the truth from a suite's world, and where they are made."""
+"""Providers of the library that know the truth from a suite's world, and the functions that make them."""
 Factory = Callable[[bytes], "Provider"]
-"""Makes a provider from a secret key, which only simulated ones use."""
+"""Makes a provider from a secret key, which only simulated providers use."""
 
 
 class _Providers(Mapping[str, Factory]):
-    """Every known provider by name; its module is loaded when it is looked up."""
+    """Every known provider by name, whose module is loaded when it is looked up."""
 
     def __getitem__(self, name: str) -> Factory:
-        found = _entries()[name]
+        entry = _entries()[name]
         try:
-            return cast("Factory", found.load())
-        except Exception as error:  # whatever a stranger's module may raise
-            raise UsageError(f"the provider {name!r} of {_source(found)} cannot be loaded: {error}") from error
+            return cast("Factory", entry.load())
+        # The module of another distribution may raise anything when it is imported.
+        except Exception as error:
+            raise UsageError(f"the provider {name!r} of {_source(entry)} cannot be loaded: {error}") from error
 
     def __iter__(self) -> Iterator[str]:
         return iter(_entries())
@@ -52,15 +53,15 @@ PROVIDERS: Mapping[str, Factory] = _Providers()
 
 
 def find_provider(name: str, secret: bytes = b"") -> Provider:
-    """A new provider; who asks for it closes it.
+    """A new provider, which the caller closes.
 
     Args:
-        name: its name in :data:`PROVIDERS`.
+        name: name of the provider in :data:`PROVIDERS`.
         secret: key from which simulated providers make up their truths, so that nobody without it can compute them; the
-            same key gives the same truths. Others do not look at it.
+            same key gives the same truths. Other providers do not use it.
 
     Raises:
-        UsageError: there is none of that name, or it cannot be loaded.
+        UsageError: there is no provider of that name, or it cannot be loaded.
     """
     if name not in _entries():
         raise UsageError(f"there is no provider {name[:60]!r}; known: {', '.join(PROVIDERS)}")
@@ -69,19 +70,20 @@ def find_provider(name: str, secret: bytes = b"") -> Provider:
 
 @functools.cache
 def _entries() -> Mapping[str, EntryPoint]:
-    """Where each provider is. Looks through the installed distributions once, and loads none.
+    """Where each provider is. Looks through the installed distributions once, and loads no provider.
 
     Raises:
-        UsageError: two bring a provider of one name, or one has a name that the library uses.
+        UsageError: two distributions bring a provider of the same name, or one has a name that the library uses.
     """
     places = {name: f"{__name__}.{name}:provider" for name in OWN} | OF_SUITES
-    found = {name: EntryPoint(name, place, ENTRY_POINT_GROUP) for name, place in places.items()}
+    entries = {name: EntryPoint(name, place, ENTRY_POINT_GROUP) for name, place in places.items()}
     for entry in entry_points(ENTRY_POINT_GROUP):
-        if found.setdefault(entry.name, entry).value != entry.value:
+        # The same entry may be seen twice, where a distribution is on the path twice.
+        if entries.setdefault(entry.name, entry).value != entry.value:
             raise UsageError(
                 f"the provider {entry.name!r} of {_source(entry)} has the name of another one; uninstall one of the two"
             )
-    return found
+    return entries
 
 
 def _source(entry: EntryPoint) -> str:

@@ -1,7 +1,7 @@
 """Kalshi: a market is final when its status is ``finalized``, and pays what its settlement value says.
 
-A result that is determined may be disputed and amended, so it is not final. Markets that were settled months ago are
-kept by another part of the service.
+A result that is determined may be disputed and amended, so it is not final. Markets that were settled months ago are in
+another part of the service.
 """
 
 from __future__ import annotations
@@ -24,29 +24,33 @@ if TYPE_CHECKING:
 
 TRADE_API = "https://external-api.kalshi.com/trade-api/v2"
 BATCH = 100
-"""Markets a request; as many again are below the thousand that one may ask for."""
+"""Number of markets that one request asks about, far below the thousand that it may."""
 LABELS = ("Yes", "No")
 _TICKER = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,99}")
 _PAYS = {"yes": Decimal(1), "all_yes": Decimal(1), "no": Decimal(0), "all_no": Decimal(0)}
 _OVER = frozenset({"closed", "determined", "disputed", "amended", "settled", "finalized"})
-"""Statuses of a market that trades no more."""
+"""Statuses of a market that no longer trades."""
 _KEPT = (
     *("ticker", "event_ticker", "title", "status", "result", "settlement_value_dollars", "settlement_value"),
     *("settlement_ts", "expiration_value", "close_time", "last_price_dollars", "is_provisional", "strike_type"),
     *("floor_strike", "cap_strike"),
 )
+"""Fields of a market that are kept as evidence."""
 
 
 @dataclass(frozen=True)
 class Kalshi:
-    """Markets of Kalshi; the query has ``market``, its ticker, and for a probability ``outcome``, ``Yes`` or ``No``."""
+    """Markets of Kalshi.
+
+    The query has ``market``, the market's ticker, and for a probability ``outcome``: ``Yes``, the default, or ``No``.
+    """
 
     web: Web = field(default_factory=lambda: Web(base_url("KALSHI", TRADE_API)))
     name: str = "kalshi"
     simulated: bool = False
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         optional = {"outcome": str} if question.form == "probability" else None
         require_query(question, {"market": str}, optional=optional, forms=("probability", "probabilities", "choice"))
         if not _TICKER.fullmatch(str(question.query["market"])):
@@ -62,15 +66,16 @@ class Kalshi:
 
     @reading()
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
-        """The middle of bid and ask; None of a market that does not trade now, or has no orders."""
+        """The middle of bid and ask; None where the market does not trade at the moment, or has no orders."""
         self.check(question)
         market, url, at_ns = self._live(str(question.query["market"]))
         if market.get("status") in _OVER:
             return closed_market(at_ns, url)
-        if market.get("status") not in {"active", "open"}:  # as it was called before
+        # "open" is what "active" was called in earlier versions of the interface.
+        if market.get("status") not in {"active", "open"}:
             return None
         bid, ask = _dollars(market, "yes_bid"), _dollars(market, "yes_ask")
-        # A side without orders is shown as 0 or 1, which the other side may yet say something about.
+        # A side without orders is shown as 0 or 1, and says nothing where both are; one side alone still does.
         if bid is None or ask is None or (bid == 0 and ask == 1):
             return None
         shown = midpoint(bid, ask, at_ns, url)
@@ -90,7 +95,7 @@ class Kalshi:
         questions: Sequence[Question],
         now_ns: int,  # noqa: ARG002
     ) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
-        """What each market says, with as few requests as the service allows."""
+        """What each market says, with one request for many markets."""
         tickers = list(dict.fromkeys(map(market_of, questions)))
         known: dict[str, tuple[dict[str, Any], str]] = {}
         failed: OpenFinGymError | None = None
@@ -102,6 +107,7 @@ class Kalshi:
 
         def ask(question: Question) -> _Final | ProviderAnswer:
             ticker = market_of(question)
+            # Asking for each market alone would meet the same failure many times.
             if failed is not None:
                 raise failed
             return _final(*(known[ticker] if ticker in known else self._market(ticker)))
@@ -113,18 +119,19 @@ class Kalshi:
         self.web.close()
 
     def _listed(self, tickers: Sequence[str]) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
-        """Those of many markets that the list has, each with its address."""
+        """The markets that the service lists among those asked for, by their tickers, each with its own address."""
         for first in range(0, len(tickers), BATCH):
             asked = tickers[first : first + BATCH]
             reply = self.web.get("/markets", {"tickers": ",".join(asked), "limit": 1000})
-            found = reply.object().get("markets")
-            if not isinstance(found, list):
+            markets = reply.object().get("markets")
+            if not isinstance(markets, list):
                 raise DataError(f"{reply.url}: the answer has no list of markets")
-            for market in found:
+            for market in markets:
                 if isinstance(market, dict) and market.get("ticker") in asked:
                     yield str(market["ticker"]), (market, f"{self.web.url}/markets/{market['ticker']}")
 
     def _live(self, ticker: str, tier: str = "") -> tuple[dict[str, Any], str, int]:
+        """A market in one part of the service, the address that was asked, and when the service answered."""
         reply = self.web.get(f"{tier}/markets/{ticker}")
         market = reply.object().get("market")
         if not isinstance(market, dict):
@@ -133,7 +140,7 @@ class Kalshi:
         return market, reply.url, reply.at_ns
 
     def _market(self, ticker: str) -> tuple[dict[str, Any] | None, str]:
-        """A market, wherever it is kept; None where nowhere."""
+        """A market and its address, from the live or the historical part of the service; None where neither has it."""
         for tier in ("", "/historical"):
             try:
                 return self._live(ticker, tier)[:2]
@@ -144,7 +151,10 @@ class Kalshi:
 
 @dataclass(frozen=True)
 class _Final:
+    """A market that is final."""
+
     yes: Decimal
+    """What Yes pays, in dollars; No pays the rest of one dollar."""
     source: str
     evidence: dict[str, Any]
     provider_ns: int | None
@@ -169,7 +179,7 @@ def _final(market: Mapping[str, Any] | None, url: str) -> _Final | ProviderAnswe
     if market.get("status") != "finalized":
         return waiting(f"its status is {str(market.get('status'))[:40]!r}, not final")
     value, result = _dollars(market, "settlement_value"), market.get("result")
-    # From its close on it took no forecasts; one that came before that was noticed does not count either.
+    # Forecasts from the close on do not count, not even those that came in before the close was noticed.
     at_ns = earliest_ns(market.get("settlement_ts"), market.get("close_time"))
     if result == "void":
         return ProviderAnswer("void", reason="void", source=url, evidence=kept, provider_ns=at_ns)
@@ -177,6 +187,7 @@ def _final(market: Mapping[str, Any] | None, url: str) -> _Final | ProviderAnswe
         value = _PAYS.get(str(result))
         if value is None:
             return waiting("it is finalized without a settlement value")
+    # A market may pay a part of what its result says, but not the opposite.
     elif str(result) in _PAYS and abs(value - _PAYS[str(result)]) == 1:
         return waiting(f"it contradicts itself: the result is {result!r}, and the settlement value {value}")
     return _Final(value, url, kept, at_ns)
@@ -190,7 +201,7 @@ def _answer(question: Question, final: _Final) -> ProviderAnswer:
 
 
 def _dollars(market: Mapping[str, Any], name: str) -> Decimal | None:
-    """A price in dollars, from the text or, of older answers, the cents; None where neither is there."""
+    """A price in dollars, from the text of newer answers or the cents of older ones; None where neither is there."""
     if market.get(f"{name}_dollars") not in {None, ""}:
         return exact(market[f"{name}_dollars"], f"{name}_dollars")
     if market.get(name) not in {None, ""}:

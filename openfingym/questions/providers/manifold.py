@@ -1,6 +1,6 @@
 """Manifold: a market is final when it is resolved, to YES, NO, a probability (MKT), an answer, or not at all (CANCEL).
 
-The probability that it shows is never taken for what it pays, unless it is resolved to it.
+The probability that a market shows is never taken for what it pays, unless it is resolved to that probability.
 """
 
 from __future__ import annotations
@@ -26,19 +26,25 @@ API = "https://api.manifold.markets/v0"
 LABELS = ("Yes", "No")
 _ID = re.compile(r"[A-Za-z0-9_-]{4,64}")
 _FIXED = {"YES": Decimal(1), "NO": Decimal(0)}
+"""What YES pays, by the resolution."""
 _KEPT = (
     *("id", "slug", "question", "outcomeType", "isResolved", "resolution", "resolutionProbability", "resolutions"),
     *("resolutionTime", "resolverId", "closeTime", "probability", "token", "min", "max", "isLogScale", "url"),
 )
+"""Fields of a market that are kept as evidence."""
 _KEPT_OF_ANSWER = ("id", "text", "resolution", "resolutionProbability", "resolutionTime", "probability")
 MOST_ANSWERS = 200
+"""The most answers of a market that are read."""
 _ANSWERS_KEPT = 20
+"""The most answers of a market that are kept as evidence."""
 
 
 @dataclass(frozen=True)
 class Manifold:
-    """Markets of Manifold; the query has ``market``, its id, and for a probability ``outcome``: ``Yes`` or ``No`` of a
-    binary market, the text or id of an answer of one with several.
+    """Markets of Manifold.
+
+    The query has ``market``, the market's id, and for a probability ``outcome``: ``Yes`` or ``No`` of a binary market,
+    or the text or id of an answer of a market with several.
     """
 
     web: Web = field(default_factory=lambda: Web(base_url("MANIFOLD", API), per_second=5.0))
@@ -46,7 +52,7 @@ class Manifold:
     simulated: bool = False
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         optional = {"outcome": str} if question.form == "probability" else None
         require_query(question, {"market": str}, optional=optional)
         if not _ID.fullmatch(str(question.query["market"])):
@@ -79,16 +85,17 @@ class Manifold:
             if market.get("outcomeType") == "MULTIPLE_CHOICE" and answers[wanted].get("resolution"):
                 return closed_market(at_ns, url)
             return {**shown, "probability": float(prices[wanted])}
-        found = [float(prices[place(labels, label, question)]) for label in question.outcomes]
-        total = math.fsum(found)
-        return {**shown, "probabilities": [price / total for price in found]} if total > 0 else None
+        asked = [float(prices[place(labels, label, question)]) for label in question.outcomes]
+        # A question may name some of a market's answers, whose prices do not add up to 1.
+        total = math.fsum(asked)
+        return {**shown, "probabilities": [price / total for price in asked]} if total > 0 else None
 
     def answers(
         self,
         questions: Sequence[Question],
         now_ns: int,  # noqa: ARG002
     ) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
-        """What each market says, asked once a market."""
+        """What each market says, which is asked for once."""
 
         def ask(question: Question) -> tuple[dict[str, Any], str] | ProviderAnswer:
             try:
@@ -103,10 +110,11 @@ class Manifold:
         self.web.close()
 
     def _ask(self, market: str) -> tuple[dict[str, Any], str, int]:
+        """A market's document, the address that was asked, and when the service answered."""
         reply = self.web.get(f"/market/{market}")
-        found = reply.object()
-        require_same(found.get("id"), market, reply.url)
-        return found, reply.url, reply.at_ns
+        document = reply.object()
+        require_same(document.get("id"), market, reply.url)
+        return document, reply.url, reply.at_ns
 
 
 def provider(secret: bytes) -> Manifold:  # noqa: ARG001
@@ -140,7 +148,7 @@ def _answer(question: Question, asked: tuple[dict[str, Any], str]) -> ProviderAn
 
 
 def _of_several(question: Question, market: dict[str, Any], url: str, kept: dict[str, Any]) -> ProviderAnswer:
-    """The answer of a market with several answers, which are resolved together, or each for itself."""
+    """The answer to a question about a market with several answers, which are resolved together or each by itself."""
     if question.numeric:
         raise DataError(f"question {question.id} has the form {question.form}, and its market is MULTIPLE_CHOICE")
     answers = _answers(market)
@@ -156,7 +164,8 @@ def _of_several(question: Question, market: dict[str, Any], url: str, kept: dict
         at_ns = instant_ns(market.get("resolutionTime"))
         return ProviderAnswer("void", reason="cancelled", source=url, evidence=kept, provider_ns=at_ns)
     alone = market.get("shouldAnswersSumToOne") is False
-    won = {str(one["id"]) for one in answers} & {str(market.get("resolution"))} if decided else set()
+    # A market that is resolved to one answer names its id, and that answer takes all.
+    won = {str(answer["id"]) for answer in answers} & {str(market.get("resolution"))} if decided else set()
     pays: list[Decimal] = []
     for at in wanted:
         answer = answers[at]
@@ -165,7 +174,7 @@ def _of_several(question: Question, market: dict[str, Any], url: str, kept: dict
         if answer.get("resolution") == "CANCEL":
             return ProviderAnswer("void", reason="cancelled", source=url, evidence=kept)
         paid = _pays(answer)
-        if won:  # one answer took all
+        if won:
             all_or_none = Decimal(str(answer["id"]) in won)
             paid = all_or_none if paid in {None, all_or_none} else None
         if paid is None:
@@ -173,7 +182,8 @@ def _of_several(question: Question, market: dict[str, Any], url: str, kept: dict
             return ProviderAnswer("waiting", reason=why, source=url, evidence=kept)
         pays.append(paid)
     times = [instant_ns(answers[at].get("resolutionTime")) for at in wanted]
-    at_ns = max((one for one in times if one is not None), default=instant_ns(market.get("resolutionTime")))
+    # Final with the last of the answers that it is about.
+    at_ns = max((time for time in times if time is not None), default=instant_ns(market.get("resolutionTime")))
     if question.form == "probability":
         return ProviderAnswer("resolved", float(pays[0]), source=url, evidence=kept, provider_ns=at_ns)
     if not any(pays):
@@ -184,7 +194,7 @@ def _of_several(question: Question, market: dict[str, Any], url: str, kept: dict
 
 
 def _pays(resolved: Mapping[str, Any]) -> Decimal | None:
-    """What YES pays, of a market or an answer; None where it does not say."""
+    """What YES pays in a resolved market, or for one of its answers; None where it does not say."""
     resolution = resolved.get("resolution")
     if resolution == "MKT" and resolved.get("resolutionProbability") is not None:
         return exact(resolved["resolutionProbability"], "resolutionProbability")
@@ -200,26 +210,27 @@ def _number(market: Mapping[str, Any], share: Decimal) -> float:
     low, high = (float(exact(market.get(end), end, None, None)) for end in ("min", "max"))
     if not low < high:
         raise DataError(f"market {market.get('id')} goes from {low} to {high}, expected in this order")
+    # Manifold's own formula, which gives the lower end for a share of 0 and the upper one for 1.
     if market.get("isLogScale") is True:
         return low - 1.0 + math.pow(high - low + 1.0, float(share))
     return low + (high - low) * float(share)
 
 
 def _answers(market: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = market.get("answers")
-    if not isinstance(found, list) or not all(isinstance(one, dict) and one.get("id") for one in found):
+    answers = market.get("answers")
+    if not isinstance(answers, list) or not all(isinstance(answer, dict) and answer.get("id") for answer in answers):
         raise DataError(f"market {market.get('id')} has no list of answers with ids")
-    if len(found) > MOST_ANSWERS:
-        raise DataError(f"market {market.get('id')} has {len(found)} answers, expected at most {MOST_ANSWERS}")
-    return found
+    if len(answers) > MOST_ANSWERS:
+        raise DataError(f"market {market.get('id')} has {len(answers)} answers, expected at most {MOST_ANSWERS}")
+    return answers
 
 
 def _named(answers: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [str(one.get("text")) for one in answers]
+    return [str(answer.get("text")) for answer in answers]
 
 
 def _place(question: Question, labels: Sequence[str], market: Mapping[str, Any]) -> int:
-    """Which outcome a probability is of: by its text, or an answer's id."""
+    """The position of the outcome that a probability is about, by its text or an answer's id."""
     wanted = str(question.query.get("outcome", "Yes"))
-    ids = [str(one["id"]) for one in market.get("answers") or []]
+    ids = [str(answer["id"]) for answer in market.get("answers") or []]
     return ids.index(wanted) if wanted in ids else place(labels, wanted, question)

@@ -1,4 +1,4 @@
-"""Questions that only a person can decide: the operator records the verdict in the ledger, with the evidence."""
+"""Questions that only a person can decide: the operator records the outcome in the ledger, with the evidence."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Manual:
-    """Never knows a truth by itself."""
+    """A provider that never knows a truth: the operator's record decides."""
 
     name: str = "manual"
     simulated: bool = False
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         require_query(question, optional={"url": str, "contact": str})
 
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
@@ -29,12 +29,12 @@ class Manual:
         return None
 
     def answers(self, questions: Sequence[Question], now_ns: int) -> Mapping[str, ProviderAnswer]:  # noqa: ARG002
-        """That each waits for its verdict."""
+        """For each question, that it waits for the operator."""
         waiting = ProviderAnswer("waiting", reason="waits for the operator's verdict")
         return {question.id: waiting for question in questions}
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there are no connections."""
 
 
 def provider(secret: bytes) -> Manual:  # noqa: ARG001

@@ -1,7 +1,7 @@
 """Polymarket: a market is final when Gamma says so and a second service of Polymarket agrees about what it pays.
 
-Prices near 0 and 1 are never taken for an outcome, and neither is the last trade: a proposed answer is priced so while
-it is disputed, and the last trade may be of the other token.
+Prices near 0 and 1 are never taken for an outcome, and neither is the last trade: a proposed outcome is priced so while
+it is still disputed, and the last trade may be in the other token.
 """
 
 from __future__ import annotations
@@ -29,34 +29,44 @@ GAMMA, DATA, CLOB = (
     "https://clob.polymarket.com",
 )
 WHOLE = Decimal(1_000_000)
-"""What the payouts of a resolution sum to."""
+"""What the payouts of a resolution sum to, in the units in which they are stated."""
 _CONDITION = re.compile(r"0x[0-9a-fA-F]{64}")
 _MARKET = re.compile(rf"[0-9]{{1,20}}|{_CONDITION.pattern}")
 _FINAL = frozenset({"resolved", "settled"})
+"""Statuses of a resolution that nobody can dispute any more."""
 _KEPT = (
     *("id", "conditionId", "question", "outcomes", "outcomePrices", "closed", "closedTime", "endDate", "negRisk"),
     *("umaResolutionStatus", "umaResolutionStatuses", "resolutionStatus", "automaticallyResolved", "lastTradePrice"),
 )
+"""Fields of a market that are kept as evidence."""
 _KEPT_OF_RESOLUTION = (
     *("condition_id", "question_id", "status", "payouts", "price", "resolved_at", "last_update_timestamp", "reporter"),
     *("was_disputed", "was_arbitrated", "new_version_q", "resolution_source", "transaction_hash"),
 )
+"""Fields of a resolution that are kept as evidence."""
+_TOKEN = ("token_id", "outcome", "price", "winner")
+"""Fields of an order book's token that are kept as evidence."""
 
 
 @dataclass(frozen=True)
 class Polymarket:
-    """Markets of Polymarket; the query has ``market``, Gamma's number of it or its condition id, and for a probability
-    ``outcome``, ``Yes`` where it is left out.
+    """Markets of Polymarket.
+
+    The query has ``market``, Gamma's number of the market or its condition id, and for a probability ``outcome``, which
+    is ``Yes`` where it is left out.
     """
 
     gamma: Web = field(default_factory=lambda: Web(base_url("POLYMARKET", GAMMA)))
+    """The service that knows markets, their outcomes and whether they are closed."""
     data: Web = field(default_factory=lambda: Web(base_url("POLYMARKET_DATA", DATA)))
+    """The service with the list of resolutions, which confirms what Gamma says."""
     clob: Web = field(default_factory=lambda: Web(base_url("POLYMARKET_CLOB", CLOB)))
+    """The service of the order books, which confirms where the list of resolutions has nothing."""
     name: str = "polymarket"
     simulated: bool = False
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         optional = {"outcome": str} if question.form == "probability" else None
         require_query(question, {"market": str}, optional=optional, forms=("probability", "probabilities", "choice"))
         if not _MARKET.fullmatch(str(question.query["market"])):
@@ -68,10 +78,10 @@ class Polymarket:
     @reading()
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:
         """The middle of the order book; None where one side is empty, or no orders are taken."""
-        found = self.references([question], now_ns)[question.id]
-        if isinstance(found, OpenFinGymError):
-            raise found
-        return found
+        shown = self.references([question], now_ns)[question.id]
+        if isinstance(shown, OpenFinGymError):
+            raise shown
+        return shown
 
     def references(
         self,
@@ -93,7 +103,7 @@ class Polymarket:
         questions: Sequence[Question],
         now_ns: int,  # noqa: ARG002
     ) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
-        """What Gamma and a second service say of each market, asked once a market."""
+        """What Gamma and a second service say about each market, which are asked once for each."""
         return answer_together(questions, market_of, self._final, self._answer)
 
     def close(self) -> None:
@@ -102,25 +112,31 @@ class Polymarket:
             web.close()
 
     def _market(self, asked: str, *, closed: bool) -> tuple[dict[str, Any], str, int]:
-        """A market as Gamma shows it, the address asked, and when it answered."""
+        """A market as Gamma shows it, the address that was asked, and when Gamma answered.
+
+        Args:
+            asked: Gamma's number of the market, or its condition id.
+            closed: whether the market is probably closed, so that closed ones are looked at first.
+        """
         if not asked.startswith("0x"):
             reply = self.gamma.get(f"/markets/{asked}")
             market = reply.object()
             require_same(market.get("id"), asked, reply.url)
             return market, reply.url, reply.at_ns
-        # A list leaves out closed markets, or open ones, as it is asked.
+        # Only the list knows condition ids, and it has either closed markets or open ones.
         for wanted in (closed, not closed):
             reply = self.gamma.get("/markets", {"condition_ids": asked, "closed": str(wanted).lower()})
-            found = reply.json()
-            if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            markets = reply.json()
+            if not isinstance(markets, list) or not all(isinstance(market, dict) for market in markets):
                 raise DataError(f"{reply.url}: the answer is no list of markets")
-            if found:
-                require_same(str(found[0].get("conditionId")).lower(), asked.lower(), reply.url)
-                return found[0], reply.url, reply.at_ns
+            if markets:
+                require_same(str(markets[0].get("conditionId")).lower(), asked.lower(), reply.url)
+                return markets[0], reply.url, reply.at_ns
         raise NotThereError(f"{reply.url}: there is no such market, open or closed")
 
     def _final(self, question: Question) -> _Final | ProviderAnswer:
         """What a market pays, or why it waits."""
+        # A market that is not found waits, and is not void: a service may lose one for a while.
         try:
             market, url, _ = self._market(market_of(question), closed=True)
         except NotThereError as error:
@@ -143,37 +159,39 @@ class Polymarket:
         if confirmed.payouts != shown:
             why = f"Gamma shows {_written(shown)}, and the second service {_written(confirmed.payouts)}"
             return ProviderAnswer("waiting", reason=why, source=url, evidence=kept)
-        # From its close on it took no forecasts; one that came before that was noticed does not count either.
+        # Forecasts from the close on do not count, not even those that came in before the close was noticed.
         at_ns = earliest_ns(market.get("closedTime"), confirmed.at) or instant_ns(market.get("umaEndDate"))
         return _Final(labels, shown, url, kept, at_ns)
 
     def _confirmed(self, condition: str, labels: list[str]) -> _Confirmed:
-        """What a second service says: the list of resolutions, or the order books' own record where that has none."""
+        """What a second service says: the list of resolutions or, where that has none, the order books' record."""
         reply = self._try(self.data, "/v2/resolutions", {"condition_id": condition})
         rows = [] if reply is None else _rows(reply, condition)
         if rows:
-            row = max(rows, key=lambda one: instant_ns(one.get("last_update_timestamp")) or 0)
+            # A resolution that was reset has several rows, of which the last counts.
+            row = max(rows, key=lambda row: instant_ns(row.get("last_update_timestamp")) or 0)
             kept = {"resolution": evidence(row, _KEPT_OF_RESOLUTION)}
             if row.get("status") != "resolved":
                 return _Confirmed(None, kept, f"its resolution is {str(row.get('status'))[:40]!r}")
-            paid = [exact(one, "a payout", 0, None) for one in listed(row.get("payouts"), "payouts")]
+            paid = [exact(payout, "a payout", 0, None) for payout in listed(row.get("payouts"), "payouts")]
             if len(paid) != len(labels) or sum(paid) != WHOLE:
                 return _Confirmed(None, kept, f"its payouts {_written(paid)} do not sum to {WHOLE}")
-            return _Confirmed([one / WHOLE for one in paid], kept, at=row.get("resolved_at"))
+            return _Confirmed([payout / WHOLE for payout in paid], kept, at=row.get("resolved_at"))
         reply = self._try(self.clob, f"/markets/{condition}", None)
         if reply is None:
             return _Confirmed(None, {}, "no second service confirms it yet")
         record = reply.object()
         require_same(str(record.get("condition_id")).lower(), condition.lower(), reply.url)
-        tokens = [one for one in record.get("tokens") or [] if isinstance(one, dict)]
-        kept = {"clob": {"closed": record.get("closed"), "tokens": [evidence(one, _TOKEN) for one in tokens[:10]]}}
-        won = {one.get("outcome"): one.get("winner") is True for one in tokens}
+        tokens = [token for token in record.get("tokens") or [] if isinstance(token, dict)]
+        kept = {"clob": {"closed": record.get("closed"), "tokens": [evidence(token, _TOKEN) for token in tokens[:10]]}}
+        won = {token.get("outcome"): token.get("winner") is True for token in tokens}
         if record.get("closed") is not True or set(won) != set(labels) or sum(won.values()) != 1:
             return _Confirmed(None, kept, "no second service names one winner")
         return _Confirmed([Decimal(won[label]) for label in labels], kept)
 
     @staticmethod
     def _try(web: Web, path: str, query: Mapping[str, str | int] | None) -> WebReply | None:
+        """The reply of a service; None where it has no such thing."""
         try:
             return web.get(path, query)
         except NotThereError:
@@ -189,6 +207,8 @@ class Polymarket:
 
 @dataclass(frozen=True)
 class _Final:
+    """A market that is final: its outcomes, and what each pays."""
+
     labels: list[str]
     payouts: list[Decimal]
     source: str
@@ -198,13 +218,15 @@ class _Final:
 
 @dataclass(frozen=True)
 class _Confirmed:
+    """What a second service says about a market."""
+
     payouts: list[Decimal] | None
+    """What each outcome pays; None where the service does not confirm it yet."""
     evidence: dict[str, Any]
     why: str = ""
+    """Why there are no payouts."""
     at: object = None
-
-
-_TOKEN = ("token_id", "outcome", "price", "winner")
+    """When the market was resolved, as the service writes it; None where it does not say."""
 
 
 def provider(secret: bytes) -> Polymarket:  # noqa: ARG001
@@ -213,7 +235,7 @@ def provider(secret: bytes) -> Polymarket:  # noqa: ARG001
 
 
 def _why_open(market: Mapping[str, Any]) -> str:
-    """Why a market is not final by its own words; empty where it may be."""
+    """Why a market is not final by Gamma's own fields; empty where it may be."""
     if market.get("closed") is not True:
         return "it is open"
     status, newer = market.get("umaResolutionStatus"), market.get("resolutionStatus")
@@ -233,16 +255,16 @@ def _prices(market: Mapping[str, Any]) -> list[Decimal]:
 
 
 def _rows(reply: WebReply, condition: str) -> list[dict[str, Any]]:
-    """The resolutions of a condition, from a list or the one list of an envelope."""
-    found = reply.json()
-    if isinstance(found, dict):
-        lists = [value for value in found.values() if isinstance(value, list)]
-        found = lists[0] if len(lists) == 1 else None
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    """The resolutions of a condition, from a list or from the one list in an object."""
+    rows = reply.json()
+    if isinstance(rows, dict):
+        lists = [value for value in rows.values() if isinstance(value, list)]
+        rows = lists[0] if len(lists) == 1 else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{reply.url}: the answer is no list of resolutions")
-    for row in found:
+    for row in rows:
         require_same(str(row.get("condition_id")).lower(), condition.lower(), reply.url)
-    return found
+    return rows
 
 
 def _written(numbers: Sequence[Decimal]) -> str:

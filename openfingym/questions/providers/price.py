@@ -1,6 +1,7 @@
-"""The price of something at a time, from a market's own bars: the first price that is not older than that.
+"""The price of something at a time, from a market's own bars: the first price that is not older than that time.
 
-Whichever service is asked, a bar counts when it is complete, and what closes before the evaluation time never does.
+Whichever service is asked, a bar counts once it is complete, and a bar that closes before the evaluation time never
+does.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from openfingym.questions.question import Form, Question
 
 FORMS: tuple[Form, ...] = ("probability", "value", "quantiles", "interval")
+"""Forms of questions that a price can resolve."""
 
 
 def _venues() -> dict[str, PriceVenue]:
@@ -31,14 +33,15 @@ def _venues() -> dict[str, PriceVenue]:
 
 @dataclass(frozen=True)
 class PriceProvider:
-    """Prices; the query has ``venue`` and ``symbol``, and of a probability ``above``: that the price is above it."""
+    """Prices. The query has ``venue`` and ``symbol``, and for a probability ``above``: that the price is above it."""
 
     venues: Mapping[str, PriceVenue] = field(default_factory=_venues)
+    """Services of prices, by the names that a query uses."""
     name: str = "price"
     simulated: bool = False
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         name = question.query.get("venue")
         venue = self.venues.get(str(name))
         if venue is None:
@@ -51,7 +54,7 @@ class PriceProvider:
 
     @reading()
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002
-        """The newest price."""
+        """The newest price, as a reference."""
         self.check(question)
         return self.venues[str(question.query["venue"])].now(question.query)
 
@@ -60,36 +63,45 @@ class PriceProvider:
         questions: Sequence[Question],
         now_ns: int,
     ) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
-        """The prices at the evaluation times; each is asked for once, however many questions are about it."""
+        """The prices at the evaluation times, each of which is asked for once, however many questions are about it."""
         return answer_together(questions, _about, lambda question: self._price(question, now_ns), _answer)
 
     @reading()
     def history(self, question: Question, bar_s: int, count: int, now_ns: int) -> PriceHistory:
-        """The newest price of what a question is about, and the closes of so many bars before it; see
-        :meth:`openfingym.questions.prices.venue.PriceVenue.history`.
+        """The newest price of what a question is about, and the closes of the latest bars.
+
+        Args:
+            question: question whose query names the venue and the symbol.
+            bar_s: length of a bar in seconds.
+            count: number of bars whose closes are wanted.
+            now_ns: the time by our clock, nanoseconds since the epoch.
+
+        Raises:
+            OpenFinGymError: see :meth:`openfingym.questions.prices.venue.PriceVenue.history`.
         """
         self.check(question)
         return self.venues[str(question.query["venue"])].history(question.query, bar_s, count, now_ns)
 
     def hours(self, query: Mapping[str, str | float]) -> str | None:
-        """Code of the exchange by whose hours something is traded; None where it is traded always."""
+        """Code of the exchange by whose hours the symbol of a query is traded; None where it is traded always."""
         return self.venues[str(query["venue"])].hours(query)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections of all venues."""
         for venue in self.venues.values():
             venue.close()
 
     def _price(self, question: Question, now_ns: int) -> FinalPrice | ProviderAnswer:
         self.check(question)
-        found = self.venues[str(question.query["venue"])].at(question.query, question.evaluation_ns, now_ns)
-        if isinstance(found, NotYet):
-            return ProviderAnswer("waiting", reason=found.reason, source=found.source)
-        if found.final_ns < question.evaluation_ns:
-            raise DataError(f"{found.source}: the price is older than the time that was asked for")
-        if not 0.0 < found.value < float("inf"):
-            raise DataError(f"{found.source}: the price is {found.value}, expected one above 0")
-        return found
+        price = self.venues[str(question.query["venue"])].at(question.query, question.evaluation_ns, now_ns)
+        if isinstance(price, NotYet):
+            return ProviderAnswer("waiting", reason=price.reason, source=price.source)
+        # Whatever a venue does wrong, an old price must not resolve a question.
+        if price.final_ns < question.evaluation_ns:
+            raise DataError(f"{price.source}: the price is older than the time that was asked for")
+        if not 0.0 < price.value < float("inf"):
+            raise DataError(f"{price.source}: the price is {price.value}, expected one above 0")
+        return price
 
 
 def provider(secret: bytes) -> PriceProvider:  # noqa: ARG001
@@ -98,11 +110,13 @@ def provider(secret: bytes) -> PriceProvider:  # noqa: ARG001
 
 
 def _about(question: Question) -> Hashable:
+    """The price that a question is about, whatever it asks about it."""
     asked = {key: value for key, value in question.query.items() if key != "above"}
     return question.evaluation_ns, *sorted(asked.items())
 
 
 def _answer(question: Question, price: FinalPrice) -> ProviderAnswer:
+    # Units of other lengths, such as "USD per share", are not codes of currencies and cannot be compared.
     currency = price.evidence.get("currency")
     if currency and len(question.unit) == len(currency) and question.unit != currency:
         raise DataError(f"question {question.id} is in {question.unit}, and the price in {currency}")

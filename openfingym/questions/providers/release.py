@@ -1,7 +1,7 @@
 """Figures that are published on a day: series of FRED, and par yields of the United States Treasury.
 
-A figure may be revised. The first print decides unless the question asks for the latest; the later ones that are known
-are told with it, so that they are kept beside it.
+A figure may be revised. Its first print decides unless the question asks for the latest; later prints that are known
+are reported with it, and recorded beside it.
 """
 
 from __future__ import annotations
@@ -31,49 +31,57 @@ if TYPE_CHECKING:
 FRED_API = "https://api.stlouisfed.org"
 KEY_VARIABLE = "FRED_API_KEY"
 FORMS: tuple[Form, ...] = ("probability", "value", "quantiles", "interval")
+"""Forms of questions that a figure can resolve."""
 LOOK_BACK = timedelta(days=800)
-"""How far before the period the last figure is looked for that was known."""
+"""How far before the period the figure that was published last is looked for."""
 MOST_PRINTS = 60
-"""Later prints that are kept beside the one that decides, the newest ones."""
+"""The most later prints that are kept beside the one that decides; the newest ones stay."""
 _SERIES = re.compile(r"[A-Z0-9_]{1,40}")
 _TREASURY = "/resource-center/data-chart-center/interest-rates/daily-treasury-rates.csv"
 
 
 class Print(NamedTuple):
-    """A figure as it was published."""
+    """A figure as it was published on a day."""
 
     day: str
-    """When, in ISO 8601."""
+    """Day of publication, ISO 8601; empty where it is not known."""
     value: float
 
 
 @dataclass(frozen=True)
 class Prints:
-    """All prints of a figure that are known, the first one first; none where it is not published."""
+    """The prints of a figure that are known."""
 
-    found: tuple[Print, ...]
+    known: tuple[Print, ...]
+    """The prints in the order of their days; empty where the figure is not published yet."""
     source: str
+    """Address that was asked, without keys."""
     whole: bool
-    """Whether the first of them is the first that there was."""
+    """Whether the first of them is surely the first print that there was."""
 
 
 @dataclass(frozen=True)
 class Releases:
-    """Published figures; the query has ``source`` (``fred`` or ``treasury``), ``series`` (an id such as ``CPIAUCSL``,
-    or a tenor such as ``10y``), ``period`` (the day of the figure, such as ``2026-10-01`` for October's), of a
-    probability ``above``, and, if it likes, ``print``: ``first`` or ``latest``.
+    """Published figures.
+
+    The query has ``source`` (``fred`` or ``treasury``), ``series`` (an id such as ``CPIAUCSL``, or a tenor such as
+    ``10y``), ``period`` (the day of the figure, such as ``2026-10-01`` for October's), for a probability ``above``, and
+    optionally ``print``: ``first`` or ``latest``.
     """
 
     fred: Web = field(default_factory=lambda: Web(base_url("FRED", Fred.base_url), per_second=2.0))
+    """FRED's tables, which need no key and have the latest prints alone."""
     api: Web = field(default_factory=lambda: Web(base_url("FRED_API", FRED_API), per_second=2.0))
+    """FRED's interface with all prints, which needs a key."""
     treasury: Web = field(default_factory=lambda: Web(base_url("TREASURY", Treasury.base_url), per_second=2.0))
+    """The Treasury's tables of par yields."""
     key: str | None = field(default_factory=lambda: os.environ.get(KEY_VARIABLE), repr=False)
-    """Of FRED's interface with vintages; without one, only what stands there now is known."""
+    """Key of FRED's interface with all prints; None for none, so that only the latest prints are known."""
     name: str = "release"
     simulated: bool = False
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         level: dict[str, type] = {"above": float} if question.form == "probability" else {}
         required = {"source": str, "series": str, "period": str, **level}
         require_query(question, required, optional={"print": str}, forms=FORMS)
@@ -92,11 +100,13 @@ class Releases:
 
     @reading()
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:
-        """The last figure before the period asked for that stands there now; closed once the first print of that period
-        stands there, which nobody may say the time of.
+        """The last figure before the period asked for, as it stands now.
+
+        Closed once the first print of the period is there: nobody says since when it has been.
         """
         self.check(question)
         period = _period(question)
+        # No later than today: the Treasury's tables are by year, and next year's is not there yet.
         last = min(period, datetime.fromtimestamp(now_ns // 10**9, UTC).date())
         block, source = self._table(question, last - LOOK_BACK, last)
         known = _published(block)
@@ -117,7 +127,7 @@ class Releases:
         questions: Sequence[Question],
         now_ns: int,  # noqa: ARG002
     ) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
-        """What was published of each figure, asked for once."""
+        """What was published of each figure, each of which is asked for once."""
         return answer_together(questions, _about, self._prints, _answer)
 
     def close(self) -> None:
@@ -131,38 +141,44 @@ class Releases:
             return self._vintages(str(question.query["series"]), _period(question), self.key)
         period = _period(question)
         block, source = self._table(question, period - LOOK_BACK, period)
-        asked = [value for day, value in _published(block) if day == period]
-        # Nobody says when it was published, so that it may be a revision.
-        return Prints(tuple(Print("", value) for value in asked), source, whole=False)
+        stands = [value for day, value in _published(block) if day == period]
+        # Nobody says when it was published, so it may be a revision.
+        return Prints(tuple(Print("", value) for value in stands), source, whole=False)
 
     def _vintages(self, series: str, period: date, key: str) -> Prints:
-        asked = {
+        """All prints of a figure, from FRED's interface with a key."""
+        # From the first to the last day that the service knows, so that it gives every print.
+        query = {
             "series_id": series,
             "observation_start": period.isoformat(),
             "observation_end": period.isoformat(),
-            "realtime_start": "1776-07-04",  # the first and the last day that the service knows: every print
+            "realtime_start": "1776-07-04",
             "realtime_end": "9999-12-31",
             "file_type": "json",
         }
-        reply = self.api.get("/fred/series/observations", asked, hidden={"api_key": key})
+        reply = self.api.get("/fred/series/observations", query, hidden={"api_key": key})
         rows = reply.object().get("observations")
         if not isinstance(rows, list):
             raise DataError(f"{reply.url}: the answer has no observations")
-        found = []
+        prints = []
         for row in rows:
             if row["date"] != period.isoformat():
                 raise DataError(f"{reply.url}: the answer is about {row['date']}, asked was {period}")
             day = date.fromisoformat(row["realtime_start"]).isoformat()
+            # FRED writes a dot where it had no figure on that day.
             if row["value"] not in {".", ""}:
-                found.append(Print(day, float(exact(row["value"], "a figure", None, None))))
-        return Prints(tuple(sorted(found)), reply.url, whole=True)
+                prints.append(Print(day, float(exact(row["value"], "a figure", None, None))))
+        return Prints(tuple(sorted(prints)), reply.url, whole=True)
 
     def _table(self, question: Question, first: date, last: date) -> tuple[Block, str]:
-        """What stands there now of the days from the first to the last, and where."""
+        """A series as it stands now, from the first day to the last, and the address that was asked.
+
+        The Treasury's tables are by year, so there it is the year of the last day.
+        """
         series = str(question.query["series"])
         if question.query["source"] == "fred":
-            asked = {"id": series, "cosd": first.isoformat(), "coed": last.isoformat()}
-            reply = self.fred.get("/graph/fredgraph.csv", asked, kind="csv")
+            period = {"id": series, "cosd": first.isoformat(), "coed": last.isoformat()}
+            reply = self.fred.get("/graph/fredgraph.csv", period, kind="csv")
             return read_series(reply.body, series), reply.url
         query: dict[str, str | int] = {
             "type": "daily_treasury_yield_curve",
@@ -181,24 +197,25 @@ def provider(secret: bytes) -> Releases:  # noqa: ARG001
 
 
 def _about(question: Question) -> Hashable:
+    """The figure that a question is about."""
     return tuple(question.query[key] for key in ("source", "series", "period"))
 
 
 def _answer(question: Question, prints: Prints) -> ProviderAnswer:
-    if not prints.found:
+    if not prints.known:
         return ProviderAnswer("waiting", reason="it is not published yet", source=prints.source)
-    decides = len(prints.found) - 1 if question.query.get("print") == "latest" else 0
-    found = [_resolved(question, prints, place) for place in (decides, *range(decides + 1, len(prints.found)))]
-    return replace(found[0], later=tuple(found[1:][-MOST_PRINTS:]))
+    decides = len(prints.known) - 1 if question.query.get("print") == "latest" else 0
+    answer, *later = (_resolved(question, prints, place) for place in range(decides, len(prints.known)))
+    return replace(answer, later=tuple(later[-MOST_PRINTS:]))
 
 
 def _resolved(question: Question, prints: Prints, place: int) -> ProviderAnswer:
-    """What one print says."""
-    day, value = prints.found[place]
+    """The answer to a question by one of the prints."""
+    day, value = prints.known[place]
     truth: Truth = value
     if question.form == "probability":
         truth = float(value > float(question.query["above"]))
-    which = f"{place + 1} of {len(prints.found)} known" if prints.whole else "as it stood when it was asked for"
+    which = f"{place + 1} of {len(prints.known)} known" if prints.whole else "as it stood when it was asked for"
     evidence = {**{key: question.query[key] for key in ("source", "series", "period")}, "value": value, "print": which}
     published = _midnight_ns(date.fromisoformat(day)) if day else None
     return ProviderAnswer(
@@ -217,10 +234,10 @@ def _period(question: Question) -> date:
 
 
 def _published(block: Block) -> list[tuple[date, float]]:
-    """Days and figures of a table of one column, in the order of time, without the days that have none."""
+    """The days of a table of one column that have a figure, with it, in the order of time."""
     times, _, values = block
-    found = zip(times.astype("datetime64[D]").tolist(), values[:, 0].tolist(), strict=True)
-    return [(day, value) for day, value in found if not math.isnan(value)]
+    rows = zip(times.astype("datetime64[D]").tolist(), values[:, 0].tolist(), strict=True)
+    return [(day, value) for day, value in rows if not math.isnan(value)]
 
 
 def _midnight_ns(day: date) -> int:

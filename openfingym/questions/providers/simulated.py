@@ -1,7 +1,7 @@
-"""Made-up markets, with which every life cycle can be tried in seconds; what they say is SIMULATED.
+"""Simulated markets, with which every life cycle of a question can be tried in seconds; what they say is SIMULATED.
 
 A question's query names a market or a symbol. What becomes of it follows from the name, the times and a secret key that
-the verifier alone holds: asked again with the same key it is the same, and without the key it cannot be computed.
+the verifier alone holds: with the same key it is always the same, and without the key it cannot be computed.
 """
 
 from __future__ import annotations
@@ -22,19 +22,21 @@ if TYPE_CHECKING:
     from openfingym.questions.question import Question
 
 HIGHEST_VOLATILITY = 5.0
+"""Largest standard deviation of a log price in a year that a query may ask for."""
 SOURCE = "simulated"
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """Markets that are made up from a key."""
+    """Simulated markets. The query has ``market``, or ``symbol`` for a price."""
 
     secret: bytes = field(repr=False)
+    """Key from which prices and truths follow."""
     name: str = "simulated"
     simulated: bool = True
 
     def check(self, question: Question) -> None:
-        """See :class:`~openfingym.questions.provider.Provider`."""
+        """Refuse a question that can never be resolved; see :class:`~openfingym.questions.provider.Provider`."""
         if "symbol" not in question.query:
             require_query(
                 question,
@@ -56,7 +58,7 @@ class Simulated:
         _require_within(question, "volatility", 0.0, HIGHEST_VOLATILITY)
 
     def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:
-        """What the made-up market shows at a moment."""
+        """What the simulated market shows at a moment."""
         self.check(question)
         if "symbol" in question.query:
             path = self.prices(question.query, question.clock)
@@ -68,22 +70,23 @@ class Simulated:
                 )
             return shown
         prices = self._outcomes(question).at(now_ns)
-        found = {"probability": prices[1]} if question.form == "probability" else {"probabilities": list(prices)}
-        return {**found, "at_ns": min(now_ns, question.evaluation_ns), "source": SOURCE}
+        # Of a probability's two outcomes, no and yes, the second is asked about.
+        forecast = {"probability": prices[1]} if question.form == "probability" else {"probabilities": list(prices)}
+        return {**forecast, "at_ns": min(now_ns, question.evaluation_ns), "source": SOURCE}
 
     def answers(self, questions: Sequence[Question], now_ns: int) -> Mapping[str, ProviderAnswer]:
-        """The truths of those whose evaluation time has come."""
+        """The truths of the questions whose evaluation time has come; the others wait."""
         return {question.id: self._answer(question, now_ns) for question in questions}
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there are no connections."""
 
     def prices(self, query: Mapping[str, str | float], clock: str = REAL_CLOCK) -> PricePath:
-        """The price path of a query with a ``symbol``, such as for what an agent is shown of the past.
+        """The price path of a query with a ``symbol``, from which an agent is shown past prices too.
 
         Args:
-            query: the query of a question, which names the symbol.
-            clock: the clock by which the question was asked.
+            query: query of a question, which names the symbol.
+            clock: name of the clock by which the question is asked.
         """
         start, volatility = float(query.get("start", 100.0)), float(query.get("volatility", 0.5))
         return PricePath(self._key(clock), str(query["symbol"]), start, volatility)
@@ -113,12 +116,16 @@ class Simulated:
         )
 
     def _key(self, clock: str) -> bytes:
-        """The key of the markets by a clock: what came by one that is ahead says nothing of what will by another."""
+        """The key of the markets by a clock.
+
+        Each clock has markets of its own: what happened by a clock that is ahead tells nothing about the others.
+        """
         if not self.secret:
             raise UsageError(
                 "the simulated provider has no key, so that everybody could compute its truths; "
                 "ask for it with find_provider('simulated', secret=...)"
             )
+        # A key for this use alone, so that nothing else that is derived from the secret tells about these markets.
         key = hmac.digest(self.secret, b"openfingym simulated markets", "sha256")
         return key if clock == REAL_CLOCK else hmac.digest(key, clock.encode(), "sha256")
 

@@ -1,1 +1,1 @@
-"""Made-up markets: what they show and how they end follows from a secret key, and can be read at any time."""
+"""Simulated markets: what they show and how they end follows from a secret key, and can be computed for any time."""

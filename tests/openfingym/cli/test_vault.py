@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,14 @@ def test_a_vault_of_ones_own_is_built_described_and_verified(statement: Path) ->
     # Once more, into a folder: equal rows have an equal digest.
     again = json.loads(run("build", statement, "--out", statement.parent / "copy", "--json").stdout)
     assert again["digest"] == built["digest"]
+
+
+def test_rows_longer_than_the_header_are_refused_and_not_moved(statement: Path) -> None:
+    (statement.parent / "prices.csv").write_text("asset,day,price,remark\na,2024-07-01,1.5,x,y\nb,2024-07-02,2,y,z\n")
+    # As for users: pandas warns of cells that it leaves out, and warnings are errors in tests alone.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert "a row has more cells than the header" in str(said("build", statement))
 
 
 def test_a_damaged_vault_is_named_with_its_file(statement: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,6 +123,13 @@ def test_no_fill_shows_a_value_behind_the_training_block() -> None:
             np.testing.assert_array_equal(usual[:row], changed[:row])
 
 
+def test_what_is_recorded_of_filled_cells_names_no_way_that_was_not_used() -> None:
+    values = np.ones((10, 1))
+    values[9] = np.nan
+    steps = without_gaps(DataTable(None, ("a",), values), "interpolate", 0.7).table.steps
+    assert steps == ("1 cells filled with the last value before them (forward)",)
+
+
 def test_a_training_block_cannot_shrink_behind_an_interpolated_gap(tmp_path: Path) -> None:
     table = frame()
     table.loc[200:204, "a"] = np.nan
@@ -202,6 +210,22 @@ def test_a_fault_of_a_table_is_named(name: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(OpenFinGymError, match=expected):
         read_tables([path])
+
+
+def test_decimal_commas_are_refused_and_not_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("date,a\n2024-01-01,1,5\n2024-01-02,2,5\n")
+    # As for users: pandas warns of cells that it leaves out, and warnings are errors in tests alone.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(OpenFinGymError, match="every row needs as many cells"):
+            read_tables([path])
+
+
+def test_rows_that_end_in_a_comma_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("date,a\n2024-01-01,1,\n2024-01-02,2,\n")
+    assert read_tables([path]).values.tolist() == [[1.0], [2.0]]  # noqa: PD011 - no frame
 
 
 def test_a_copy_of_a_known_task_on_own_data(tmp_path: Path) -> None:

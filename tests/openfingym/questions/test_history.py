@@ -97,6 +97,15 @@ def test_forecastbench_sets_are_read_by_their_own_names(season: list[Path]) -> N
     ]
 
 
+def test_a_forecast_that_names_its_model_stays_its_own(season: list[Path]) -> None:
+    named = read_history(season, clock="replay", agent="of-the-user").forecasts
+    assert {one.agent for one in named} == {"O/M"}
+    forecasts = json.loads(season[2].read_text())
+    season[2].write_text(json.dumps({name: forecasts[name] for name in ("forecast_due_date", "forecasts")}))
+    nameless = read_history(season, clock="replay", agent="of-the-user").forecasts
+    assert {one.agent for one in nameless} == {"of-the-user"}
+
+
 HOSTILE = (
     *(None, True, -1, 10**30, -(10**30), math.nan, math.inf, "", "N/A", "\ud800", "x" * 5000),
     *([], [1], [math.inf], [[1]], {"a": 1}),

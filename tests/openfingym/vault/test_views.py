@@ -168,6 +168,14 @@ def test_sql_sees_the_tables_as_they_were(vault: Vault) -> None:
             "SELECT (SELECT count(*) FROM parquet_scan('{folder}/events.parquet'))",
             r"may not read from parquet_scan\(\)",
         ),
+        (
+            'SELECT * FROM "{folder}/events.parquet", (WITH "{folder}/events.parquet" AS (SELECT 1) SELECT 1)',
+            "named by letters, digits and _",
+        ),
+        (
+            'WITH "{folder}/events.parquet" AS (FROM "{folder}/events.parquet") FROM "{folder}/events.parquet"',
+            "named by letters, digits and _",
+        ),
         ("SELECT * FROM main.events", "there is no table 'events'"),
         ("SELECT * FROM information_schema.tables", "there is no table"),
         ("SELECT * FROM duckdb_views()", "may not read"),

@@ -16,7 +16,19 @@ from openfingym.data.processes import (
     process_sets,
     stream_paths,
 )
+from openfingym.data.processes.info import process_info
 from openfingym.errors import DataError
+
+LAWS = {
+    "crypto-log-returns": "f9c87af5598d38b5995f80109e880905ce850dbcaaed0c8b290104c0003c9fb4",
+    "crypto-pairs": "1f488c00d65cb5ae57b9551f5b616bff5b07660be9c8d68d3b55c6ef841665d5",
+    "fbm": "4f3b0cef98473c7841ee85ddc11c17ac6c97fd6c60d3d5b40cebf1dab60673a6",
+    "lob-bars": "2ee2b031090b7bbb4cbb1c82749f4af4b86e6f763cb08d7c3555d9bdc2d108e8",
+    "ou": "7f68519c55142af11c5279527cd9fc735299ccdb2b8d86a58c00b239cf69df62",
+    "rough-volatility": "a94abcb1dada3d2f9c9c11b14bc20e0706547e7b6dfe442f17f04fa42ebb1ddd",
+    "stock-ohlcv": "4379c11470e7824fe7c0792393d93a207d92b442bb900553989933acd2d2e0ff",
+    "tail-gan": "5d403c89aa2c163cd4f7d75126aeafdfb11d8866897200d265ab50b5defd563c",
+}
 
 DIGESTS = {
     "crypto-log-returns": (
@@ -89,6 +101,11 @@ def test_the_bytes(name):
         assert first[:, :, channel].tolist() == np.round(first[:, :, channel], decimals).tolist()
     assert not np.signbit(first[first == 0]).any()
     assert (paths_digest([first]), paths_digest([hidden])) == DIGESTS[name]
+
+
+def test_the_digest_of_a_law_outlives_a_rename():
+    """It is made of the laws' names and parameters, and packages that were built hold it."""
+    assert {known.name: process_info(known).sha256 for known in process_sets()} == LAWS
 
 
 def test_splits_share_no_path():

@@ -10,7 +10,7 @@ from statsmodels.tsa.stattools import acf
 
 from openfingym.data.processes.book import OrderBookBars
 from openfingym.data.processes.draws import stream
-from openfingym.data.processes.factor_garch import HOURS_PER_YEAR, PAIRS, FactorGarch, Pair
+from openfingym.data.processes.factor_garch import HOURS_PER_YEAR, PAIRS, CryptoPair, FactorGarch
 from openfingym.data.processes.garch import Garch
 from openfingym.data.processes.ohlcv import DAYS_PER_YEAR, STOCKS, DailyBars
 from openfingym.errors import DataError
@@ -23,7 +23,7 @@ def columns(process, paths):
 
 
 def test_an_estimator_finds_the_market_again():
-    process = FactorGarch((Pair("a", 0.6, 1.0),), 15_000, "log_returns")
+    process = FactorGarch((CryptoPair("a", 0.6, 1.0),), 15_000, "log_returns")
     returns = process.paths(stream(1), 1)[0, :, 0] / (0.6 / math.sqrt(HOURS_PER_YEAR))
     fit = arch_model(returns, mean="Zero", dist="t", rescale=False).fit(disp="off").params
     assert fit["alpha[1]"] == pytest.approx(process.market.alpha, abs=0.02)
@@ -34,7 +34,7 @@ def test_an_estimator_finds_the_market_again():
 def test_garch_moments():
     """Kurtosis and autocorrelation of squares in closed form (Bollerslev 1986)."""
     a, b, k = 0.1, 0.8, 50.0
-    process = FactorGarch((Pair("a", 1.0, 1.0),), 2_000, "log_returns", market=Garch(a, b), degrees_of_freedom=k)
+    process = FactorGarch((CryptoPair("a", 1.0, 1.0),), 2_000, "log_returns", market=Garch(a, b), degrees_of_freedom=k)
     returns = process.paths(stream(2), 300)[:, :, 0]
     noise = 3 + 6 / (k - 4)
     kurtosis = noise * (1 - (a + b) ** 2) / (1 - (a + b) ** 2 - (noise - 1) * a * a)
@@ -171,7 +171,7 @@ def test_book_prices_move_with_the_flow_and_cluster():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: FactorGarch((Pair("a", 0.6, 1.1),), 10, "prices"),
+        lambda: FactorGarch((CryptoPair("a", 0.6, 1.1),), 10, "prices"),
         lambda: FactorGarch((), 10, "prices"),
         lambda: FactorGarch(PAIRS, 10, "prices", degrees_of_freedom=4.0),
         lambda: DailyBars(overnight=1.0),
