@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -60,8 +60,63 @@ def log_odds(
         for rows in (train, test)
     )
     raw = np.zeros(len(test))
-    _compiled()(learn, guess, bins, labels, rounds, leaves, rate, leaf, raw)
+    _compiled()(learn, guess, bins, labels, rounds, leaves, rate, leaf, _scratch(len(train), bins, leaves), raw)
     return raw
+
+
+class Scratch(NamedTuple):
+    """Arrays that trees of some size are made in, each of them written before it is read.
+
+    They come from outside: what Numba compiles for one allocation takes a second of the first call.
+    """
+
+    known: NDArray[np.float64]
+    """What the trees so far say of each training row, float64[n]; 0 at first."""
+    order: NDArray[np.int64]
+    """Numbers of the training rows, node by node, int64[n]."""
+    spare: NDArray[np.int64]
+    """Room for the rows of one side of a split, int64[n]."""
+    first: NDArray[np.float32]
+    second: NDArray[np.float32]
+    """First and second derivatives of the loss of each training row, float32[n]."""
+    gradients: NDArray[np.float64]
+    hessians: NDArray[np.float64]
+    """Their sums in each bin, float64[leaves, features, most bins]; one histogram for each node that may be split."""
+    counts: NDArray[np.int64]
+    """Rows in each bin, int64[leaves, features, most bins]."""
+    nodes: NDArray[np.int64]
+    """By node: first row and end in ``order``, place of its histogram, feature, last bin of the left side, left child;
+    and the heap of nodes that wait, int64[7, nodes]."""
+    value: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    """What a node says of its rows, and what its best split gains, float64[nodes]."""
+    sums: NDArray[np.float64]
+    """Sums of both derivatives over the rows of a node, float64[nodes, 2]."""
+    found: NDArray[np.float64]
+    """What the functions below found, float64[4]."""
+    lanes: NDArray[np.float64]
+    """Partial sums, float64[8]."""
+
+
+def _scratch(count: int, bins: NDArray[np.int64], leaves: int) -> Scratch:
+    """Arrays for trees of so many leaves on so many training rows, with that number of bins of each feature."""
+    histogram, nodes = (leaves, len(bins), int(bins.max())), 2 * leaves - 1
+    return Scratch(
+        known=np.zeros(count),
+        order=np.empty(count, dtype=np.int64),
+        spare=np.empty(count, dtype=np.int64),
+        first=np.empty(count, dtype=np.float32),
+        second=np.empty(count, dtype=np.float32),
+        gradients=np.empty(histogram),
+        hessians=np.empty(histogram),
+        counts=np.empty(histogram, dtype=np.int64),
+        nodes=np.empty((7, nodes), dtype=np.int64),
+        value=np.empty(nodes),
+        gain=np.empty(nodes),
+        sums=np.empty((nodes, 2)),
+        found=np.empty(4),
+        lanes=np.empty(8),
+    )
 
 
 def _thresholds(ordered: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -108,30 +163,26 @@ def _boost(
     leaves: int,
     rate: float,
     leaf: int,
+    scratch: Scratch,
     raw: NDArray[np.float64],
 ) -> None:
     """Add to ``raw`` what each tree says of the rows of ``guess``, float64[m]; rows are given as bins, [features, m].
 
     Nodes are numbered as they come to be, the root 0. ``place`` holds the histogram of each that may be split yet.
     """
-    features, count = learn.shape
-    nodes = 2 * leaves - 1
-    known, order = np.zeros(count), np.empty(count, dtype=np.int64)
-    first, second = np.empty(count, dtype=np.float32), np.empty(count, dtype=np.float32)
-    gradients, hessians = np.empty((leaves, features, bins.max())), np.empty((leaves, features, bins.max()))
-    counts = np.empty((leaves, features, bins.max()), dtype=np.int64)
-    whole = np.empty((7, nodes), dtype=np.int64)
-    start, stop, place, feature, cut, left, heap = whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6]
-    spare = np.empty(count, dtype=np.int64)
-    value, gain, sums = np.empty(nodes), np.empty(nodes), np.empty((nodes, 2))
-    found = np.empty(8)
+    count, nodes = learn.shape[1], scratch.nodes
+    known, order, spare, first, second = scratch.known, scratch.order, scratch.spare, scratch.first, scratch.second
+    gradients, hessians, counts = scratch.gradients, scratch.hessians, scratch.counts
+    start, stop, place, feature, cut, left, heap = nodes[0], nodes[1], nodes[2], nodes[3], nodes[4], nodes[5], nodes[6]
+    value, gain, sums, found = scratch.value, scratch.gain, scratch.sums, scratch.found
     for _ in range(rounds):
         _derivatives(known, labels, first, second)
-        order[:] = np.arange(count)
+        for row in range(count):
+            order[row] = row
         start[0], stop[0], place[0], left[0], value[0], made, waiting = 0, count, 0, -1, 0.0, 1, 0
         _fill(learn, bins, order, first, second, gradients[0], hessians[0], counts[0])
-        sums[0, 0] = _sum_of_bins(gradients[0, 0], bins[0])
-        sums[0, 1] = _sum_of_bins(hessians[0, 0], bins[0])
+        sums[0, 0] = _sum_of_bins(gradients[0, 0], bins[0], scratch.lanes)
+        sums[0, 1] = _sum_of_bins(hessians[0, 0], bins[0], scratch.lanes)
         if count >= 2 * leaf and sums[0, 1] >= LEAST_HESSIAN:
             _best(bins, count, leaf, sums[0], value[0], gradients[0], hessians[0], counts[0], found)
             waiting = _keep(0, found, gain, feature, cut, heap, waiting)
@@ -229,11 +280,12 @@ def _subtract(bins: Any, g: Any, h: Any, n: Any, less_g: Any, less_h: Any, less_
 
 
 @register_jitable
-def _sum_of_bins(values: Any, bins: int) -> float:
+def _sum_of_bins(values: Any, bins: int, lanes: Any) -> float:
     """Sum of 256 bins, of which the last are empty, in the order in which NumPy adds them."""
     total = 0.0
     for half in range(0, 256, 128):
-        lanes = np.zeros(8)
+        for lane in range(8):
+            lanes[lane] = 0.0
         for b in range(half, min(half + 128, bins)):
             lanes[b % 8] += values[b]
         total += ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
