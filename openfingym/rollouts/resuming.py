@@ -49,9 +49,12 @@ class RolloutNote:
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             document = read_json(path.parent, path.name, MEGABYTE)
             if isinstance(document, dict) and IDENTIFIER.fullmatch(str(document["rollout_id"])):
-                self.spent = _spent(document["spent"])
-                self.resumed = int(document["resumed"])
-                self._rollout_id = str(document["rollout_id"])
+                # All of it or nothing: a rollout that begins anew has spent nothing yet.
+                self.spent, self.resumed, self._rollout_id = (
+                    _spent(document["spent"]),
+                    int(document["resumed"]),
+                    str(document["rollout_id"]),
+                )
 
     def ticket(
         self, client: VerifierClient, ttl_s: float, package: BuiltPackage, agent: str, seed: int, questions: str | None
