@@ -123,7 +123,7 @@ def _seeds(text: str | None) -> int | list[int] | None:
         values = [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise UsageError(f"--seeds: expected a count such as 3, or seeds such as 3,5,8; found {text!r}") from None
-    if "," not in text and values and values[0] < 1:
+    if not values or ("," not in text and values[0] < 1):
         raise UsageError(f"--seeds: expected at least one seed; found {text!r}")
     # A comma makes a list, also of a single seed: `5,` is the seed 5, and `5` the first five seeds.
     return values if "," in text else values[0]
