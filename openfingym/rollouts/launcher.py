@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from openfingym.models.model import LanguageModel
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
-    from openfingym.verifiers.client import RolloutTicket, VerifierClient
+    from openfingym.verifiers.client import RolloutTicket, VerifiedResult, VerifierClient
     from openfingym_runtime.job import Backend, Outcome
 
 INTERRUPTED_S = 10.0
@@ -279,10 +279,7 @@ class Launcher:
         # A verifier elsewhere may be restarted and come back; one of our own that dies stays dead, and is not waited
         # for.
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
-        ticket = (
-            None if note is None else note.ticket(client, ttl_s, package, agent.name, order.seed, order.question_range)
-        )
-        ticket = ticket or order.create(client, package, agent, ttl_s)
+        ticket = _ticket(client, note, order, package, agent, ttl_s)
         if note is not None:
             setup = _noted(note, ticket, setup)
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
@@ -310,10 +307,7 @@ class Launcher:
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
             with contact.finalizing.running():
-                # A live session goes on to its end before it is scored, so the answer may take as long.
-                verified = client.finalize(ticket.rollout_id, None if order.session is None else ttl_s)
-                if verified.state == "deferred" and order.simulates_clock:
-                    verified = client.settle(ticket.rollout_id)
+                verified = _verified(client, ticket, order, ttl_s)
             final = judged(result, verified, acted)
             # Before the result becomes a score: one without its evidence could be checked by nobody.
             evidence = evidence_of(client, package, ticket.rollout_id) if out else evidence
@@ -359,6 +353,31 @@ class Launcher:
             BackendUnavailableError: no backend can run the agent's programs here.
         """
         self._parts.warm(package, agent, rollouts, allowance=allowance, size=size)
+
+
+def _ticket(
+    client: VerifierClient,
+    note: RolloutNote | None,
+    order: RolloutOrder,
+    package: BuiltPackage,
+    agent: Agent,
+    ttl_s: float,
+) -> RolloutTicket:
+    """The ticket of a rollout: of the one that the note names, where that can be gone on with, else of a new one."""
+    if note is not None:
+        ticket = note.ticket(client, ttl_s, package, agent.name, order.seed, order.question_range)
+        if ticket is not None:
+            return ticket
+    return order.create(client, package, agent, ttl_s)
+
+
+def _verified(client: VerifierClient, ticket: RolloutTicket, order: RolloutOrder, ttl_s: float) -> VerifiedResult:
+    """End a rollout and get its result; questions on a simulated clock are resolved for it."""
+    # A live session goes on to its end before it is scored, so that the answer may take as long.
+    verified = client.finalize(ticket.rollout_id, None if order.session is None else ttl_s)
+    if verified.state == "deferred" and order.simulates_clock:
+        verified = client.settle(ticket.rollout_id)
+    return verified
 
 
 def _require_not_left(note: RolloutNote | None, cancel: threading.Event) -> None:
