@@ -90,6 +90,7 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
 
     rows = []
     for name in names or tuple(info.name for info in datasets()):
+        # This raises where the data is not what the recorded digest is of.
         panel = load_panel(name)
         rows.append(
             {

@@ -73,6 +73,7 @@ def doctor(ctx: click.Context, venue: str | None, real_money: bool, as_json: boo
         except OpenFinGymError as error:
             rows.append({"check": name, "ok": False, "detail": str(error)})
     extras = _extras()
+    # One backend that isolates programs is enough; all other checks have to pass.
     isolated = any(row["ok"] for row in rows if row["check"] in ISOLATING)
     needed = all(row["ok"] for row in rows if row["check"] not in ISOLATING)
     if as_json:
@@ -161,6 +162,7 @@ def _verifier() -> str:
     from openfingym.packages.build import build
     from openfingym_verifier.embedded import EmbeddedVerifier
 
+    # Any task does: what is checked is that a process can be started with labels, and answers.
     name = next(iter(task_folders()))
     with EmbeddedVerifier.start([build(load_task(name))]):
         return f"starts, and accepts the digests of {name}"

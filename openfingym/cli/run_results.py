@@ -76,6 +76,7 @@ def questions_line(questions: Mapping[str, object] | str) -> str:
 
 def exit_status(results: list[RolloutResult]) -> int:
     """4 if any rollout ended in an error of ours, else 3 if any was rejected, else 0."""
+    # What is deferred or void is nobody's fault.
     states = {result.state for result in results}
     return 4 if "error" in states else 3 if "rejected" in states else 0
 

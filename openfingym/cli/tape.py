@@ -121,6 +121,7 @@ def _run_on(ctx: click.Context, path: Path, agent: str, backend: str, out: Path,
     from openfingym.market.tape_reader import TapeReader
     from openfingym.rollouts.single import run
 
+    # An agent needs the instruction and the interface of a task: that of the session that was recorded.
     with TapeReader(path) as reader:
         name = reader.header.session.get("task")
     if not name:

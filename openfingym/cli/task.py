@@ -249,6 +249,7 @@ def check(
             real=real,
             backend=smoke,
             adversarial=adversarial,
+            # A record holds scores on the whole private fold, where a check is content with a sample of it.
             on_all=record is not None,
         )
         for outcome in checked:
