@@ -124,7 +124,7 @@ def ours(package: BuiltPackage, out: Path, *, at_once: int, waiting: int) -> tup
 def ready(rollouts: LocalRollouts) -> int:
     """Workspaces that wait."""
     assert rollouts._started is not None, "it has run a rollout"
-    return sum(line.pool.waiting for line in rollouts._started.launcher._lines.values() if line.pool is not None)
+    return sum(line.pool.waiting for line in rollouts._started.launcher._parts.lines if line.pool is not None)
 
 
 def bare(package: BuiltPackage, program: str, folder: Path, *, at_once: int) -> float:

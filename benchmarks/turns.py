@@ -135,7 +135,7 @@ def main() -> int:
 def profile(launcher: Launcher, model: ModelSpec, out: Path) -> None:
     """Profile the thread in which the conversations run."""
     profiler = cProfile.Profile(time.thread_time)
-    conversations = launcher._conversation_runner()
+    conversations = launcher._parts.conversations()
     conversations.call(profiler.enable)
     measure(launcher, model, 1, out)
     conversations.call(profiler.disable)

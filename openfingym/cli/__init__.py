@@ -55,10 +55,13 @@ COMMANDS = {
     "image": ("openfingym.cli.image:image", "Build the agent image for the docker backend."),
     "doctor": ("openfingym.cli.doctor:doctor", "Say what works on this machine, and what to do about the rest."),
 }
-"""Name to (module:attribute, one-line help)."""
+"""Module and attribute of each command, and its help in one line, which the list of commands shows without importing
+the module. A test compares it with the command's own help."""
 
 
 class _LazyGroup(click.Group):
+    """A group whose commands are imported when they are run or asked for help."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(COMMANDS)
 
@@ -107,9 +110,12 @@ def main() -> None:
     """Run the command line; a user's mistake ends in one message, never in a traceback."""
     outlast_readers()
     try:
+        # Without its standalone mode, click returns the status that a command exits with, and raises its errors.
         status = cli.main(prog_name="openfingym", standalone_mode=False)
+        # Here and not at the end of the interpreter, so that a full disk is an error with a message and a status.
         sys.stdout.flush()
     except OpenFinGymError as error:
+        # In the arguments, since an error may come before click has read them.
         if "--json" in sys.argv:
             click.echo(json.dumps({"error": {"type": type(error).__name__, "message": str(error)}}))
         click.echo(printable(f"error: {error}"), err=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from openfingym.cli.completion import complete_task
+from openfingym.cli.options import json_option
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option
 
 
 @click.command()
@@ -28,13 +28,14 @@ def agents(name: str | None, as_json: bool) -> None:
     records = [record for record in BUILTIN.values() if spec is None or record.fits(spec)]
     rows: list[tuple[str, str, str, str]] = [(record.name, record.role, record.fit, record.does) for record in records]
     broken = []
+    # A package whose agent cannot be loaded must not hide the others.
     for entries in installed_agents().values():
         try:
-            found = load_installed(entries)
+            installed = load_installed(entries)
         except UsageError as error:
             broken.append(str(error))
         else:
-            rows.append((found.name, f"installed {found.agent.kind}", "any", found.does))
+            rows.append((installed.name, f"installed {installed.agent.kind}", "any", installed.does))
     if as_json:
         print_json([dict(zip(("name", "role", "fits", "does"), row, strict=True)) for row in rows])
     else:

@@ -1,14 +1,14 @@
-"""What options may be, as plain values: the modules that these words belong to take long to load.
+"""Values that options may have, repeated here as plain words because the modules that define them take long to load.
 
-A test compares each with what it repeats.
+A test compares each with its definition.
 """
 
 from __future__ import annotations
 
 FAMILIES = ("forecasting", "generation", "trading", "fraud", "questions")
-"""Those of :data:`openfingym.task.contracts.Family`."""
+"""The values of :data:`openfingym.task.contracts.Family`."""
 KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading", "live", "questions", "qa")
-"""Those of :data:`openfingym.task.known_kinds.OWN`."""
+"""The names in :data:`openfingym.task.known_kinds.OWN`."""
 AGENTS = (
     "naive",
     "mean",
@@ -53,18 +53,18 @@ AGENTS = (
     "script",
     "command",
 )
-"""Names of :data:`openfingym.agents.BUILTIN`."""
+"""The names in :data:`openfingym.agents.BUILTIN`."""
 STATES = ("scored", "rejected", "deferred", "void", "error")
-"""Those of :data:`openfingym.results.State`."""
+"""The values of :data:`openfingym.results.State`."""
 SPLITS = ("test", "train", "validation")
-"""Those of :data:`openfingym.trajectory.Split`."""
+"""The values of :data:`openfingym.trajectory.Split`, and of :data:`openfingym.results.SplitName`."""
 BACKENDS = ("auto", "docker", "sandbox", "inline")
-"""Those of :data:`openfingym.machine.BackendName`."""
+"""The values of :data:`openfingym.machine.BackendName`."""
 CLOCKS = ("simulated", "real")
-"""Those of :data:`openfingym.kinds.asking.Clock`."""
+"""The values of :data:`openfingym.kinds.asking.Clock`."""
 REPORTED_BY = ("agent", "model", "backend")
-"""Those of :data:`openfingym.reports.cells.Field`."""
+"""The values of :data:`openfingym.reports.cells.Field`."""
 FILLS = ("none", "forward", "interpolate", "drop")
-"""Those of :data:`openfingym.task.model.Fill`."""
+"""The values of :data:`openfingym.task.model.Fill`."""
 MEASURES = ("price", "yield", "mixed")
-"""Those of :data:`openfingym.data.dataset.Measure`."""
+"""The values of :data:`openfingym.data.dataset.Measure`."""

@@ -19,26 +19,35 @@ if TYPE_CHECKING:
     from openfingym.trajectory.record import ToolUse, Turn
 
 LIVE_LINES = 8
-"""Lines of one text that are shown while an agent is at work."""
+"""The most lines of one text that are shown while an agent is at work."""
 CHARACTERS = 1000
 """Length to which a line is cut where not all lines are shown."""
 ARGUMENT = 60
-"""Characters of an argument that stand beside the name of its tool."""
+"""The most characters of an argument that is shown beside the name of its tool."""
 
 
 class LiveConversation:
-    """Prints what an agent says and does as it does; its :meth:`heard` is a listener of a launcher."""
+    """Prints what an agent says and does while it is at work; its :meth:`heard` is a listener of a launcher."""
 
     def __init__(self, console: Console) -> None:
         """Print on ``console``."""
         self._console = console
         self._answers = 0
+        """Number of the model's answers so far."""
         self._results: dict[int, int] = {}
+        """Number of results of calls that were printed, by the number of their message."""
         self._lock = threading.Lock()
 
     def heard(self, index: int, turn: Turn) -> None:
-        """A message, and what came of its calls so far; the messages that only state the task are left out."""
-        # Where nobody reads any more, the agent goes on.
+        """Print a message with its calls, and the results that have come since; called again for each further result.
+
+        Messages before the first answer, which state the task, are left out.
+
+        Args:
+            index: number of the message in the conversation.
+            turn: the message as it is so far.
+        """
+        # If the reader of the terminal has gone, the agent still goes on.
         with self._lock, contextlib.suppress(OSError):
             if index not in self._results:
                 self._results[index] = 0
@@ -47,10 +56,10 @@ class LiveConversation:
                     _print(self._console, _said(turn, self._answers, LIVE_LINES))
                 for call in turn.tool_calls:
                     _print(self._console, _call(call, LIVE_LINES))
-            told = [call for call in turn.tool_calls if call.result is not None]
-            for call in told[self._results[index] :]:
+            ended = [call for call in turn.tool_calls if call.result is not None]
+            for call in ended[self._results[index] :]:
                 _print(self._console, _result(call, LIVE_LINES))
-            self._results[index] = len(told)
+            self._results[index] = len(ended)
 
 
 def print_conversation(console: Console, rollout: RolloutRecord, lines: int | None) -> None:
@@ -59,7 +68,7 @@ def print_conversation(console: Console, rollout: RolloutRecord, lines: int | No
     Args:
         console: the console to print on.
         rollout: the record of the rollout.
-        lines: the most that are shown of one text; None for all.
+        lines: the most lines that are shown of one text; None for all.
     """
     answers = 0
     for index, turn in enumerate(rollout.messages):
@@ -82,7 +91,7 @@ def print_block(console: Console, text: str, lines: int | None) -> None:
     Args:
         console: the console to print on.
         text: text that a model, a program or a stranger wrote; control characters are made harmless.
-        lines: the most that are shown; None for all.
+        lines: the most lines that are shown; None for all.
     """
     _print(console, _block(text, lines))
 
@@ -93,6 +102,7 @@ def _print(console: Console, lines: Iterable[Text]) -> None:
 
 
 def _said(turn: Turn, answer: int, lines: int | None) -> Iterator[Text]:
+    """A message with its heading: who says it, and of a model's answer its number, time, tokens and reasoning."""
     heading = Text("\n")
     if turn.role != "assistant":
         yield heading.append(turn.role, style="bold")
@@ -123,19 +133,25 @@ def _call(call: ToolUse, lines: int | None) -> Iterator[Text]:
 
 
 def _arguments(written: str) -> tuple[str, list[str]]:
+    """The arguments of a call for people: the short ones on one line, and the long ones.
+
+    Args:
+        written: the arguments as the model wrote them, which need not be JSON.
+    """
     try:
-        given = parse_json(written or "{}")
+        arguments = parse_json(written or "{}")
     except ValueError:
-        given = None
-    if not isinstance(given, dict):
+        arguments = None
+    if not isinstance(arguments, dict):
         return "", [written]
-    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()}
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
     long = [key for key, text in texts.items() if "\n" in text or len(text) > ARGUMENT]
     beside = (f"{one_line(key, ARGUMENT)}={printable(text)}" for key, text in texts.items() if key not in long)
     return ", ".join(beside), [texts[key] for key in long]
 
 
 def _result(call: ToolUse, lines: int | None) -> Iterator[Text]:
+    """The result of a call with its time; nothing where there is none yet."""
     if call.result is None:
         return
     took = f" after {call.wall_s:.1f} s" if call.wall_s is not None else ""
@@ -145,15 +161,21 @@ def _result(call: ToolUse, lines: int | None) -> Iterator[Text]:
 
 
 def _block(text: str, lines: int | None, style: str = "") -> Iterator[Text]:
-    """A text, indented; where so many lines are to be shown, its middle is left out, and the end of a line that goes on
-    and on.
+    """A text, indented.
+
+    Args:
+        text: the text; control characters are made harmless.
+        lines: the most lines that are shown: the middle of a longer text is left out, and the end of a very long line;
+            None for everything.
+        style: style of the lines, as ``rich`` has it.
     """
-    found = printable(text.strip("\n")).split("\n")
-    if lines is not None and len(found) > lines + 2:
+    shown = printable(text.strip("\n")).split("\n")
+    # Two lines more are shown whole: the line that says what is left out would take their place.
+    if lines is not None and len(shown) > lines + 2:
         first, last = lines - lines // 3, lines // 3
-        found = [*found[:first], f"… {len(found) - first - last} more lines", *found[-last:]]
-    for line in found:
+        shown = [*shown[:first], f"… {len(shown) - first - last} more lines", *shown[-last:]]
+    for line in shown:
+        cut = line
         if lines is not None and len(line) > CHARACTERS:
-            # A long line is shown cut.
-            line = f"{line[:CHARACTERS]} … {len(line) - CHARACTERS} more characters"  # noqa: PLW2901
-        yield Text("    ").append(line, style=style)
+            cut = f"{line[:CHARACTERS]} … {len(line) - CHARACTERS} more characters"
+        yield Text("    ").append(cut, style=style)

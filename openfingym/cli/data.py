@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.options import json_option
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option
 
 if TYPE_CHECKING:
     from openfingym.data.listing import Listing
     from openfingym.data.sources import PullRecord
 
 NOTES = 10
-"""Notes shown after a pull."""
+"""The most notes that are shown after a pull."""
 
 
 @click.group()
@@ -90,6 +90,7 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
 
     rows = []
     for name in names or tuple(info.name for info in datasets()):
+        # This raises where the data is not what the recorded digest is of.
         panel = load_panel(name)
         rows.append(
             {
@@ -173,10 +174,12 @@ def _print_listings(rows: list[Listing], *, as_json: bool) -> None:
 
 
 def _short(text: str, width: int) -> str:
+    """A text cut to a width in characters."""
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
 
 
 def _day(text: str | None) -> date | None:
+    """A day of the form YYYY-MM-DD; None where none is given."""
     if text is None:
         return None
     try:

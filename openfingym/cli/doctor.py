@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import click
 
+from openfingym.cli.options import json_option
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option
 from openfingym.machine import ISOLATING
 
 MIN_FREE_MB = 500
+"""Free space below which the store is said to be too full, in megabytes."""
 EXTRAS = {
     "agents": (("arch", "lightgbm", "statsmodels"), "built-in programs outside of a container"),
     "arrow": (("pyarrow",), "answers and own data as Arrow and Parquet"),
@@ -72,6 +73,7 @@ def doctor(ctx: click.Context, venue: str | None, real_money: bool, as_json: boo
         except OpenFinGymError as error:
             rows.append({"check": name, "ok": False, "detail": str(error)})
     extras = _extras()
+    # One backend that isolates programs is enough; all other checks have to pass.
     isolated = any(row["ok"] for row in rows if row["check"] in ISOLATING)
     needed = all(row["ok"] for row in rows if row["check"] not in ISOLATING)
     if as_json:
@@ -86,7 +88,14 @@ def doctor(ctx: click.Context, venue: str | None, real_money: bool, as_json: boo
 
 
 def _check_venue(ctx: click.Context, venue: str, real_money: bool, as_json: bool) -> None:
-    """Print what a venue's check found."""
+    """Check a venue of live markets, and print the findings.
+
+    Args:
+        ctx: click's context of the command.
+        venue: name of the venue.
+        real_money: whether the account of real money is checked.
+        as_json: whether to print JSON for programs instead of a table.
+    """
     import asyncio
 
     from openfingym.market.checkup import checkup
@@ -113,12 +122,13 @@ def _python() -> str:
 def _extras() -> list[dict[str, object]]:
     from importlib.util import find_spec
 
-    found: list[dict[str, object]] = []
+    extras: list[dict[str, object]] = []
     for name, (modules, use) in EXTRAS.items():
+        # Found and not imported, which takes seconds for some of them.
         missing = [module for module in modules if find_spec(module) is None]
         remedy = f"; not installed: pip install 'openfingym[{name}]'" if missing else ""
-        found.append({"extra": name, "installed": not missing, "detail": use + remedy})
-    return found
+        extras.append({"extra": name, "installed": not missing, "detail": use + remedy})
+    return extras
 
 
 def _tasks() -> str:
@@ -152,6 +162,7 @@ def _verifier() -> str:
     from openfingym.packages.build import build
     from openfingym_verifier.embedded import EmbeddedVerifier
 
+    # Any task does: what is checked is that a process can be started with labels, and answers.
     name = next(iter(task_folders()))
     with EmbeddedVerifier.start([build(load_task(name))]):
         return f"starts, and accepts the digests of {name}"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from openfingym.cli.choices import BACKENDS
 from openfingym.cli.completion import complete_task
-from openfingym.cli.players_token import token_of
-from openfingym.cli.verifier import verifier_option
+from openfingym.cli.options import backend_option, verifier_option
+from openfingym.cli.player_server import idle_option, token_file_option, token_of
 from openfingym.errors import UsageError
 
 SPLITS = ("train", "validation", "test", "practice")
+"""Splits that clients may play: the values of :data:`openfingym.training.openenv.served.SplitName`."""
 
 
 @click.group()
@@ -45,15 +45,7 @@ def env() -> None:
     show_default=True,
     help="Rollouts with tools, and so sandboxes, at once; others wait.",
 )
-@click.option(
-    "--idle",
-    "idle_s",
-    type=click.FloatRange(min=1.0),
-    default=900.0,
-    show_default=True,
-    metavar="S",
-    help="Seconds after which a session that nobody is connected to is closed.",
-)
+@idle_option(900.0, "Seconds after which a session that nobody is connected to is closed.")
 @click.option("--tools", is_flag=True, help="Play tasks that are stepped through as verified rollouts with tools too.")
 @click.option(
     "--agent",
@@ -70,12 +62,8 @@ def env() -> None:
     metavar="NAME=JSON",
     help="An option of the environments that are stepped, as for openfingym.make; may be repeated.",
 )
-@click.option(
-    "--token-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File with the token that clients have to send, made with a new one if missing. Default: no token.",
-)
-@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="How programs run.")
+@token_file_option("File with the token that clients have to send, made with a new one if missing. Default: no token.")
+@backend_option("How programs run.")
 @verifier_option
 def serve(
     names: tuple[str, ...],
@@ -124,9 +112,15 @@ def serve(
 
 
 def _option(text: str) -> tuple[str, object]:
+    """An option of an environment, by name.
+
+    Raises:
+        UsageError: the text is not of the form NAME=JSON.
+    """
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise UsageError(f"--option {text!r}: expected NAME=JSON, such as lookback=32")
+    # What is no JSON is a text: quotation marks around it would have to be protected from the shell.
     try:
         return name, json.loads(value)
     except ValueError:

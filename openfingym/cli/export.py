@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openfingym.cli.choices import SPLITS, STATES
+from openfingym.cli.options import json_option
 from openfingym.cli.render import print_json
-from openfingym.cli.task import json_option
 from openfingym.errors import DataError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -107,7 +107,9 @@ def trajectories(
     if form in {"atif", "native"} and hold_out:
         raise UsageError(f"--hold-out is for files of conversations (messages, sharegpt, openai), not for {form}")
     selected = Selected(find_rollouts(runs), ExportSelection(**chosen))
+    # Named in the JSON also where there are none.
     selected.left_out.update({"repeated": 0, "other state": 0, "no messages": 0})
+    # Number of trajectories of each split, by file. Rollouts are read one by one as they are written.
     files: dict[Path, Counter[str]] = {}
     try:
         if form == "native":
@@ -121,11 +123,11 @@ def trajectories(
     left_out, written = dict(selected.left_out), sum(splits.total() for splits in files.values())
     if not written:
         reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items() if count)
-        found = f" (left out: {reasons})" if reasons else "; a run has one where a model took part"
-        raise UsageError(f"no trajectory to export in {', '.join(map(str, runs))}{found}")
+        why = f" (left out: {reasons})" if reasons else "; a run has one where a model took part"
+        raise UsageError(f"no trajectory to export in {', '.join(map(str, runs))}{why}")
     if as_json:
-        told = [{"out": str(path), "written": splits.total(), "splits": splits} for path, splits in files.items()]
-        print_json({"format": form, "out": str(out), "written": written, "left_out": left_out, "files": told})
+        rows = [{"out": str(path), "written": splits.total(), "splits": splits} for path, splits in files.items()]
+        print_json({"format": form, "out": str(out), "written": written, "left_out": left_out, "files": rows})
         return
     for path, splits in files.items():
         shares = ", ".join(f"{count} of split {split}" for split, count in sorted(splits.items()))
@@ -180,11 +182,12 @@ def schema() -> None:
 
 
 def _records(rollouts: Iterable[RolloutRecord], out: Path) -> Counter[str]:
-    """Write one file a rollout; how many there are of each split."""
+    """Write one file for each rollout; returns how many there are of each split."""
     from openfingym.trajectory import write_rollout
 
     written = Counter[str]()
     for rollout in rollouts:
+        # Not before there is anything to write: nothing to export leaves no folder behind.
         out.mkdir(parents=True, exist_ok=True)
         write_rollout(out / f"{rollout.id}.json", rollout)
         written[rollout.split] += 1
@@ -192,7 +195,7 @@ def _records(rollouts: Iterable[RolloutRecord], out: Path) -> Counter[str]:
 
 
 def _trials(rollouts: Iterable[RolloutRecord], out: Path, left_out: Counter[str]) -> Counter[str]:
-    """Write one trial of Harbor a rollout; how many there are of each split."""
+    """Write one of Harbor's trials for each rollout; returns how many there are of each split."""
     from openfingym.files.whole import write_text
     from openfingym.trajectory import to_atif, to_trial, trial_name
 
@@ -221,17 +224,24 @@ def _trials(rollouts: Iterable[RolloutRecord], out: Path, left_out: Counter[str]
 def _rows(
     rollouts: Selected, out: Path, form: str, unlearnable: Unlearnable, held_out: frozenset[str]
 ) -> dict[Path, Counter[str]]:
-    """Write one row a rollout, those of tasks that are held out to a file of their own.
+    """Write one row for each rollout; rows of tasks that are held out go to a file of their own.
 
     Files appear complete or not at all, and none without a row.
 
+    Args:
+        rollouts: the rollouts to write; what is left out is counted in them.
+        out: file of the rows.
+        form: ``messages``, ``openai`` or ``sharegpt``.
+        unlearnable: what is done about messages that are not to be learnt.
+        held_out: names of the tasks that are held out.
+
     Returns:
-        For each file, how many there are of each split.
+        The number of rows of each split, by file.
     """
     from openfingym.trajectory import row_writer, to_messages, to_openai, to_sharegpt
 
     convert: Callable[[RolloutRecord], dict[str, object]]
-    convert = {"openai": to_openai, "sharegpt": to_sharegpt}.get(form, lambda one: to_messages(one, unlearnable))
+    convert = {"openai": to_openai, "sharegpt": to_sharegpt}.get(form, lambda record: to_messages(record, unlearnable))
     apart = out.with_name(f"{out.stem}.held-out{out.suffix}")
     written: dict[Path, Counter[str]] = {}
     write = {}

@@ -1,4 +1,4 @@
-"""``openfingym ledger report``."""
+"""``openfingym ledger report``: ranks and figures of scored forecasts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.ledger_place import folder_of, folder_option
+from openfingym.cli.options import json_option
 from openfingym.cli.printable import one_line
 from openfingym.cli.render import TerminalProgress, print_json, print_table
-from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from openfingym.reports.forecasts.report import Track
 
 LONGEST = 200
-"""Characters of a name."""
+"""The most characters of a name that are shown."""
 
 
 @click.command("report")
@@ -44,41 +44,44 @@ def report_command(folder: Path | None, chosen: tuple[str, ...], html: Path | No
 
     with TerminalProgress(enabled=not as_json) as show:
         show("reading forecasts")
-        found = forecast_report(folder_of(folder), where=parse_where(chosen))
+        report = forecast_report(folder_of(folder), where=parse_where(chosen))
         if html is not None:
             from openfingym.files.whole import write_text
 
-            write_text(html, found.html(), errors="backslashreplace")
+            write_text(html, report.html(), errors="backslashreplace")
     if as_json:
-        print_json(found.to_dict())
+        print_json(report.to_dict())
         return
-    print_forecast_report(found)
+    print_forecast_report(report)
     if html is not None:
         click.echo(html.absolute())
 
 
 def parse_where(chosen: Sequence[str]) -> dict[str, list[str]]:
-    """Names by column, from ``COLUMN=NAME`` texts.
+    """Names by column.
+
+    Args:
+        chosen: texts of the form ``COLUMN=NAME``.
 
     Raises:
-        UsageError: one has no equals sign.
+        UsageError: a text has no equals sign.
     """
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for text in chosen:
         column, equals, name = text.partition("=")
         if not equals:
             raise UsageError(f"--where {text!r} names no column; write it as in --where category=rates")
-        found.setdefault(column, []).append(name)
-    return found
+        names.setdefault(column, []).append(name)
+    return names
 
 
-def print_forecast_report(found: ForecastReport) -> None:
-    """Print the ranks of each track."""
-    for track in found.tracks:
+def print_forecast_report(report: ForecastReport) -> None:
+    """Print the ranks of each track, and the number of forecasts."""
+    for track in report.tracks:
         _show_track(track)
-    several = f", {found.attempts:,} of them repeated" if found.attempts else ""
+    several = f", {report.attempts:,} of them repeated" if report.attempts else ""
     click.echo(
-        f"{found.forecasts:,} scored forecasts{several} of {found.questions:,} questions by {found.forecasters:,} "
+        f"{report.forecasts:,} scored forecasts{several} of {report.questions:,} questions by {report.forecasters:,} "
         "forecasters"
     )
 
@@ -87,6 +90,7 @@ COLUMNS = ("rank", "forecaster", "adjusted loss", "skill", "vs market", "price w
 
 
 def _show_track(track: Track) -> None:
+    """Print the tables of a track, one for each group of forecasters that share questions, and what they mean."""
     from openfingym.reports.forecasts.page import TITLES, blocks_text, labels
     from openfingym.reports.statistics import FEWEST_UNITS
 
@@ -95,33 +99,34 @@ def _show_track(track: Track) -> None:
     names, rows = labels(track), {row.forecaster: row for row in track.rows}
     for group in track.groups:
         lines = []
-        for one in group:
-            row = rows[one.forecaster]
+        for standing in group:
+            row, adjusted = rows[standing.forecaster], standing.adjusted
             lines.append(
                 (
-                    "-" if one.rank is None else f"{one.rank}{'=' if one.tied else ''}",
-                    one_line(names[one.forecaster], LONGEST),
-                    _number(one.adjusted.value, ".4f")
-                    + (f" [{one.adjusted.low:.4f}, {one.adjusted.high:.4f}]" if one.adjusted.low is not None else ""),
+                    "-" if standing.rank is None else f"{standing.rank}{'=' if standing.tied else ''}",
+                    one_line(names[standing.forecaster], LONGEST),
+                    _number(adjusted.value, ".4f")
+                    + (f" [{adjusted.low:.4f}, {adjusted.high:.4f}]" if adjusted.low is not None else ""),
                     _number(row.figures.skill, "+.3f"),
                     _number(row.figures.market_skill, "+.3f"),
                     _number(row.price_weight.value, "+.2f"),
                     _number(row.figures.accuracy, ".1%"),
                     _number(None if row.calibration is None else row.calibration.ece, ".3f"),
-                    f"{row.figures.questions:,.0f} of {one.asked:,}",
+                    f"{row.figures.questions:,.0f} of {standing.asked:,}",
                 )
             )
         print_table(f"{kind}: {title.lower()}", COLUMNS, lines, right=COLUMNS[2:])
     click.echo(f"{track.forecasts:,} forecasts of {track.questions:,} questions in {blocks_text(track)}. {loss}")
-    told = sum(one.verdict in {"better", "worse"} for one in track.pairs)
+    apart = sum(pair.verdict in {"better", "worse"} for pair in track.pairs)
     if track.pairs:
-        click.echo(f"{told} of {len(track.pairs)} pairs can be told apart (Diebold-Mariano, Holm-adjusted, 5 %).")
+        click.echo(f"{apart} of {len(track.pairs)} pairs can be told apart (Diebold-Mariano, Holm-adjusted, 5 %).")
     if len(track.groups) > 1:
         click.echo("Forecasters of different tables share no questions and cannot be compared.")
-    if any(one.rank is None for group in track.groups for one in group):
+    if any(standing.rank is None for group in track.groups for standing in group):
         click.echo(f"-: fewer than {max(FEWEST_UNITS, 3 * track.overlap)} rounds or weeks, too few to rank.")
     click.echo()
 
 
 def _number(value: float | None, form: str) -> str:
+    """A number in a form of :func:`format`; a dash for None."""
     return "-" if value is None else format(value, form)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openfingym.cli.forge_review import forge_argument, graph, mark, review, search
+from openfingym.cli.options import json_option
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 UPTO = ("screen", "read", "extract", "triage", "data", "rewards", "assemble", "prove", "install")
-"""Stages that may be the last one of a run."""
+"""Names of the stages, in order; any of them may be the last one of a run."""
 
 
 @click.group()
@@ -40,7 +40,7 @@ for _command in (review, search, graph, mark):
 
 
 def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options of a command that runs a forge: who is asked, for how much, and where programs run."""
+    """Give a command the options of a forge: which model is asked, for how much, and where programs run."""
     options = [
         click.option("--reviewer", help="Model that reviews. Default: the one that writes."),
         click.option(
@@ -74,6 +74,7 @@ def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
             help="Last stage to do; docs/forge.md says what each does.",
         ),
     ]
+    # In reverse, since click lists the option that was added last as the first one.
     for option in reversed(options):
         command = option(command)
     return command
@@ -110,18 +111,19 @@ def run(
     from openfingym.forge.folder import ForgeFolder
     from openfingym.forge.running import run_forge
 
-    begun = ForgeFolder.begin(out, _settings(**settings))
+    folder = ForgeFolder.begin(out, _settings(**settings))
+    # Only the papers of this call: the folder may hold others from earlier ones.
     keys = set()
-    for progress in run_forge(begun, papers, jobs=jobs, upto=upto):
+    for progress in run_forge(folder, papers, jobs=jobs, upto=upto):
         keys.add(progress.key)
         if not as_json:
             _echo_progress(progress)
-    rows = [_status(begun.paper(key)) for key in sorted(keys)]
+    rows = [_status(folder.paper(key)) for key in sorted(keys)]
     if as_json:
         print_json(rows)
     else:
         _echo_status(rows)
-        click.echo(f"installed tasks: {begun.tasks}")
+        click.echo(f"installed tasks: {folder.tasks}")
     if any(row["state"] == "failed" for row in rows):
         ctx.exit(4)
 
@@ -229,10 +231,11 @@ def bench(
     papers = shipped_corpus() if corpus is None or key is None else BenchCorpus(corpus, key)
     silent = as_json or len(models) > 1
     with _kept_or_temporary(out) as root:
-        found = [
+        results = [
             run_bench(
                 _settings(model=model, **settings),
                 papers,
+                # Names of models have slashes and colons, which a folder's name must not have.
                 root / re.sub(r"[^\w.-]+", "-", model),
                 jobs=jobs,
                 upto=upto,
@@ -241,19 +244,20 @@ def bench(
             for model in models
         ]
     if as_json:
-        print_json([one.as_json() for one in found])
+        print_json([result.as_json() for result in results])
     else:
-        click.echo(printable(side_by_side(found)))
-    figures = [one.figures() for one in found]
-    if any(one["let through"] for one in figures):
+        click.echo(printable(side_by_side(results)))
+    figures = [result.figures() for result in results]
+    # A faulty task is worse than a failure, which may go well the next time.
+    if any(row["let through"] for row in figures):
         ctx.exit(1)
-    if any(one["failed"] for one in figures):
+    if any(row["failed"] for row in figures):
         ctx.exit(4)
 
 
 @contextlib.contextmanager
 def _kept_or_temporary(folder: Path | None) -> Iterator[Path]:
-    """A folder, or one that is removed at the end."""
+    """The folder, or, where there is none, a temporary one that is removed at the end of the block."""
     if folder is not None:
         yield folder
         return
@@ -290,6 +294,7 @@ def _echo_progress(progress: Progress) -> None:
 
 
 def _status(paper: PaperFolder) -> dict[str, object]:
+    """How far a paper came, and why it ended there, as plain values."""
     stage, state = paper.state()
     results = paper.results()
     codes = [reason.code for reason in results[-1].result.reasons] if results else []
@@ -300,8 +305,8 @@ def _echo_status(rows: list[dict[str, object]]) -> None:
     columns = ["paper", "stage", "state", "why"]
     print_table("Papers", columns, [[str(row[column]) for column in columns] for row in rows])
     counts = Counter(str(row["state"]) for row in rows)
-    found = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-    click.echo(f"{len(rows)} {'paper' if len(rows) == 1 else 'papers'}: {found}")
+    states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+    click.echo(f"{len(rows)} {'paper' if len(rows) == 1 else 'papers'}: {states}")
 
 
 def _stage(kept: KeptResult) -> dict[str, object]:
@@ -336,6 +341,7 @@ def _echo_blueprint(blueprint: Blueprint) -> None:
 
 
 def _ground(stated: Stated) -> str:
+    """What a field of a blueprint rests on: the reason why it was assumed, or quotations of the paper."""
     if stated.assumed:
         return f"assumed: {stated.assumed}"
     return "; ".join(f'"{quotation.quote}" ({quotation.section})' for quotation in stated.quotations)

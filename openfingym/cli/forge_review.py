@@ -1,4 +1,4 @@
-"""What a person looks at once papers were worked on: review, search, graph, mark and bench."""
+"""Commands of ``openfingym forge`` for people who look at its results: review, search, graph and mark."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
+from openfingym.cli.options import json_option
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 forge_argument = click.argument("forge", type=click.Path(exists=True, file_okay=False, path_type=Path))
 DECISIONS = {"accept": 0, "change": 2, "reject": 1}
-"""What a person may decide, and how many words follow."""
+"""What a person may decide, and the number of words that follow each decision on the command line."""
 
 
 @click.command()
@@ -39,23 +39,24 @@ def review(
     from openfingym.forge.folder import ForgeFolder
     from openfingym.forge.review import accept, change, reject, write_pages
 
-    found = ForgeFolder.open(forge)
+    opened = ForgeFolder.open(forge)
     if decision is not None and paper is not None:
         if len(words) != DECISIONS[decision]:
             raise UsageError("say one of: accept; change FIELD VALUE; reject REASON (in quotation marks)")
-        folder = found.find(paper)
-        with found.working():
+        folder = opened.find(paper)
+        # Not while a run works on the forge, which could install or remove the same task.
+        with opened.working():
             if decision == "accept":
-                accept(found, folder, who)
+                accept(opened, folder, who)
             elif decision == "change":
-                change(found, folder, words[0], words[1], who)
+                change(opened, folder, words[0], words[1], who)
             else:
-                reject(found, folder, words[0], who)
+                reject(opened, folder, words[0], who)
         click.echo(printable(f"{folder.key}: {decision}, kept in {folder.path / 'decisions.jsonl'}"))
     elif paper is not None:
         raise UsageError("say what is decided: accept; change FIELD VALUE; reject REASON")
     if html is not None or decision is None:
-        pages = write_pages(found, html or Path("review.html"))
+        pages = write_pages(opened, html or Path("review.html"))
         click.echo(printable(f"{len(pages) - 1} papers: {pages[0]}"))
 
 
@@ -88,8 +89,8 @@ def graph(forge: Path, only: str, form: str) -> None:
     from openfingym.forge.knowledge.graph import shared_graph
 
     with rebuild(ForgeFolder.open(forge).root) as base:
-        found = shared_graph(base, only=only)
-    click.echo(printable({"text": found.text, "dot": found.dot, "json": found.json}[form]()))
+        shared = shared_graph(base, only=only)
+    click.echo(printable({"text": shared.text, "dot": shared.dot, "json": shared.json}[form]()))
 
 
 @click.command()
@@ -107,8 +108,8 @@ def mark(forges: tuple[Path, ...], key: Path, as_json: bool) -> None:
     from openfingym.forge.folder import ForgeFolder
 
     expected = read_key(key)
-    marked = [mark_forge(ForgeFolder.open(forge), expected) for forge in forges]
+    results = [mark_forge(ForgeFolder.open(forge), expected) for forge in forges]
     if as_json:
-        print_json([one.as_json() for one in marked])
+        print_json([result.as_json() for result in results])
     else:
-        click.echo(printable(side_by_side(marked)))
+        click.echo(printable(side_by_side(results)))

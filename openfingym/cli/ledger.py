@@ -14,17 +14,20 @@ import click
 from openfingym.cli.forecast_report import report_command
 from openfingym.cli.ledger_passes import advance, import_history, resolve
 from openfingym.cli.ledger_place import SIMULATED, connected, folder_of, place_options
+from openfingym.cli.options import json_option
 from openfingym.cli.printable import one_line, printable
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.verifiers.client import VerifierClient
 
 STATES = ("pending", "resolvable", "resolved", "scored", "void", "error")
+"""States of a question, in the order in which they are printed."""
+FORECASTS = 1000
+"""The most forecasts of a question that are shown."""
 TEXT = 50
-"""Characters of a question's text that a table has room for."""
+"""The most characters of a question's text in a table."""
 
 
 @click.group()
@@ -57,10 +60,11 @@ def list_questions(
     as_json: bool,
 ) -> None:
     """List questions in the order in which they were asked."""
+    # Without a verifier's address the ledger's file is read, while a verifier may be using it.
     if address:
         with connected(address, folder) as client:
-            found = client.questions.list(state=state, round_name=round_name, only_open=only_open)
-            rows = list(islice(found, limit))
+            questions = client.questions.list(state=state, round_name=round_name, only_open=only_open)
+            rows = list(islice(questions, limit))
     else:
         from openfingym_verifier.questions import reading
         from openfingym_verifier.questions.offline import reading as opened
@@ -96,42 +100,50 @@ def list_questions(
 @json_option("an object")
 def show(question: str, receipts: Path | None, address: str | None, folder: Path | None, as_json: bool) -> None:
     """Show QUESTION: how it is resolved, what came, and what was forecast."""
+    # Only a verifier makes receipts, which have signatures of its log.
     if address or receipts:
         with connected(address, folder) as client:
-            found = client.questions.show(question)
-            made = list(islice(client.questions.forecasts(question=question), 1000))
+            known = client.questions.show(question)
+            made = list(islice(client.questions.forecasts(question=question), FORECASTS))
             if receipts:
-                _write_receipts(client, found, made, receipts)
+                _write_receipts(client, known, made, receipts)
     else:
         from openfingym_verifier.questions import reading
         from openfingym_verifier.questions.offline import reading as opened
 
         with opened(folder_of(folder)) as connection:
-            known = reading.question(connection, question)
-            if known is None:
+            row = reading.question(connection, question)
+            if row is None:
                 raise UsageError(f"there is no question {question[:100]!r}; see `openfingym ledger list`")
-            found, made = known, reading.forecasts(connection, principal=None, question_name=question)
+            known, made = row, reading.forecasts(connection, principal=None, question_name=question)
     if as_json:
-        print_json({**found, "forecasts": made})
+        print_json({**known, "forecasts": made})
         return
-    asked = found["question"]
-    click.echo(printable(f"{asked['id']}  {found['state']}{f'  {SIMULATED}' if found['simulated'] else ''}"))
-    for line in (asked["text"], asked["rules"], found["reason"]):
+    asked = known["question"]
+    click.echo(printable(f"{asked['id']}  {known['state']}{f'  {SIMULATED}' if known['simulated'] else ''}"))
+    for line in (asked["text"], asked["rules"], known["reason"]):
         if line:
             click.echo(printable(line))
-    for one in found["resolutions"]:
-        said = "no truth" if one["truth"] is None else f"truth {json.dumps(one['truth'], ensure_ascii=False)}"
-        click.echo(printable(f"{one['kind']} {one['fetched_at']}: {said}, {one['source']} {one['vintage']}".rstrip()))
+    for resolution in known["resolutions"]:
+        truth = resolution["truth"]
+        told = "no truth" if truth is None else f"truth {json.dumps(truth, ensure_ascii=False)}"
+        origin = f"{resolution['source']} {resolution['vintage']}"
+        click.echo(printable(f"{resolution['kind']} {resolution['fetched_at']}: {told}, {origin}".rstrip()))
+    _print_forecasts(made)
+
+
+def _print_forecasts(made: Sequence[Mapping[str, Any]]) -> None:
+    """Print a table of forecasts."""
     rows = [
         (
-            one["agent"],
-            one["version"],
-            one["received_at"],
-            json.dumps(one["answer"], ensure_ascii=False),
-            "yes" if one["counts"] else "no",
-            one["loss"],
+            forecast["agent"],
+            forecast["version"],
+            forecast["received_at"],
+            json.dumps(forecast["answer"], ensure_ascii=False),
+            "yes" if forecast["counts"] else "no",
+            forecast["loss"],
         )
-        for one in made
+        for forecast in made
     ]
     print_table(
         "",
@@ -149,28 +161,28 @@ def status(address: str | None, folder: Path | None, as_json: bool) -> None:
     """Say how many questions and forecasts there are in each state, and what is due."""
     if address:
         with connected(address, folder) as client:
-            found = client.questions.status()
+            counts = client.questions.status()
     else:
         from openfingym_verifier.questions import reading
         from openfingym_verifier.questions.offline import reading as opened
 
         with opened(folder_of(folder)) as connection:
-            found = reading.status(connection, time.time_ns())
+            counts = reading.status(connection, time.time_ns())
     if as_json:
-        print_json(found)
+        print_json(counts)
         return
     print_table(
         "",
         ["state", "questions", "forecasts that count"],
-        [(state, found["questions"][state], found["counting"][state]) for state in STATES],
+        [(state, counts["questions"][state], counts["counting"][state]) for state in STATES],
         right=["questions", "forecasts that count"],
     )
     click.echo(
-        f"{found['forecasts']} forecasts, {found['due']} questions due, {found['log_entries']} entries in the log"
+        f"{counts['forecasts']} forecasts, {counts['due']} questions due, {counts['log_entries']} entries in the log"
     )
-    if found["next_due"]:
-        click.echo(f"next due {found['next_due']}")
-    for name, now in found["clocks"].items():
+    if counts["next_due"]:
+        click.echo(f"next due {counts['next_due']}")
+    for name, now in counts["clocks"].items():
         click.echo(printable(f"clock {name}: {now}  {SIMULATED}"))
 
 
@@ -193,11 +205,11 @@ def verify(earlier: Path | None, address: str | None, folder: Path | None, as_js
 
     if address:
         raise UsageError("a ledger is verified where its file is; leave out --verifier")
-    found = verify_ledger(folder_of(folder), earlier)
+    checked = verify_ledger(folder_of(folder), earlier)
     if as_json:
-        print_json({"entries": found.entries, "head": found.head, "root": found.root})
+        print_json({"entries": checked.entries, "head": checked.head, "root": checked.root})
     else:
-        click.echo(f"intact: {found.entries} entries, head {found.head}, root {found.root}")
+        click.echo(f"intact: {checked.entries} entries, head {checked.head}, root {checked.root}")
 
 
 @ledger.command()
@@ -210,21 +222,22 @@ def sync(runs: tuple[Path, ...], address: str | None, folder: Path | None, as_js
     A result on disk that is deferred becomes scored, or void where too few of its questions were resolved; reports
     count it from then on. What is not settled yet stays as it is.
     """
-    from openfingym.rollouts.syncing import sync as brought
+    from openfingym.rollouts.syncing import sync as sync_results
 
     with connected(address, folder) as client:
-        found = [one for root in runs or (Path("runs"),) for one in brought(root, client)]
+        synced = [row for root in runs or (Path("runs"),) for row in sync_results(root, client)]
     if as_json:
-        print_json([{"path": str(one.folder), "changed": one.changed, "state": one.result.state} for one in found])
+        print_json([{"path": str(row.folder), "changed": row.changed, "state": row.result.state} for row in synced])
         return
-    for one in found:
-        said = f"{one.result.task} {one.result.agent}: {one.result.state}"
-        total = "" if one.result.total is None else f", total {one.result.total:.4g}"
-        click.echo(printable(f"{one.folder}: {said}{total}{'' if one.changed else ', not resolved yet'}"))
-    click.echo(f"{sum(one.changed for one in found)} of {len(found)} deferred results are settled now")
+    for row in synced:
+        what = f"{row.result.task} {row.result.agent}: {row.result.state}"
+        total = "" if row.result.total is None else f", total {row.result.total:.4g}"
+        click.echo(printable(f"{row.folder}: {what}{total}{'' if row.changed else ', not resolved yet'}"))
+    click.echo(f"{sum(row.changed for row in synced)} of {len(synced)} deferred results are settled now")
 
 
 def _line(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """A question as cells of the list."""
     asked = row["question"]
     return (
         asked["id"],
@@ -239,7 +252,7 @@ def _line(row: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _minute(time_ns: int) -> str:
-    """A time to the minute, in UTC."""
+    """A time in nanoseconds since the epoch as text, to the minute and in UTC."""
     from openfingym.questions import utc_text
 
     return utc_text(time_ns)[:16].replace("T", " ")
@@ -248,12 +261,23 @@ def _minute(time_ns: int) -> str:
 def _write_receipts(
     client: VerifierClient, question: Mapping[str, Any], made: Sequence[Mapping[str, Any]], folder: Path
 ) -> None:
-    """Write a file for each forecast that is scored."""
+    """Write a file for each forecast that is scored.
+
+    Args:
+        client: speaks to the verifier that has the question.
+        question: the question with its resolutions.
+        made: forecasts of the question.
+        folder: folder of the files; made if missing.
+
+    Raises:
+        StoreError: a file cannot be written.
+    """
     from openfingym.files.whole import store_errors, write_json
     from openfingym.verifiers.forecast_check import scored_forecast
 
     with store_errors(folder, "choose another folder"):
         folder.mkdir(parents=True, exist_ok=True)
-        for one in made:
-            if one["score_row"] is not None:
-                write_json(folder / f"forecast-{one['forecast']}.json", scored_forecast(client, question, one))
+        for forecast in made:
+            if forecast["score_row"] is not None:
+                path = folder / f"forecast-{forecast['forecast']}.json"
+                write_json(path, scored_forecast(client, question, forecast))

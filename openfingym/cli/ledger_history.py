@@ -1,4 +1,6 @@
-"""Replaying a past season: its questions are asked, its forecasts are made again, and time passes on its clock."""
+"""Replaying a past season: its questions are asked and its forecasts are made again, while a simulated clock moves
+through it.
+"""
 
 from __future__ import annotations
 
@@ -13,42 +15,58 @@ if TYPE_CHECKING:
 
 
 def replay(client: QuestionClient, history: PastSeason, clock: str) -> dict[str, Any]:
-    """Ask what is asked; where there are forecasts, make them, and let time pass until everything is resolved.
+    """Ask the questions of a past season; where it has forecasts, make them, and resolve all questions.
 
-    A replay that broke off goes on where it was: what was done before is the same again.
+    A replay that was interrupted goes on where it was, because doing again what was done before changes nothing.
+
+    Args:
+        client: speaks to the verifier, as its operator.
+        history: the past season.
+        clock: name of the simulated clock on which it is replayed.
+
+    Returns:
+        The numbers of questions, forecasts, scored and void questions, and the clock with its time afterwards.
 
     Raises:
-        VerifierError: the verifier refuses it, such as where another season has these questions or this clock.
+        VerifierError: the verifier refuses something, such as where another season has these questions or this clock.
     """
-    first = min(one.generated_ns for one in history.questions)
+    first = min(question.generated_ns for question in history.questions)
     known = {row["question"]["id"] for row in client.list()}
     now = client.status()["clocks"].get(clock) or client.advance(clock, first)
-    if not {one.id for one in history.questions} <= known:
+    if not {question.id for question in history.questions} <= known:
         client.ask(history.questions)
+    # Kept by the verifier until the clock comes to them, so that no agent can see them before.
     if history.truths:
         client.record(history.truths)
-    found = {"questions": len(history.questions), "forecasts": 0, "scored": 0, "void": 0}
+    counts = {"questions": len(history.questions), "forecasts": 0, "scored": 0, "void": 0}
+    # Without forecasts the questions wait for those of an agent, and the clock for whoever moves it.
     if history.forecasts:
         for moment, forecasts in _timeline(history):
+            # A clock never goes back: after an interruption, moments that it has passed are only done again.
             now = client.advance(clock, moment) if not _is_past(now, moment) else now
-            for one in forecasts:
-                key = sha256_of_json([clock, one.question, one.agent, one.version, one.at_ns, dict(one.answer)])
-                client.forecast(one.question, one.answer, agent=one.agent, version=one.version, idempotency_key=key)
-            found["forecasts"] += len(forecasts)
+            for made in forecasts:
+                # The same key in every replay: a forecast that was received before is given back, and made no other.
+                key = sha256_of_json([clock, made.question, made.agent, made.version, made.at_ns, dict(made.answer)])
+                client.forecast(made.question, made.answer, agent=made.agent, version=made.version, idempotency_key=key)
+            counts["forecasts"] += len(forecasts)
             if not forecasts:
                 done = client.resolve()
-                found["scored"] += done["scored"]
-                found["void"] += done["void"]
-    return {**found, "clock": clock, "now": now}
+                counts["scored"] += done["scored"]
+                counts["void"] += done["void"]
+    return {**counts, "clock": clock, "now": now}
 
 
 def _timeline(history: PastSeason) -> Iterator[tuple[int, list[PastForecast]]]:
-    """Moments in order, each with its forecasts; one without any is when questions are resolved."""
+    """Moments in order, in nanoseconds since the epoch, each with its forecasts; at those without forecasts, questions
+    are resolved.
+    """
     by_time: dict[int, list[PastForecast]] = {}
-    for one in history.forecasts:
-        by_time.setdefault(one.at_ns, []).append(one)
-    known = {one["available_ns"] for one in history.truths} | {one.evaluation_ns for one in history.questions}
+    for forecast in history.forecasts:
+        by_time.setdefault(forecast.at_ns, []).append(forecast)
+    known = {truth["available_ns"] for truth in history.truths}
+    known |= {question.evaluation_ns for question in history.questions}
     for moment in sorted(by_time.keys() | known):
+        # Forecasts come first: one made at the moment of a truth was made without it.
         if moment in by_time:
             yield moment, by_time[moment]
         if moment in known:
@@ -56,6 +74,7 @@ def _timeline(history: PastSeason) -> Iterator[tuple[int, list[PastForecast]]]:
 
 
 def _is_past(now: str, moment: int) -> bool:
+    """Whether a clock has reached a moment, in nanoseconds since the epoch."""
     from openfingym.questions import moment_ns
 
     return moment_ns(now) >= moment

@@ -1,4 +1,6 @@
-"""``openfingym ledger resolve``, ``advance`` and ``import``: what makes questions move on."""
+"""``openfingym ledger resolve``, ``advance`` and ``import``: resolving questions, moving a clock, and replaying a past
+season.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ from typing import Any
 import click
 
 from openfingym.cli.ledger_place import SIMULATED, connected, place_options
+from openfingym.cli.options import json_option
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json
-from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 NUMBERS = ("resolved", "void", "waiting", "error", "revised", "scored", "forecasts")
-"""What a pass of the resolver counts, in the order in which it is said."""
+"""Names of the numbers that a pass of the resolver counts, in the order in which they are printed."""
 
 
 @click.command()
@@ -70,6 +72,7 @@ def resolve(
         _print_pass(done, as_json=as_json, line=watch)
         while watch:
             time.sleep(every)
+            # Providers that have just answered are not asked again with every look.
             done = client.questions.resolve(everything=False, void_after_s=void_after_s)
             if any(done[name] for name in NUMBERS):
                 _print_pass(done, as_json=as_json, line=True)
@@ -113,17 +116,19 @@ def import_history(
     name = clock or f"history/{''.join(c if c.isalnum() or c in '._-' else '-' for c in files[0].stem)}"
     history = read_history(files, clock=name, agent=agent)
     with connected(address, folder) as client:
-        found = replay(client.questions, history, name)
+        replayed = replay(client.questions, history, name)
     if as_json:
-        print_json(found)
+        print_json(replayed)
     else:
         click.echo(
-            f"{found['questions']} questions, {found['forecasts']} forecasts, {found['scored']} questions scored, "
-            f"{found['void']} void; clock {printable(name)}: {found['now']}  {SIMULATED}"
+            f"{replayed['questions']} questions, {replayed['forecasts']} forecasts, "
+            f"{replayed['scored']} questions scored, "
+            f"{replayed['void']} void; clock {printable(name)}: {replayed['now']}  {SIMULATED}"
         )
 
 
 def _truth(outcome: str | None) -> object:
+    """A truth that a person states: a number, or the name of an outcome; None where there is none."""
     if outcome is None:
         return None
     try:
@@ -133,6 +138,13 @@ def _truth(outcome: str | None) -> object:
 
 
 def _print_pass(done: Mapping[str, Any], *, as_json: bool, line: bool = False) -> None:
+    """Print what a pass of the resolver did, and what providers could not say.
+
+    Args:
+        done: numbers and problems of the pass.
+        as_json: whether to print JSON for programs.
+        line: whether the JSON is put on one line, as where many passes follow each other.
+    """
     if as_json:
         click.echo(json.dumps(done) if line else json.dumps(done, indent=2))
         return

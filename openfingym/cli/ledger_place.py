@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=Callable[..., object])
 SIMULATED = "SIMULATED"
-"""What is said of a simulated clock and of what is asked by it."""
+"""Mark of simulated clocks, and of questions that are asked by them."""
 
 
 folder_option = click.option(
@@ -28,7 +28,7 @@ folder_option = click.option(
 
 
 def place_options(command: C) -> C:
-    """The options that say which ledger is meant."""
+    """Give a command the options that say which ledger is meant."""
     return click.option(
         "--verifier",
         "address",
@@ -38,7 +38,7 @@ def place_options(command: C) -> C:
 
 
 def folder_of(folder: Path | None) -> Path:
-    """The folder of the ledger that is meant."""
+    """The folder of the ledger that is meant: the one that is named, or else the one in the store."""
     from openfingym import store
 
     return folder or store.ledger_folder()
@@ -46,7 +46,16 @@ def folder_of(folder: Path | None) -> Path:
 
 @contextlib.contextmanager
 def connected(address: str | None, folder: Path | None) -> Iterator[VerifierClient]:
-    """A client of the verifier at an address, or of one that is started on the folder, once nobody else uses that."""
+    """A client of a running verifier, or of one that is started on a folder once nobody else uses it.
+
+    Args:
+        address: location of a running verifier; None or empty to start one.
+        folder: folder of the ledger on which one is started; None for that in the store.
+
+    Raises:
+        UsageError: both are given, or there is no token for the running verifier.
+        VerifierError: the verifier does not start.
+    """
     from openfingym.verifiers import VerifierAddress
     from openfingym.verifiers.address import token_of_environment
     from openfingym.verifiers.client import VerifierClient
@@ -60,6 +69,7 @@ def connected(address: str | None, folder: Path | None) -> Iterator[VerifierClie
     from openfingym.verifiers.local import start_on, unsettled_packages
 
     state = folder_of(folder)
+    # With the packages of rollouts that wait for their result: resolving their questions may score them.
     with (
         start_on(state, unsettled_packages(state), lambda line: click.echo(line, err=True)) as embedded,
         VerifierClient(uds=embedded.uds, admin_token=embedded.admin_token) as client,

@@ -7,30 +7,24 @@ from typing import Literal
 
 import click
 
-from openfingym.cli.choices import BACKENDS
+from openfingym.cli.choices import SPLITS
 from openfingym.cli.completion import complete_task
-from openfingym.cli.players_token import token_of
-from openfingym.cli.verifier import verifier_option
+from openfingym.cli.options import backend_option, out_option, verifier_option
+from openfingym.cli.player_server import idle_option, token_file_option, token_of
 
 
 @click.command()
 @click.argument("name", metavar="TASK", shell_complete=complete_task)
 @click.option(
     "--split",
-    type=click.Choice(("test", "train", "validation")),
+    type=click.Choice(SPLITS),
     default="test",
     show_default=True,
     help="test is the task as it is; the others consist of instances cut from its training data.",
 )
 @click.option("--index", type=click.IntRange(min=0), default=0, show_default=True, help="Which instance.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed that programs are given.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="Folder for results.",
-)
+@out_option("Folder for results.")
 @click.option("--http", is_flag=True, help="Serve over HTTP, each client with a rollout of its own, not by stdio.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="With --http: name or address to listen on.")
 @click.option(
@@ -43,21 +37,9 @@ from openfingym.cli.verifier import verifier_option
 @click.option(
     "--sessions", type=click.IntRange(min=1), default=8, show_default=True, help="With --http: clients at once."
 )
-@click.option(
-    "--idle",
-    "idle_s",
-    type=click.FloatRange(min=1.0),
-    default=3600.0,
-    show_default=True,
-    metavar="S",
-    help="With --http: seconds after which a client that says nothing is taken to have gone.",
-)
-@click.option(
-    "--token-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="With --http: file with the token that clients have to send, made with a new one if missing.",
-)
-@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="How programs run.")
+@idle_option(3600.0, "With --http: seconds after which a client that says nothing is taken to have gone.")
+@token_file_option("With --http: file with the token that clients have to send, made with a new one if missing.")
+@backend_option("How programs run.")
 @verifier_option
 def mcp(
     name: str,
@@ -83,9 +65,10 @@ def mcp(
     from openfingym import catalog
     from openfingym.training.mcp.played import PlayTerms
 
+    # A folder is played by the name of the task in it.
     if name not in catalog.task_folders():
         name = catalog.load_task(name).name
-    # No shell has expanded what stands in a client's configuration.
+    # No shell has expanded a path in a client's configuration.
     terms = PlayTerms(name, split, index, seed, backend, address, out.expanduser().absolute())
     if http:
         from openfingym.training.mcp.streamable import serve
@@ -103,6 +86,7 @@ def mcp(
         return
     from openfingym.training.mcp.stdio import serve as serve_one
 
-    told = serve_one(terms)
-    if told is not None:
-        click.echo(told, err=True)
+    # On stderr: the standard output carries the protocol.
+    message = serve_one(terms)
+    if message is not None:
+        click.echo(message, err=True)

@@ -1,15 +1,15 @@
-"""Options of commands that ask a model: which one, where, how, and what may be spent."""
+"""Options of commands that ask a language model: which one, at which endpoint, how, and what may be spent."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from openfingym.cli.options import gathered
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
 
+# Some of these have no default in click, though their help states one: an option that is not given must leave the
+# value to the plan's file or the task.
 _POSITIVE = click.FloatRange(min=0.0, min_open=True)
 _ONE = click.option(
     "--model", "model_name", help="Model of agents that ask one, such as stand-in/competent, which needs no key."
@@ -77,10 +79,10 @@ patience_option = click.option(
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The model options of a command line."""
+    """The model options of a command line, by the names of the command's arguments; None where not given."""
 
     model_name: str | tuple[str, ...] | None
-    """One or None; of a command that takes several, those."""
+    """Name of the model; of a command that takes several, their names."""
     base_url: str | None
     stream: bool
     tokens: bool
@@ -99,7 +101,7 @@ class ModelOptions:
         """The model; None where none was named.
 
         Raises:
-            UsageError: it is no model, or nothing lets us ask it.
+            UsageError: the name is no model's, or there is no key or endpoint to ask it with.
         """
         if self.model_name is None:
             return None
@@ -136,6 +138,7 @@ class ModelOptions:
             temperature=self.temperature,
             reply_tokens=self.reply_tokens,
             text_tools=self.text_tools,
+            # A flag that is not set says nothing, where False would win over a plan's file.
             append_only=self.append_only or None,
         )
 
@@ -162,20 +165,22 @@ class ModelOptions:
 
 
 def _stated(**values: object) -> dict[str, Any]:
+    """The values that were given, by name."""
     return {key: value for key, value in values.items() if value is not None}
 
 
 def model_options(*, many: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command these options, as one argument named ``model``; ``many`` models where it takes several."""
-    names = [item.name for item in fields(ModelOptions)]
+    """Give a command these options, as one argument named ``model``.
+
+    Args:
+        many: whether ``--model`` may be repeated.
+    """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def wrapped(*args: Any, **options: Any) -> Any:
-            return command(*args, model=ModelOptions(**{name: options.pop(name) for name in names}), **options)
-
+        command = gathered("model", ModelOptions)(command)
+        # In reverse, since click lists the option that was added last as the first one.
         for option in reversed((_MANY if many else _ONE, *_OPTIONS)):
-            wrapped = option(wrapped)
-        return wrapped
+            command = option(command)
+        return command
 
     return decorate

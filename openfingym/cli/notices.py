@@ -1,4 +1,4 @@
-"""What the library warns of while a command runs, said where the command shows its progress."""
+"""Showing the library's warnings where a command shows its progress."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from openfingym.cli.printable import printable
 
 
-class _Saying(logging.Handler):
+class _NoticeHandler(logging.Handler):
+    """Passes the messages of warnings on."""
+
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
         self._say = say
@@ -20,8 +22,13 @@ class _Saying(logging.Handler):
 
 @contextlib.contextmanager
 def noticing(say: Callable[[str], None]) -> Iterator[None]:
-    """Have each warning of the library said by ``say``, in whichever thread it arises, and by nobody else."""
-    logger, handler = logging.getLogger("openfingym"), _Saying(say)
+    """Pass each warning of the library on, for the time of the block.
+
+    Args:
+        say: called with the message, in whichever thread the warning arises.
+    """
+    logger, handler = logging.getLogger("openfingym"), _NoticeHandler(say)
+    # With a handler of its own, Python's last resort does not print the warnings a second time.
     logger.addHandler(handler)
     try:
         yield

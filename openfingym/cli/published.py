@@ -1,4 +1,4 @@
-"""``openfingym published``."""
+"""``openfingym published``: scoring generated windows as their task's source paper does."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.completion import complete_task
+from openfingym.cli.options import json_option, real_option
 from openfingym.cli.render import number, print_json, print_table
-from openfingym.cli.task import json_option, real_option
 
 if TYPE_CHECKING:
     from openfingym.published.protocol import PaperFigure
@@ -48,6 +48,7 @@ def published(
     from openfingym.packages.build import build
     from openfingym.published.answers import is_run, run_to_score, score_answer
 
+    # Of a run, the digest says which build of the task it was on; an answer of one's own states none.
     digest = None
     if submission is None:
         if not is_run(Path(subject)):
@@ -83,7 +84,7 @@ def _print(score: PublishedScore) -> None:
             value.repeats,
             value.real_windows,
             value.generated_windows,
-            "\n".join(_stated(one) for one in value.paper) or "-",
+            "\n".join(map(_stated, value.paper)) or "-",
         )
         for value in score.values
     ]
@@ -95,7 +96,7 @@ def _print(score: PublishedScore) -> None:
         optional=["generated", "real", "repeats"],
     )
     click.echo(f"paper: {score.paper}; {score.table}\ncode: {score.code}")
-    places = list(dict.fromkeys(one.place for value in score.values for one in value.paper))
+    places = list(dict.fromkeys(figure.place for value in score.values for figure in value.paper))
     for heading, lines in (
         ("do not set them beside the paper's without these differences:", score.differs),
         ("assumed, or done otherwise:", score.assumed),
@@ -105,8 +106,10 @@ def _print(score: PublishedScore) -> None:
 
 
 def _with_sd(mean: float, sd: float | None) -> str:
+    """A mean with its standard deviation, where there is one."""
     return number(mean) if sd is None else f"{number(mean)} ± {number(sd, 2)}"
 
 
-def _stated(one: PaperFigure) -> str:
-    return f"{one.model}: {_with_sd(one.mean, one.sd)}"
+def _stated(figure: PaperFigure) -> str:
+    """A figure of the paper with its model."""
+    return f"{figure.model}: {_with_sd(figure.mean, figure.sd)}"

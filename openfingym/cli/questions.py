@@ -1,4 +1,4 @@
-"""``openfingym questions ...``: questions of suites and of a user's own."""
+"""``openfingym questions ...``: looking at questions of suites, and linting, importing and judging one's own."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.options import json_option
 from openfingym.cli.questions_list import list_command, prove_command, show_command
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option
 from openfingym.errors import OpenFinGymError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def lint(ctx: click.Context, file: Path, strict: bool, as_json: bool) -> None:
             rows.append({"place": place, "rule": "question", "severity": "error", "found": "", "advice": "no question"})
             errors += 1
             continue
+        # Without a reference that can be read, the rules about the question's text still apply.
         try:
             reference = reference_of(record)
         except (OpenFinGymError, ValueError, TypeError, KeyError):
@@ -89,18 +90,20 @@ def import_command(file: Path, name: str | None, tools: str, to: Path, as_json: 
     from openfingym.suites.imported.package import write_task
     from openfingym.suites.imported.suite import SUITE, keep, name_of
 
-    found = read_questions(file)
+    imported = read_questions(file)
     chosen = name or name_of(file)
+    # Whatever is wrong with name or tools is said before anything is written.
     SUITE.require(chosen, tools)
-    folder = write_task((to / chosen).absolute(), chosen, found, tools)
-    kept = keep(chosen, found)
-    told = {"name": chosen, "questions": len(found), "by_rule": _by_rule(found), "task": str(folder), "kept": str(kept)}
+    folder = write_task((to / chosen).absolute(), chosen, imported, tools)
+    # The questions with their answers go into the store, where the suite finds them by the name of the import.
+    kept = keep(chosen, imported)
+    count, by_rule = len(imported), _by_rule(imported)
     if as_json:
-        print_json(told)
+        print_json({"name": chosen, "questions": count, "by_rule": by_rule, "task": str(folder), "kept": str(kept)})
         return
-    groups = Counter("/".join(one.reference.group) or "none" for one in found)
-    click.echo(f"{len(found)} questions ({', '.join(f'{group}: {count}' for group, count in sorted(groups.items()))})")
-    click.echo(f"{told['by_rule']} have an answer that rules compare; {len(found) - _by_rule(found)} are for a judge")
+    groups = Counter("/".join(question.reference.group) or "none" for question in imported)
+    click.echo(f"{count} questions ({', '.join(f'{group}: {size}' for group, size in sorted(groups.items()))})")
+    click.echo(f"{by_rule} have an answer that rules compare; {count - by_rule} are for a judge")
     click.echo(f"play them: openfingym run {folder} --agent react --model MODEL")
 
 
@@ -142,30 +145,33 @@ def judge(
     from openfingym.models import ModelSpec
 
     spec = ModelSpec.parse(model, base_url=base_url)
-    found = recorded_answers(run)
+    answers = recorded_answers(run)
 
     async def ask() -> list[JudgedAnswer]:
         async with spec.open() as opened:
             asked = Judge(opened, repeats=repeats, control=not no_control)
-            return await judge_run(asked, found, sample=sample, limit=limit)
+            return await judge_run(asked, answers, sample=sample, limit=limit)
 
     judged = asyncio.run(ask())
     path = run / "judgements.jsonl"
     with store_errors(path), whole_file(path) as stream:
-        stream.writelines(json.dumps(one.to_json(replies=replies), ensure_ascii=False) + "\n" for one in judged)
-    told = asdict(summary(judged))
+        stream.writelines(json.dumps(answer.to_json(replies=replies), ensure_ascii=False) + "\n" for answer in judged)
+    values = asdict(summary(judged))
     if as_json:
-        print_json({"model": spec.name, **told})
+        print_json({"model": spec.name, **values})
         return
-    print_table("Judged", ["what", "value"], [[name.replace("_", " "), _shown(value)] for name, value in told.items()])
+    rows = [[name.replace("_", " "), _shown(value)] for name, value in values.items()]
+    print_table("Judged", ["what", "value"], rows)
     click.echo(f"details: {path}")
 
 
 def _shown(value: object) -> str:
+    """A value of a summary for people."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {count}" for name, count in value.items()) or "none"
     return "not known" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _by_rule(found: tuple[ImportedQuestion, ...]) -> int:
-    return sum(bool(one.reference.columns) for one in found)
+def _by_rule(imported: tuple[ImportedQuestion, ...]) -> int:
+    """The number of questions whose answers a rule can compare."""
+    return sum(bool(question.reference.columns) for question in imported)

@@ -1,4 +1,6 @@
-"""``openfingym questions list``, ``show`` and ``prove``: what a suite asks, and why an answer is the only right one."""
+"""``openfingym questions list``, ``show`` and ``prove``: the questions of a suite, and proofs that their answers are
+the only right ones.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.options import json_option
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.suites.catalogue import CatalogueEntry
 
 PARTS = ("private", "public", "train", "rest", "all")
+"""Parts of a suite's questions: those that score, those to practise on, those with answers, the rest, and all."""
 LONGEST = 90
-"""Characters of a question's text in a list."""
+"""The most characters of a question's text in a list."""
 
 suite_argument = click.argument("suite")
 part_option = click.option(
@@ -32,10 +35,11 @@ tag_options = (
 )
 
 
-def _tagged(function: Callable[..., None]) -> Callable[..., None]:
+def _tagged(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that choose questions by their tags."""
     for option in reversed(tag_options):
-        function = option(function)
-    return function
+        command = option(command)
+    return command
 
 
 @click.command("list")
@@ -45,16 +49,17 @@ def _tagged(function: Callable[..., None]) -> Callable[..., None]:
 @json_option("a list, an object a question")
 def list_command(suite: str, tiers: tuple[str, ...], tags: tuple[str, ...], part: str, as_json: bool) -> None:
     """List the questions of a suite."""
-    found = _chosen(suite, tiers, tags, part)
+    chosen = _chosen(suite, tiers, tags, part)
     if as_json:
-        print_json([_row(one) for one in found])
+        print_json([_row(entry) for entry in chosen])
         return
     rows = [
-        [str(one.number or "-"), one.question.id, one.question.as_of[:16], _short(one.question.text)] for one in found
+        [str(entry.number or "-"), entry.question.id, entry.question.as_of[:16], _short(entry.question.text)]
+        for entry in chosen
     ]
     print_table(f"Questions of {suite}", ["N", "id", "asked as of", "question"], rows)
-    counted = Counter(tag for one in found for tag in one.question.tags)
-    click.echo(f"{len(found)} questions; {', '.join(f'{tag} {count}' for tag, count in sorted(counted.items()))}")
+    counted = Counter(tag for entry in chosen for tag in entry.question.tags)
+    click.echo(f"{len(chosen)} questions; {', '.join(f'{tag} {count}' for tag, count in sorted(counted.items()))}")
 
 
 @click.command("show")
@@ -68,19 +73,20 @@ def show_command(suite: str, wanted: str, with_program: bool, as_json: bool) -> 
     It is chosen by its number among those that count, or by its id. The answer is shown: keep it from those who are
     asked.
     """
-    every = _catalogue(suite)
-    found = next((one for one in every if wanted in (one.question.id, str(one.number))), None)
-    if found is None:
+    entries = _catalogue(suite)
+    entry = next((entry for entry in entries if wanted in (entry.question.id, str(entry.number))), None)
+    if entry is None:
         raise UsageError(
             f"{suite} has no question {wanted!r}; expected a number from 1 to "
-            f"{max(one.number or 0 for one in every)} or an id, as `openfingym questions list {suite}` shows them"
+            f"{max(entry.number or 0 for entry in entries)} or an id, as `openfingym questions list {suite}` shows them"
         )
-    told = {**_row(found), **found.details, **({"program": found.program()} if with_program else {})}
+    values = {**_row(entry), **entry.details, **({"program": entry.program()} if with_program else {})}
     if as_json:
-        print_json(told)
+        print_json(values)
         return
-    program = told.pop("program", None)
-    for name, value in told.items():
+    # Last and by itself, so that it can be copied and run.
+    program = values.pop("program", None)
+    for name, value in values.items():
         click.echo(f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
     if program:
         click.echo(f"\n{program}")
@@ -100,8 +106,8 @@ def prove_command(
 
     The exit status is 1 where a proof fails.
     """
-    found = _chosen(suite, tiers, tags, part)[::every]
-    proofs = [(one.question.id, *one.prove()) for one in found]
+    chosen = _chosen(suite, tiers, tags, part)[::every]
+    proofs = [(entry.question.id, *entry.prove()) for entry in chosen]
     faulty = [(wanted, faults) for wanted, _, faults in proofs if faults]
     most = max((calls for _, calls, _ in proofs), default=0)
     if as_json:
@@ -117,43 +123,56 @@ def prove_command(
 
 
 def _catalogue(suite: str) -> Sequence[CatalogueEntry]:
+    """All questions of a suite.
+
+    Raises:
+        UsageError: there is no such suite, or it keeps no questions.
+    """
     from openfingym.suites.registry import find_suite
 
-    found = find_suite(suite).catalogue()
-    if not found:
+    entries = find_suite(suite).catalogue()
+    if not entries:
         raise UsageError(
             f"the suite {suite} keeps no questions: it makes them for each task; `openfingym task show` does"
         )
-    return found
+    return entries
 
 
 def _chosen(suite: str, tiers: tuple[str, ...], tags: tuple[str, ...], part: str) -> list[CatalogueEntry]:
-    every = _catalogue(suite)
-    known = {tag for one in every for tag in one.question.tags}
+    """The questions of a part of a suite that have one of some tiers and all of some tags.
+
+    Raises:
+        UsageError: no question of the suite has one of the tags.
+    """
+    entries = _catalogue(suite)
+    known = {tag for entry in entries for tag in entry.question.tags}
+    # A tag that is misspelt would choose nothing, which looks like a suite without such questions.
     if unknown := {*tiers, *tags} - known:
         raise UsageError(
             f"no question of {suite} has the tag {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}"
         )
     return [
-        one
-        for one in every
-        if part in (one.part, "all")
-        and (not tiers or set(tiers) & set(one.question.tags))
-        and set(tags) <= set(one.question.tags)
+        entry
+        for entry in entries
+        if part in (entry.part, "all")
+        and (not tiers or set(tiers) & set(entry.question.tags))
+        and set(tags) <= set(entry.question.tags)
     ]
 
 
-def _row(one: CatalogueEntry) -> dict[str, object]:
+def _row(entry: CatalogueEntry) -> dict[str, object]:
+    """A question as JSON has it."""
     return {
-        "number": one.number,
-        "id": one.question.id,
-        "part": one.part,
-        "as_of": one.question.as_of,
-        "tags": list(one.question.tags),
-        "question": one.question.text,
-        "answer": one.answer,
+        "number": entry.number,
+        "id": entry.question.id,
+        "part": entry.part,
+        "as_of": entry.question.as_of,
+        "tags": list(entry.question.tags),
+        "question": entry.question.text,
+        "answer": entry.answer,
     }
 
 
 def _short(text: str) -> str:
+    """A text cut to :data:`LONGEST` characters."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,4 +1,4 @@
-"""What ``openfingym task show`` says of a task's real form."""
+"""The line of ``openfingym task show`` about real data in place of a task's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def real_data(task: Task) -> str:
-    """What ``--real`` puts in the place of the task's data, or why there is nothing to put there. Nothing is loaded."""
+    """What ``--real`` puts in place of the task's data, or why there is nothing to put there; no data is loaded."""
     from openfingym.kinds import kind_of
     from openfingym.kinds.real_forms import real_form
 

@@ -1,4 +1,4 @@
-"""``openfingym receipt ...``: what proves a score to those who were not there."""
+"""``openfingym receipt ...``: showing and checking receipts, which prove a score to those who were not there."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.completion import complete_task
+from openfingym.cli.options import json_option, real_option
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option, real_option
 from openfingym.errors import OpenFinGymError, ReceiptError, UsageError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 RECEIPT_PATH = click.Path(path_type=Path)
 LONGEST = 300
+"""The most characters of a value in an entry that are shown."""
 
 
 @click.group()
@@ -35,31 +36,32 @@ def receipt() -> None:
 @json_option("an object")
 def show(path: Path, only: str | None, proof: int | None, as_json: bool) -> None:
     """Show what a receipt says; nothing is checked."""
-    found = _read(path)
+    shown = _read(path)
     if proof is not None:
-        leaf = next((leaf for leaf in found.leaves if leaf.index == proof), None)
+        leaf = next((leaf for leaf in shown.leaves if leaf.index == proof), None)
         if leaf is None:
-            indices = ", ".join(str(leaf.index) for leaf in found.leaves)
+            indices = ", ".join(str(leaf.index) for leaf in shown.leaves)
             raise UsageError(f"{path}: no entry {proof} in this receipt; it has {indices}")
-        click.echo(found.proof_text(leaf), nl=False)
+        click.echo(shown.proof_text(leaf), nl=False)
     elif only is not None:
-        click.echo(getattr(found, only), nl=only == "key")
+        # A checkpoint is a signed text, which already ends with a line break and must stay as it is.
+        click.echo(getattr(shown, only), nl=only == "key")
     elif as_json:
         print_json(
             {
-                "key": found.key,
-                "checkpoint": found.checkpoint,
-                "entries": [{"index": leaf.index, **leaf.document} for leaf in found.leaves],
+                "key": shown.key,
+                "checkpoint": shown.checkpoint,
+                "entries": [{"index": leaf.index, **leaf.document} for leaf in shown.leaves],
             }
         )
     else:
-        rows = [("key", printable(found.key)), *_lines("checkpoint", found.checkpoint)]
-        for leaf in found.leaves:
+        rows = [("key", printable(shown.key)), *_lines("checkpoint", shown.checkpoint)]
+        for leaf in shown.leaves:
             rows += [
                 (f"entry {leaf.index}", ""),
-                *((f"  {name}", _told(value)) for name, value in leaf.document.items()),
+                *((f"  {name}", _short(value)) for name, value in leaf.document.items()),
             ]
-        print_table("", ["receipt of", printable(found.origin)], rows)
+        print_table("", ["receipt of", printable(shown.origin)], rows)
 
 
 @receipt.command()
@@ -104,7 +106,7 @@ def verify(
             document = _verified(path, given, earlier, log, opened)
         except OpenFinGymError as error:
             document = _failed(path, error)
-            # What does not hold is worse than what cannot be read.
+            # A receipt that does not hold (7) is worse than one that cannot be read (6).
             status = max(status, error.exit_code)
             click.echo(printable(f"error: {document['reason']}"), err=True)
         documents.append(document)
@@ -137,30 +139,46 @@ def open_labels(name: str, real: bool, out: Path) -> None:
 def _verified(
     path: Path, key: PublicKey | None, earlier: Path | None, log: str | None, opened: Path | None
 ) -> dict[str, object]:
-    """Check one receipt; what is printed of it."""
+    """Check one receipt.
+
+    Args:
+        path: folder of a run, or file of a receipt or of a scored forecast.
+        key: public key of the log; None for the one known in the store, else the one in the receipt.
+        earlier: file of another checkpoint of the log, which must be consistent; None for none.
+        log: location of the log's tiles, to compare checkpoints of two sizes.
+        opened: file of opened labels, from which the score is computed once more; None for none.
+
+    Returns:
+        The document that is printed of it.
+
+    Raises:
+        OpenFinGymError: the receipt does not hold, or a file cannot be read.
+    """
     from openfingym.receipts import Checkpoint, PublicKey
     from openfingym.verifiers.forecast_check import FIELDS, check_forecast
     from openfingym.verifiers.known_logs import known_key
     from openfingym.verifiers.log_tiles import read_note, require_consistent
     from openfingym.verifiers.receipt_check import UNPROVEN, PassedStep, check_run, read_object
 
+    # The receipt itself, by what it is of: a run, a scored forecast, or entries of the log alone.
     checked: CheckedRun | None = None
     if path.is_dir():
         checked = check_run(path, key)
-        found, checkpoint, pinned, steps = checked.receipt, checked.checkpoint, checked.key_pinned, list(checked.steps)
+        held, checkpoint, pinned, steps = checked.receipt, checked.checkpoint, checked.key_pinned, list(checked.steps)
     elif (document := read_object(path)) is not None and document.keys() == FIELDS:
         scored = check_forecast(document, key)
-        found, checkpoint, pinned, steps = scored.receipt, scored.checkpoint, scored.key_pinned, list(scored.steps)
+        held, checkpoint, pinned, steps = scored.receipt, scored.checkpoint, scored.key_pinned, list(scored.steps)
     else:
-        found = _read(path)
-        key = key or known_key(found.origin)
-        checkpoint, pinned = found.checked(key), key is not None
+        held = _read(path)
+        key = key or known_key(held.origin)
+        checkpoint, pinned = held.checked(key), key is not None
         steps = [
             PassedStep("signature", f"{checkpoint.origin}, {checkpoint.size:,} entries"),
-            *(PassedStep("inclusion", f"entry {leaf.index} is in the log") for leaf in found.leaves),
+            *(PassedStep("inclusion", f"entry {leaf.index} is in the log") for leaf in held.leaves),
         ]
+    # Then what goes beyond it: the history of the log, and the score.
     if earlier is not None:
-        other = Checkpoint.opened(read_note(earlier), PublicKey.parse(found.key))
+        other = Checkpoint.opened(read_note(earlier), PublicKey.parse(held.key))
         steps.append(PassedStep("consistency", require_consistent(other, checkpoint, log)))
     if opened is not None:
         from openfingym.verifiers.opened import check_score
@@ -169,12 +187,13 @@ def _verified(
             raise UsageError(f"{path}: a score is computed again of a run's folder, which holds the submission")
         steps.append(check_score(path, checked, opened))
     unproven = [] if checked is None else list(UNPROVEN)
-    return _held(path, found, checkpoint, steps, pinned=pinned) | {"unproven": unproven}
+    return _held(path, held, checkpoint, steps, pinned=pinned) | {"unproven": unproven}
 
 
 def _held(
-    path: Path, found: Receipt, checkpoint: Checkpoint, steps: Sequence[PassedStep], *, pinned: bool
+    path: Path, receipt: Receipt, checkpoint: Checkpoint, steps: Sequence[PassedStep], *, pinned: bool
 ) -> dict[str, object]:
+    """The document that is printed of a receipt that holds."""
     return {
         "path": str(path),
         "holds": True,
@@ -183,14 +202,15 @@ def _held(
         "entry": None,
         "origin": checkpoint.origin,
         "size": checkpoint.size,
-        "key": found.key,
+        "key": receipt.key,
         "key_pinned": pinned,
         "steps": [{"step": step.name, "detail": step.detail} for step in steps],
-        "entries": [{"index": leaf.index, **leaf.document} for leaf in found.leaves],
+        "entries": [{"index": leaf.index, **leaf.document} for leaf in receipt.leaves],
     }
 
 
 def _failed(path: Path, error: OpenFinGymError) -> dict[str, object]:
+    """The document that is printed of a receipt that does not hold, or cannot be read."""
     step, entry = (error.step, error.index) if isinstance(error, ReceiptError) else (None, None)
     where = "" if step is None else f"{step}{'' if entry is None else f', entry {entry}'}: "
     reason = f"{where}{error}" if str(error).startswith(str(path)) else f"{path}: {where}{error}"
@@ -222,9 +242,14 @@ def _read(path: Path) -> Receipt:
 
 
 def _key(text: str) -> PublicKey:
-    """A public key, given as text or as a file."""
+    """A public key, given as text or as a file.
+
+    Raises:
+        UsageError: the text is no key, and no file with one.
+    """
     from openfingym.receipts import PublicKey
 
+    # A key has plus signs between its parts; so may the name of a file.
     if "+" not in text or Path(text).is_file():
         try:
             text = Path(text).read_text(encoding="utf-8")
@@ -234,8 +259,9 @@ def _key(text: str) -> PublicKey:
 
 
 def _lines(name: str, text: str) -> list[tuple[str, str]]:
+    """Rows of a table for a text of several lines, the first of which has the name."""
     return [(name if i == 0 else "", printable(line)) for i, line in enumerate(text.rstrip("\n").split("\n"))]
 
 
-def _told(value: object) -> str:
+def _short(value: object) -> str:
     return printable(str(value))[:LONGEST]

@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 BETWEEN, MARGIN = 3, 2
-"""Characters between two columns of a table, and beside them all."""
+"""Characters between two columns of a table, and at both sides of all columns together."""
 ROOMY, NARROWEST = 24, 12
-"""Characters that a column of texts keeps while there are optional columns to leave out, and that it keeps at least."""
+"""Characters that a column of texts keeps as long as optional columns can be left out, and that it keeps at least."""
 LONGEST_NAME = 40
 """Characters of the first column, which names the rows, that are not folded."""
 LINE_S = 5.0
-"""Work that takes longer has a line now and then where there is no terminal."""
+"""Seconds between two lines about the progress of work where there is no terminal."""
 
 
 def print_json(value: object) -> None:
     """Print ``value`` as JSON on stdout."""
+    # NaN and infinity are no JSON, and would break the programs that read it.
     click.echo(json.dumps(value, indent=2, sort_keys=False, allow_nan=False))
 
 
@@ -45,19 +46,21 @@ def print_table(
     that does not help either, each row is a block of lines. What is no text is never folded or cut.
 
     Args:
-        title: heading of the table.
+        title: heading of the table; empty for none.
         columns: headings of the columns, in order.
-        rows: the cells; anything is shown by ``str``.
+        rows: cells of each row, which are shown as ``str`` gives them.
         right: headings of the columns to align right, which are not folded.
-        optional: headings of the columns that a narrow terminal does without, the first to go first.
+        optional: headings of the columns that a narrow terminal does without, in the order in which they are left out.
     """
     import sys
 
     from rich.console import Console
 
+    # A file or a pipe has no width: it gets a wide table that is the same on every machine.
     console = Console(markup=False, emoji=False, width=None if sys.stdout.isatty() else 200)
     cells = [[printable(str(cell)) for cell in row] for row in rows]
     shown = list(range(len(columns)))
+    # Optional columns go one after the other, until the texts that are left have room enough to be read.
     for heading in ("", *optional):
         shown = [index for index in shown if columns[index] != heading]
         widths = _widths([columns[i] for i in shown], [[row[i] for i in shown] for row in cells], right, console.width)
@@ -72,10 +75,18 @@ def print_table(
 def _widths(
     headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str], room: int
 ) -> list[tuple[int, int]] | None:
-    """The width of each column, and the one it would like; None where there is no room for a table."""
+    """The width of each column, and the width that it needs without folding; None where there is no room for a table.
+
+    Args:
+        headings: headings of the columns that are shown.
+        rows: cells of these columns.
+        right: headings of the columns that are not folded.
+        room: characters in a line.
+    """
     from rich.cells import cell_len
 
     room -= BETWEEN * (len(headings) - 1) + MARGIN
+    # A text may be folded down to the least width; a figure keeps its whole width, and a heading its longest word.
     natural, least = [], []
     for index, heading in enumerate(headings):
         cells = [line for row in rows for line in row[index].splitlines()]
@@ -88,6 +99,7 @@ def _widths(
             else max([longest, *(cell_len(word) for word in heading.split())])
         )
     widths = natural.copy()
+    # One character at a time from the widest column that can still be folded.
     while sum(widths) > room:
         widest = max(range(len(widths)), key=lambda index: (widths[index] > least[index], widths[index]), default=None)
         if widest is None or widths[widest] <= least[widest]:
@@ -103,6 +115,7 @@ def _table(
     right: Sequence[str],
     widths: Mapping[int, tuple[int, int]],
 ) -> Table:
+    """The table of the columns that have a width."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -116,22 +129,23 @@ def _table(
 
 
 def _block(columns: Sequence[str], row: Sequence[str], shown: Sequence[int]) -> str:
+    """A row as lines, one for each column, where a table has no room."""
     return "\n".join([*(f"{columns[index]}: {row[index]}" for index in shown), ""])
 
 
 def typed(path: Path | None) -> str:
-    """A path as one would type it here."""
+    """A path as one would type it here: relative to the working directory where it lies below that."""
     return "" if path is None else str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A float with ``digits`` significant digits, or a dash."""
+    """A number with ``digits`` significant digits; a dash for None."""
     return "-" if value is None else f"{value:.{digits}g}"
 
 
 def with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
-    """A number with its 95 % interval, such as ``0.842 [0.71, 0.99]``; an interval is shown to no more digits than it
-    has.
+    """A number with its 95 % interval, such as ``0.842 [0.71, 0.99]``; four digits without an interval, and three with
+    one.
     """
     return number(value, 3 if interval else 4) + (
         f" [{number(interval[0], 3)}, {number(interval[1], 3)}]" if interval else ""
@@ -139,7 +153,12 @@ def with_interval(value: float | None, interval: tuple[float, float] | None) -> 
 
 
 class TerminalProgress:
-    """A spinner on a terminal's stderr; elsewhere nothing, or a line now and then."""
+    """A spinner on a terminal's stderr; elsewhere nothing, or a line now and then.
+
+    Args:
+        enabled: whether anything is shown at all.
+        lines: whether lines are printed where there is no terminal.
+    """
 
     def __init__(self, *, enabled: bool = True, lines: bool = False) -> None:
         import sys
@@ -148,7 +167,7 @@ class TerminalProgress:
         self._lines = enabled and lines and not self._enabled
         self._said = time.monotonic()
         self.console: Console | None = None
-        """Console for further messages during the work; None where nothing is to be printed."""
+        """Console for further messages during the work; None where nothing is to be shown."""
         if enabled:
             from rich.console import Console
 
@@ -176,14 +195,14 @@ class TerminalProgress:
 
 
 class Counter:
-    """Counts finished things: a bar on a terminal's stderr, a line each elsewhere."""
+    """Counts finished items: a bar on a terminal's stderr, a line for each elsewhere."""
 
     def __init__(self, total: int, *, quiet: bool = False) -> None:
         """Count to ``total``.
 
         Args:
-            total: how many there are; nothing is shown of a single one.
-            quiet: leave the lines out, because the results themselves are printed as they come.
+            total: number of items; nothing is shown where there is only one.
+            quiet: whether to leave the lines out, because the results themselves are printed as they come.
         """
         import sys
 
@@ -202,7 +221,11 @@ class Counter:
         return self
 
     def __call__(self, name: str) -> None:
-        """Count one more."""
+        """Count one more item.
+
+        Args:
+            name: name of the item.
+        """
         self._done += 1
         if self._drawn:
             self._bar.update(self._row, advance=1, description=name)

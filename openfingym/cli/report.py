@@ -9,10 +9,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from openfingym.cli.choices import REPORTED_BY
+from openfingym.cli.options import json_option
 from openfingym.cli.printable import one_line
 from openfingym.cli.render import TerminalProgress, print_json, print_table
 from openfingym.cli.report_baselines import baselines
-from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 from openfingym.version import __version__
 
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from openfingym.results import RolloutResult
 
 LONGEST = 1000
-"""Characters of a name or sentence."""
+"""The most characters of a name or sentence that are shown."""
 
 
 class _ComparesFolders(click.Group):
-    """Takes folders of runs directly: what is no subcommand goes to ``compare``."""
+    """A group that takes folders of runs directly: what is no subcommand goes to ``compare``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # A folder named like a subcommand is given as ./NAME.
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["compare", *args]
         return super().parse_args(ctx, args)
@@ -112,92 +113,109 @@ def compare(
                 f"no run can be read: {runs.damaged[0].reason}{more}; give a folder with whole runs, or run them again"
             )
         show(f"comparing {len(runs.results):,} runs")
-        found = make_report(runs, cast("tuple[Field, ...]", by), cutoffs=stated, with_hidden=with_hidden)
+        made = make_report(runs, cast("tuple[Field, ...]", by), cutoffs=stated, with_hidden=with_hidden)
         if csv is not None:
-            _write(csv, found.to_csv())
+            _write(csv, made.to_csv())
         if html is not None:
             from openfingym.reports.html import render
 
             addresses = _write_run_pages(html, runs.results, show) if pages else []
-            _write(html, render(found, runs.results, addresses))
+            _write(html, render(made, runs.results, addresses))
     if as_json:
-        print_json(found.to_dict())
+        print_json(made.to_dict())
         return
-    _show_report(found, each_task=each_task)
+    _show_report(made, each_task=each_task)
     for path in (csv, html):
         if path is not None:
             click.echo(path.absolute())
 
 
 def _write_run_pages(html: Path, runs: Sequence[RolloutResult], show: TerminalProgress) -> list[str]:
-    """Write the page of each run into a folder beside a report; returns their addresses relative to it."""
+    """Write the page of each run into a folder beside a report.
+
+    Args:
+        html: file of the report.
+        runs: results of the runs, with their folders.
+        show: shows the progress.
+
+    Returns:
+        The addresses of the pages relative to the report, in the order of ``runs``.
+    """
     from urllib.parse import quote
 
     from openfingym.reports.rollout.pages import page_names, write_each
 
     folder, names = html.with_name(f"{html.stem}-pages"), page_names(runs)
-    found = [(run.path, run) for run in runs if run.path is not None]
-    assert len(found) == len(names), "what was read has a folder"
-    write_each(folder, found, names, f"../{quote(html.name)}", show)
+    with_folders = [(run.path, run) for run in runs if run.path is not None]
+    assert len(with_folders) == len(names), "what was read has a folder"
+    write_each(folder, with_folders, names, f"../{quote(html.name)}", show)
     return [f"{quote(folder.name)}/{name}" for name in names]
 
 
 def _cutoffs(stated: tuple[str, ...]) -> dict[str, str]:
-    """Cut-offs by model.
+    """Cut-offs by the names of models.
 
     Raises:
-        UsageError: one is not of the form MODEL=MONTH.
+        UsageError: a text is not of the form MODEL=MONTH.
     """
     from openfingym.models.cutoffs import require_cutoff
 
-    found = {}
+    cutoffs = {}
     for text in stated:
+        # The last equals sign: names of models may have some too.
         model, equals, cutoff = text.rpartition("=")
         if not equals or not model:
             raise UsageError(f"--cutoff takes MODEL=MONTH, such as gpt-4o-mini=2023-10; found {text[:60]!r}")
-        found[model] = require_cutoff(cutoff)
-    return found
+        cutoffs[model] = require_cutoff(cutoff)
+    return cutoffs
 
 
-def _show_report(found: Report, *, each_task: bool) -> None:
+def _show_report(made: Report, *, each_task: bool) -> None:
     """Print the tables, a block for each kind of data, and the comparisons in words."""
     from openfingym.reports import tables
     from openfingym.results.notebook import data_name
 
+    # A note that explains several tables is printed below the first one alone.
     notes: set[str] = set()
-    for kind in tables.kinds_of(found):
+    for kind in tables.kinds_of(made):
         name = data_name(kind)
         click.echo(f"{one_line(name if name.isupper() else name.capitalize(), LONGEST)} data\n")
-        for table in tables.tables_of(found, kind, (*tables.ON_TERMINAL, *(("tasks",) if each_task else ()))):
+        for table in tables.tables_of(made, kind, (*tables.ON_TERMINAL, *(("tasks",) if each_task else ()))):
             _show_table(table, note=table.note not in notes)
             notes.add(table.note)
-        for section in found.questions.of(kind) if found.questions is not None else ():
+        for section in made.questions.of(kind) if made.questions is not None else ():
             _show_table(section.text(), note=section.note not in notes)
             notes.add(section.note)
-        sentences, rest = tables.said(found, kind)
+        sentences, rest = tables.said(made, kind)
         for sentence in (*sentences, rest):
             if sentence:
                 click.echo(one_line(sentence, LONGEST))
         click.echo()
-    models = tables.model_table(found)
+    models = tables.model_table(made)
     if models is not None:
         _show_table(models, note=True)
-    click.echo(f"{found.runs:,} runs" + (f", {found.copies:,} copies left out" if found.copies else ""))
-    click.echo(f"{found.backed:,} of {found.scored:,} scores are backed by a receipt")
-    versions = ", ".join(f"{version} ({count:,})" for version, count in found.versions)
-    if versions:
-        click.echo(f"made with openfingym {one_line(versions, LONGEST)}; compared by {__version__} on {found.made_at}")
-    for caution in found.cautions:
-        click.echo(f"beware: {one_line(caution.sentence, LONGEST)}")
-    for remark in found.questions.remarks if found.questions is not None else ():
-        click.echo(f"beware: {one_line(remark, LONGEST)}")
-    for damaged in found.damaged[: tables.DAMAGED]:
+    _show_origins(made)
+    for damaged in made.damaged[: tables.DAMAGED]:
         click.echo(f"damaged, in no figure: {one_line(damaged.reason, LONGEST)}")
-    if len(found.damaged) > tables.DAMAGED:
-        click.echo(f"and {len(found.damaged) - tables.DAMAGED:,} more damaged runs; --json names all")
+    if len(made.damaged) > tables.DAMAGED:
+        click.echo(f"and {len(made.damaged) - tables.DAMAGED:,} more damaged runs; --json names all")
+
+
+def _show_origins(made: Report) -> None:
+    """Print how many runs there are, what they were made with, and what to beware of."""
+    click.echo(f"{made.runs:,} runs" + (f", {made.copies:,} copies left out" if made.copies else ""))
+    click.echo(f"{made.backed:,} of {made.scored:,} scores are backed by a receipt")
+    versions = ", ".join(f"{version} ({count:,})" for version, count in made.versions)
+    if versions:
+        click.echo(f"made with openfingym {one_line(versions, LONGEST)}; compared by {__version__} on {made.made_at}")
+    for caution in made.cautions:
+        click.echo(f"beware: {one_line(caution.sentence, LONGEST)}")
+    for remark in made.questions.remarks if made.questions is not None else ():
+        click.echo(f"beware: {one_line(remark, LONGEST)}")
 
 
 def _show_table(table: TextTable, *, note: bool) -> None:
+    """Print a table, whose texts may come from strangers' runs, and its note where it was not printed before."""
     rows = [[one_line(text, LONGEST) for text in row] for row in table.rows]
     print_table(table.title, table.columns, rows, right=table.columns[table.left :], optional=table.optional)
     if note and table.note:
@@ -208,8 +226,8 @@ def _write(path: Path, text: str) -> None:
     from openfingym.files.whole import store_errors
 
     with store_errors(path, "choose another file"):
-        # Names that are no Unicode, as those of folders may be, are written as escapes. A pipe or a device is written
-        # to.
+        # Written through and not replaced, since it may be a pipe or a device. Names of folders may be no Unicode;
+        # these are written as escapes.
         path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
@@ -270,7 +288,7 @@ def tearsheet(
         trades = Trades(trades_of(replays), link)
         heading = Heading.of_run(result, periods_per_year)
         page = render(heading, traces, baseline, surface, benchmark=chosen, trades=trades)
-    # In the place of what is there, and not through it: the run may be a stranger's, and hold a link of that name.
+    # This replaces what is there and does not write through it: the run may be a stranger's, with a link of that name.
     write_text(path, page, errors="backslashreplace")
     if trades_file is not None:
         _write(trades_file, to_csv(trades.trades))
@@ -278,11 +296,10 @@ def tearsheet(
         figures = asdict(summary(np.stack([trace.record for trace in traces]), periods_per_year))
         run = {"task": result.task, "agent": result.agent, "data_kind": result.data_kind}
         risk = risk_figures(heading.baseline, traces, baseline, chosen, periods_per_year)
-        kept = None if trades_file is None else str(trades_file.absolute())
         print_json(
             {
                 "path": str(path),
-                "trades": kept,
+                "trades": None if trades_file is None else str(trades_file.absolute()),
                 **run,
                 "performance": figures,
                 "risk": risk,
@@ -310,17 +327,17 @@ def surface(run_folder: Path, as_json: bool) -> None:
 
     with TerminalProgress() as show:
         show("scoring the run's decisions at other costs and delays")
-        found = cost_delay_surface([replayed.tape for replayed in replay(run_folder)])
+        returns = cost_delay_surface([replayed.tape for replayed in replay(run_folder)])
     if as_json:
-        print_json(found.to_dict())
+        print_json(returns.to_dict())
         return
-    columns = ["cost, one way", *(f"{delay} bars" for delay in found.delays)]
+    columns = ["cost, one way", *(f"{delay} bars" for delay in returns.delays)]
     rows = [
         (f"{cost:g} bps", *(f"{value:.2%}" for value in earned))
-        for cost, earned in zip(found.costs_bps, found.total_return, strict=True)
+        for cost, earned in zip(returns.costs_bps, returns.total_return, strict=True)
     ]
     print_table("", columns, rows, right=columns)
-    click.echo(sentence(found))
+    click.echo(sentence(returns))
 
 
 report.add_command(baselines)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from openfingym.cli.choices import BACKENDS, FAMILIES
+from openfingym.cli.choices import FAMILIES
+from openfingym.cli.options import backend_option, json_option
 from openfingym.cli.render import TerminalProgress, print_json, print_table, with_interval
-from openfingym.cli.task import json_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--tasks", "pattern", default="*", show_default=True, help="Only tasks whose name matches.")
 @click.option("--family", type=click.Choice(FAMILIES), help="Only this family.")
 @click.option("--agents", help="With --run: only these agents, separated by commas.")
-@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True)
+@backend_option()
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed the programs are given.")
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="File of results; one that is there is gone on with."
@@ -72,13 +72,26 @@ def baselines(
 def _measure(
     pattern: str, family: str | None, agents: Sequence[str] | None, backend: str, seed: int, out: Path | None
 ) -> list[BaselineResult]:
+    """Run baselines on tasks; what a file of results has already is not run again.
+
+    Args:
+        pattern: glob over the names of the tasks.
+        family: only tasks of this family; None for all.
+        agents: only these agents; None for all that fit.
+        backend: how programs are isolated.
+        seed: seed that the programs are given.
+        out: file of results, which is written after each; None for none.
+
+    Returns:
+        The results, with those of the file, sorted by task and agent.
+    """
     from openfingym import catalog
     from openfingym.agents import fitting
     from openfingym.kinds import is_live
     from openfingym.reports import baselines as table
 
     tasks = [catalog.load_task(name) for name in catalog.task_folders() if fnmatch.fnmatch(name, pattern)]
-    # A session is of its own day: what is recorded of one would be compared with nothing.
+    # A live session is of its own time: its result could be compared with no other.
     tasks = [task for task in tasks if not is_live(task.spec.contract)]
     tasks = [task for task in tasks if family in {None, task.spec.family}]
 
@@ -86,13 +99,14 @@ def _measure(
         return [name for name in fitting(task) if agents is None or name in agents]
 
     done = table.recorded(out) if out is not None and out.is_file() else []
-    found = {(row.task, row.agent): row for row in done}
+    results = {(row.task, row.agent): row for row in done}
     with TerminalProgress() as show:
         for row in table.run_baselines(tasks, wanted, backend=backend, seed=seed, done=done, progress=show):
-            found[row.task, row.agent] = row
+            results[row.task, row.agent] = row
+            # After each one, so that a measurement of hours can be interrupted and gone on with.
             if out is not None:
-                table.record(found.values(), out)
-    return sorted(found.values(), key=lambda row: (row.family, row.task, row.agent))
+                table.record(results.values(), out)
+    return sorted(results.values(), key=lambda row: (row.family, row.task, row.agent))
 
 
 def _plain(row: BaselineResult) -> dict[str, object]:
@@ -105,6 +119,13 @@ COLUMNS = ["task", "data", "agent", "success", "relative total", "skill", "total
 
 
 def _cells(row: BaselineResult, old: set[tuple[str, str]], shown: Mapping[tuple[str, str], str]) -> tuple[str, ...]:
+    """A result as cells of :data:`COLUMNS`.
+
+    Args:
+        row: the result.
+        old: task and agent of the results that are stale.
+        shown: skill as it is shown, by task and agent.
+    """
     name = f"{row.task} (stale)" if (row.task, row.agent) in old else row.task
     return (
         name,
@@ -119,6 +140,7 @@ def _cells(row: BaselineResult, old: set[tuple[str, str]], shown: Mapping[tuple[
 
 
 def _ranked(rows: Sequence[BaselineResult]) -> list[BaselineResult]:
+    """Results by family and task, the best first; those without a score last."""
     worst = float("inf")
     return sorted(
         rows,

@@ -5,24 +5,34 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from openfingym.cli.choices import BACKENDS, CLOCKS
 from openfingym.cli.completion import complete_agent, complete_task
-from openfingym.cli.model_options import ModelOptions, model_options, patience_option
+from openfingym.cli.model_options import model_options, patience_option
 from openfingym.cli.notices import noticing
+from openfingym.cli.options import (
+    fresh_option,
+    gathered,
+    json_option,
+    program_option,
+    quiet_option,
+    real_option,
+    split_option,
+    verifier_option,
+)
+from openfingym.cli.plan_options import RAY, PlanOptions
 from openfingym.cli.rollout_tables import print_ended, print_intended
 from openfingym.cli.run_results import exit_status
-from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option, split_option
-from openfingym.cli.verifier import verifier_option
-from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
+    from openfingym.cli.rollout_progress import RunReporter
     from openfingym.rollouts import Plan, Work
 
 INTERRUPTED = 130
+"""Exit status of a run that was interrupted, as shells have it for Ctrl-C."""
 
 
 @click.command()
@@ -45,9 +55,7 @@ INTERRUPTED = 130
     help="Every agent that answers questions with tools does so without (NAME:tools=none); agents of a plan that "
     "differ in their tools alone become one.",
 )
-@click.option(
-    "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
-)
+@program_option
 @click.option("--seeds", help="How many seeds, counted from 0; or which, such as 3,5,8.")
 @click.option("--attempts", type=click.IntRange(min=1), help="Repetitions with the same seed.")
 @click.option(
@@ -82,7 +90,7 @@ INTERRUPTED = 130
 )
 @click.option(
     "--backend",
-    type=click.Choice((*BACKENDS, "ray")),
+    type=click.Choice((*BACKENDS, RAY)),
     help="How programs are isolated; ray: on the nodes of a running Ray cluster.",
 )
 @verifier_option
@@ -112,34 +120,18 @@ INTERRUPTED = 130
 @quiet_option
 @json_option("an object")
 @click.pass_context
+@gathered("planned", PlanOptions)
 def rollout(
     ctx: click.Context,
-    tasks: tuple[str, ...],
-    agents: tuple[str, ...],
-    no_tools: bool,
+    planned: PlanOptions,
     program: Path | None,
-    seeds: str | None,
-    attempts: int | None,
-    file: Path | None,
     out: Path,
     dry_run: bool,
     again: bool,
     retry: str | None,
-    model: ModelOptions,
-    budget: float | None,
-    budget_tokens: int | None,
-    concurrency: int | None,
-    backend: str | None,
     address: str | None,
-    patience: float | None,
     part: str | None,
     log: tuple[str, ...],
-    real: bool,
-    fresh: bool,
-    split: str | None,
-    instances: str | None,
-    questions: str | None,
-    clock: str | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -153,67 +145,21 @@ def rollout(
     from openfingym.cli.rollout_progress import RunReporter
     from openfingym.packages.many import default_jobs
     from openfingym.rollouts.loggers import load_loggers
-    from openfingym.verifiers import find_verifiers
 
-    changes = {
-        "tasks": tasks,
-        "agents": agents,
-        "seeds": _seeds(seeds),
-        "attempts": attempts,
-        "models": model.model_name,
-        "base_url": model.base_url,
-        "stream": model.stream,
-        "tokens": model.tokens,
-        "limits": model.limits,
-        "budget": {key: value for key, value in (("cost_usd", budget), ("tokens", budget_tokens)) if value is not None},
-        "sampling": model.sampling,
-        "prices": model.prices and str(model.prices),
-        "concurrency": concurrency,
-        "backend": None if backend == "ray" else backend,
-        "patience_s": patience,
-        "real": real,
-        "fresh": fresh,
-        "split": split,
-        "instances": instances,
-        "questions": questions,
-        "clock": clock,
-    }
-    plan = _plan(file, changes, agents)
-    plan = _without_tools(plan) if no_tools else plan
+    plan = planned.plan()
     load_loggers(log)  # what is missing is said now, of a dry run too
     for sign in _endings():
         signal.signal(sign, signal.default_int_handler)
-    retry_errors, jobs = retry == "error", default_jobs()
+    # Which rollouts of the plan are run, and how tasks are built for them: the same in a dry run.
+    chosen: dict[str, Any] = {"part": part, "again": again, "retry_errors": retry == "error", "jobs": default_jobs()}
     with RunReporter(out, quiet=quiet) as reporter, noticing(reporter.notice):
         try:
             if dry_run:
-                selection = rollouts.select(plan, program=program)
-                find_verifiers(address, selection.tasks)  # what is wrong with the address is said now
-                work = rollouts.prepare(
-                    plan,
-                    selection,
-                    rollouts.RunFolder.look(out),
-                    part=part,
-                    again=again,
-                    retry_errors=retry_errors,
-                    jobs=jobs,
-                    show=reporter.preparing,
-                )
-                reporter.announce(selection, work)
+                work = _look(plan, out, program, address, reporter, chosen)
                 print_intended(plan, work, out, as_json=as_json)
                 return
             results = rollouts.run(
-                plan,
-                out,
-                program=program,
-                part=part,
-                again=again,
-                retry_errors=retry_errors,
-                verifier=address,
-                ray=backend == "ray",
-                jobs=jobs,
-                watch=reporter,
-                log=log,
+                plan, out, program=program, verifier=address, ray=planned.on_ray, watch=reporter, log=log, **chosen
             )
         except KeyboardInterrupt:
             _say_how_to_go_on(reporter.work, out, again=again)
@@ -223,51 +169,39 @@ def rollout(
     ctx.exit(exit_status(results))
 
 
-def _plan(file: Path | None, changes: Mapping[str, object], agents: tuple[str, ...]) -> Plan:
-    from openfingym.rollouts import Plan
+def _look(
+    plan: Plan, out: Path, program: Path | None, address: str | None, reporter: RunReporter, chosen: Mapping[str, Any]
+) -> Work:
+    """Find out what a run would do, without writing into its folder; tasks that are not built yet are built.
 
-    stated = {key: value for key, value in changes.items() if value}
-    if file is not None:
-        return Plan.read(file, stated)
-    if not changes["tasks"] or not agents:
-        raise UsageError("say what to run: --tasks and --agent, or --plan FILE")
-    return Plan.make(stated, "the options")
+    Args:
+        plan: the plan of the run.
+        out: the folder of the run, which need not exist.
+        program: file of the program that agent ``script`` runs.
+        address: location of the verifier.
+        reporter: shows what is done meanwhile.
+        chosen: further arguments of :func:`openfingym.rollouts.prepare`.
+    """
+    from openfingym import rollouts
+    from openfingym.verifiers import find_verifiers
 
-
-def _without_tools(plan: Plan) -> Plan:
-    from openfingym.agents import WITH_TOOLS, without_tools
-
-    theirs = [agent for agent in plan.agents if agent.name.partition(":")[0] in WITH_TOOLS]
-    if not theirs:
-        raise UsageError(f"--no-tools: no agent has tools to do without; {' and '.join(WITH_TOOLS)} have")
-    changed = [
-        agent.model_copy(update={"name": without_tools(agent.name)}) if agent in theirs else agent
-        for agent in plan.agents
-    ]
-    return plan.model_copy(update={"agents": tuple({agent.name: agent for agent in changed}.values())})
-
-
-def _seeds(text: str | None) -> int | list[int] | None:
-    if text is None:
-        return None
-    try:
-        values = [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise UsageError(f"--seeds: expected a count such as 3, or seeds such as 3,5,8; found {text!r}") from None
-    if "," not in text and values and values[0] < 1:
-        raise UsageError(f"--seeds: expected at least one seed; found {text!r}")
-    return values if "," in text else values[0]
+    selection = rollouts.select(plan, program=program)
+    find_verifiers(address, selection.tasks)  # what is wrong with the address is said now
+    work = rollouts.prepare(plan, selection, rollouts.RunFolder.look(out), show=reporter.preparing, **chosen)
+    reporter.announce(selection, work)
+    return work
 
 
 def _endings() -> list[signal.Signals]:
     """Signals that end a run after cleaning up: Ctrl-C, being terminated, and losing the terminal unless ``nohup``
     ignores that.
     """
-    found = [signal.SIGINT, signal.SIGTERM]
-    return found if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [*found, signal.SIGHUP]
+    endings = [signal.SIGINT, signal.SIGTERM]
+    return endings if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [*endings, signal.SIGHUP]
 
 
 def _say_how_to_go_on(work: Work | None, out: Path, *, again: bool) -> None:
+    """Say what an interrupted run has finished, and the command that goes on."""
     from openfingym.rollouts import RunFolder
 
     if work is None:
@@ -275,8 +209,10 @@ def _say_how_to_go_on(work: Work | None, out: Path, *, again: bool) -> None:
             "interrupted before the first rollout; what was built is kept, and the same command goes on", err=True
         )
         return
+    # Looked up anew, since rollouts have finished since the run was prepared.
     folder = RunFolder.look(out)
     finished = sum(folder.find(spec) is not None for spec in work.specs)
+    # With --again the same command would make further attempts instead of going on with these.
     resume = (
         f"with --attempts {1 + max(spec.attempt for spec in work.specs)} instead of --again" if again else "unchanged"
     )

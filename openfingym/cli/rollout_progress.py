@@ -24,22 +24,29 @@ if TYPE_CHECKING:
     from openfingym.rollouts import Selection, Work
 
 SHOWN_REASON = 160
-"""Characters of a reason that a line has room for."""
+"""The most characters of a reason in a line."""
 DRAWN_A_SECOND = 4
+"""How often the bar is drawn anew in a second."""
 
 
 class RunReporter(RunWatcher):
-    """Tells people on stderr how a run is doing, from its preparation on; a context manager, and a run's watcher."""
+    """Shows on stderr how a run goes, from its preparation on; a context manager, and the run's watcher."""
 
     def __init__(self, out: Path, *, quiet: bool) -> None:
-        """Report the run that is kept in ``out``; where ``quiet``, only what is asked for afterwards."""
+        """Show nothing yet.
+
+        Args:
+            out: folder of the run.
+            quiet: whether nothing is printed, and only the run's work and time are noted.
+        """
         self._out, self._quiet = out, quiet
         self._steps = TerminalProgress(enabled=not quiet, lines=True)
         self._live: LiveProgress | None = None
         self._stack = contextlib.ExitStack()
         self.work: Work | None = None
-        """What there was to run; None while that is not known."""
+        """The rollouts of the run; None until they are known."""
         self._prepared_at = 0.0
+        """When the run was prepared, by the monotonic clock."""
 
     def __enter__(self) -> Self:
         self._stack.enter_context(self._steps)
@@ -65,8 +72,13 @@ class RunReporter(RunWatcher):
             self._live = self._stack.enter_context(LiveProgress(len(work.specs), len(work.done)))
 
     def announce(self, selection: Selection, work: Work) -> None:
-        """Say what of the plan is left out, and what is finished already."""
-        self._stack.close()  # the steps of the preparation are over
+        """Print which pairs of the plan are left out, and how much is finished already.
+
+        Args:
+            selection: the tasks and agents that the plan selects.
+            work: the rollouts of the run.
+        """
+        self._stack.close()  # ends the spinner of the preparation, which would draw over these lines
         self.work = work
         if self._quiet:
             return
@@ -96,7 +108,9 @@ class RunReporter(RunWatcher):
             self._live.stopping()
 
     def notice(self, line: str) -> None:
-        """Say what concerns no rollout alone, such as an endpoint that is away; may be called in any thread."""
+        """Print what concerns more than one rollout, such as an endpoint that does not answer; may be called in any
+        thread.
+        """
         if self._live is not None:
             self._live.say(line)
         elif not self._quiet:
@@ -104,17 +118,25 @@ class RunReporter(RunWatcher):
 
 
 class LiveProgress:
-    """A bar, or lines, on stderr; a context manager."""
+    """The progress of rollouts on stderr: a bar on a terminal, else lines; a context manager."""
 
     def __init__(self, total: int, done: int, *, stream: TextIO | None = None) -> None:
-        """Begin with ``total`` rollouts, of which ``done`` were finished before."""
+        """Show nothing yet.
+
+        Args:
+            total: number of rollouts of the run.
+            done: how many of them were finished before.
+            stream: where to print; None for stderr.
+        """
         self._stream = stream or sys.stderr
         self._total, self._before, self._finished = total, done, done
         self._states: Counter[str] = Counter()
         self._running: dict[str, tuple[str, float]] = {}
+        """Title and beginning of each rollout that runs, by identity; times are by the monotonic clock."""
         self._cost_usd = 0.0
         self._entered = time.monotonic()
         self._first: float | None = None
+        """When the first rollout of this process began, from which the remaining time is estimated."""
         self._stopping = False
         self._live: Live | None = None
 
@@ -153,6 +175,7 @@ class LiveProgress:
         self._states[result.state] += 1
         self._cost_usd += result.cost_usd or 0.0
         if self._live is None or result.state == "error":
+            # Beside a bar, which counts the others, only failures of ours have a line.
             reason, left = one_line(result.reason or "", SHOWN_REASON), self._left()
             how = (
                 f"scored, skill {with_interval(result.skill, result.skill_interval)}"
@@ -180,7 +203,7 @@ class LiveProgress:
         if self._live is not None:
             self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
         else:
-            with contextlib.suppress(OSError):  # nobody reads any more; the run goes on for who reads its folder
+            with contextlib.suppress(OSError):  # the reader of stderr has gone; the run goes on for its folder
                 self._stream.write(line + "\n")
                 self._stream.flush()
 
@@ -200,21 +223,22 @@ class LiveProgress:
         return Group(counts, Text(self._status(), no_wrap=True, overflow="ellipsis"))
 
     def _status(self) -> str:
-        # A copy: the line is drawn by a thread of its own.
+        """The line below the bar: states, cost, and the rollout that has run longest."""
+        # Copies, since the line is drawn in a thread of its own while rollouts begin and end.
         running = list(self._running.values())
         parts = [", ".join(f"{number} {state}" for state, number in sorted(self._states.copy().items()))]
         if self._cost_usd:
             parts.append(f"${self._cost_usd:.4f}")
         if running:
-            title, since = min(running, key=lambda one: one[1])
+            title, since = min(running, key=lambda title_and_time: title_and_time[1])
             parts.append(f"{len(running)} running, the longest {title} ({duration(time.monotonic() - since)})")
         elif self._first is None and not self._stopping:
             parts.append("starting")
         return ("stopping; " if self._stopping else "") + "; ".join(part for part in parts if part)
 
     def _left(self) -> str:
-        """An estimate of the remaining time, if the remaining rollouts take as long as those this process has run;
-        an empty text where there is none.
+        """An estimate of the remaining time, as if the other rollouts take as long as those that this process has run;
+        empty where there is none.
         """
         ran = self._finished - self._before
         if not ran or self._first is None or self._finished == self._total or self._stopping:

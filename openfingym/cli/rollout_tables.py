@@ -1,4 +1,4 @@
-"""What ``openfingym rollout`` prints: what it would run, and what it ran."""
+"""Printing what ``openfingym rollout`` would run in a dry run, and the results of what it ran."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from openfingym.rollouts import Plan, Work
 
 SHOWN_ERRORS = 5
+"""The most failures of ours that are shown."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +31,19 @@ class _Skill:
     data_kind: str
     value: float | None
     low: float | None
-    """None, as ``high``, where there are too few tasks and runs for an interval."""
+    """Lower end of the interval; None where there are too few tasks and runs for one."""
     high: float | None
+    """Upper end of the interval; None where there are too few tasks and runs for one."""
     tasks: int
     runs: int
-    """Scored and rejected ones."""
+    """Number of scored and rejected runs."""
     over: str | None
-    """What the interval is over: ``task``, or ``run`` of these tasks."""
+    """Whether the interval is over other tasks (``task``) or other runs on the same tasks (``run``)."""
 
 
 @dataclass(frozen=True)
 class _Ended:
-    """The finished rollouts of one agent with one model."""
+    """The results of one agent with one model; the fields are also those of the JSON."""
 
     agent: str
     model: str | None
@@ -52,18 +54,18 @@ class _Ended:
     error: int
     deferred: int
     median_skill: float | None
-    """Of what was scored."""
+    """Median skill of what was scored; None where nothing was."""
     skill: tuple[_Skill, ...]
-    """On data of each kind, as a report has it."""
+    """Skill on data of each kind, as a report states it."""
     cost_usd: float | None
-    """None where no model was asked, or the price of one is not known."""
+    """US dollars that models cost; None where no model was asked, or a price is not known."""
     wall_s: float
-    """Seconds from the first start to the last end of the rollouts, which ran side by side."""
+    """Seconds that the agent took in all rollouts together, added up though they ran side by side."""
 
 
 @dataclass(frozen=True)
 class _Intended:
-    """The planned rollouts of one agent with one model."""
+    """The planned rollouts of one agent with one model; the fields are also those of the JSON."""
 
     agent: str
     model: str | None
@@ -71,11 +73,12 @@ class _Intended:
     rollouts: int
     finished: int
     cost_usd: float | None
-    """What the finished ones cost."""
+    """US dollars that the finished rollouts cost; None where no model was asked, or a price is not known."""
     expected_usd: float | None
-    """What the missing ones cost if they are as the finished ones; None where that cannot be said."""
+    """US dollars that the missing rollouts will cost if they cost as much as the finished ones; None where that is not
+    known."""
     most_usd: float | None
-    """What the limits let the missing ones cost; None where nothing limits it, or no price is known."""
+    """US dollars that the limits let the missing rollouts cost; None where nothing limits it, or no price is known."""
 
 
 def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall_s: float, as_json: bool) -> None:
@@ -84,19 +87,36 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
     Args:
         results: results of the rollouts of the run.
         out: the folder of the run.
-        work: what there was to run; what has no result was left unrun, because the budget was reached.
-        wall_s: seconds that the other rollouts took together, from start to end.
-        as_json: print JSON for programs instead of tables.
+        work: the rollouts of the run; those without a result were left unrun, because the budget was reached.
+        wall_s: seconds that the rollouts of this call took, from the first start to the last end.
+        as_json: whether to print JSON for programs instead of tables.
     """
-    from openfingym.cli.rollout_progress import duration
-    from openfingym.cli.run_results import split_line
-
     resumed, unrun = len(work.done), len(work.specs) - len(results)
-    groups = [_ended(found) for found in _by_agent(results)]
+    groups = [_ended(of_agent) for of_agent in _by_agent(results)]
     if as_json:
         counts = {"out": str(out), "rollouts": len(results), "finished_before": resumed, "unrun": unrun}
         print_json({**counts, "wall_s": round(wall_s, 1), "groups": [asdict(group) for group in groups]})
         return
+    _print_groups(groups)
+    _print_errors([result for result in results if result.state == "error"])
+    _print_counts(results, out, work, wall_s)
+    if trained := sorted({result.split for result in results} - {"test"}):
+        from openfingym.cli.run_results import split_line
+
+        click.echo(split_line(trained[0]))
+        return
+    click.echo(
+        "skill: as in the report, over tasks, a rejected run counted as the baseline, which is 0; higher is better; "
+        "[low, high]: its 95 % interval, where there is enough for one"
+    )
+    click.echo(f"compare: openfingym report {out}")
+    click.echo(
+        f"read what was done: openfingym view {out}" + (" --state rejected" if any(g.rejected for g in groups) else "")
+    )
+
+
+def _print_groups(groups: Sequence[_Ended]) -> None:
+    """Print the table of agents, with a column of deferred rollouts where there are any."""
     late = any(group.deferred for group in groups)
     more = ["deferred"] if late else []
     columns = ["agent", "model", "tasks", "runs", "scored", "rejected", "errors", *more, "skill", "cost"]
@@ -110,13 +130,19 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
             g.rejected,
             g.error,
             *([g.deferred] if late else []),
-            "\n".join(_skill_text(one, named=len(g.skill) > 1) for one in g.skill) or "-",
+            "\n".join(_skill_text(skill, named=len(g.skill) > 1) for skill in g.skill) or "-",
             _money(g.cost_usd),
         )
         for g in groups
     ]
     print_table("", columns, rows, right=columns[2:], optional=["tasks"])
-    _print_errors([result for result in results if result.state == "error"])
+
+
+def _print_counts(results: Sequence[RolloutResult], out: Path, work: Work, wall_s: float) -> None:
+    """Print how many rollouts are deferred, were run, were finished before, and were left unrun."""
+    from openfingym.cli.rollout_progress import duration
+
+    resumed, unrun = len(work.done), len(work.specs) - len(results)
     if waiting := sum(result.state == "deferred" for result in results):
         click.echo(
             f"{waiting} deferred, until what they were asked is resolved: "
@@ -132,21 +158,12 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
             f"{unrun} of {len(work.specs)} rollouts were left unrun, as the run's budget is reached; with a higher "
             "one, the same command goes on"
         )
-    if trained := sorted({result.split for result in results} - {"test"}):
-        click.echo(split_line(trained[0]))
-        return
-    click.echo(
-        "skill: as in the report, over tasks, a rejected run counted as the baseline, which is 0; higher is better; "
-        "[low, high]: its 95 % interval, where there is enough for one"
-    )
-    click.echo(f"compare: openfingym report {out}")
-    click.echo(
-        f"read what was done: openfingym view {out}" + (" --state rejected" if any(g.rejected for g in groups) else "")
-    )
 
 
 def _print_errors(errors: Sequence[RolloutResult]) -> None:
-    """Print what failed for a reason of ours, and which of it can be tried again without a second look at the data."""
+    """Print what failed for a reason of ours, and how much of it can be tried again without a second look at hidden
+    data.
+    """
     for result in errors[:SHOWN_ERRORS]:
         who = " ".join(filter(None, (result.task, result.agent, result.model)))
         click.echo(f"{who} seed {result.seed}: a failure of ours, not a score: {printable(result.reason or '')}")
@@ -164,12 +181,19 @@ def _print_errors(errors: Sequence[RolloutResult]) -> None:
 
 
 def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
-    """Print what a run would do, and what it may cost."""
+    """Print what a run would do, and what it may cost.
+
+    Args:
+        plan: the plan of the run.
+        work: the rollouts of the run.
+        out: the folder of the run.
+        as_json: whether to print JSON for programs instead of a table.
+    """
     from openfingym.models.prices import PriceTable
 
     prices = PriceTable.load(plan.prices)
-    kinds = dict.fromkeys((spec.agent.name, spec.model) for spec in work.specs)
-    groups = [_intended(work, agent, model, prices) for agent, model in kinds]
+    pairs = dict.fromkeys((spec.agent.name, spec.model) for spec in work.specs)
+    groups = [_intended(work, agent, model, prices) for agent, model in pairs]
     tasks = list(dict.fromkeys(spec.task for spec in work.specs))
     if as_json:
         rollouts = [
@@ -215,10 +239,11 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
 
 
 def _by_agent(results: Iterable[RolloutResult]) -> list[list[RolloutResult]]:
-    found: dict[tuple[str, str | None], list[RolloutResult]] = {}
+    """The results of each agent with each model, in the order in which they first come."""
+    groups: dict[tuple[str, str | None], list[RolloutResult]] = {}
     for result in results:
-        found.setdefault((result.agent, result.model), []).append(result)
-    return list(found.values())
+        groups.setdefault((result.agent, result.model), []).append(result)
+    return list(groups.values())
 
 
 def _skills(results: Sequence[RolloutResult]) -> Iterator[_Skill]:
@@ -229,13 +254,14 @@ def _skills(results: Sequence[RolloutResult]) -> Iterator[_Skill]:
         tasks: dict[tuple[str, str, str], list[RolloutResult]] = {}
         for result in judged(result for result in results if result.data_kind == kind):
             tasks.setdefault((result.task, result.task_digest, result.slice or ""), []).append(result)
-        found = skill_estimate([runs for _, runs in sorted(tasks.items())], seed=0)
+        # A fixed seed of the bootstrap, and the tasks in order: the report gives the same interval.
+        estimate = skill_estimate([runs for _, runs in sorted(tasks.items())], seed=0)
         runs = sum(map(len, tasks.values()))
-        yield _Skill(kind, found.value, found.low, found.high, found.tasks, runs, found.over)
+        yield _Skill(kind, estimate.value, estimate.low, estimate.high, estimate.tasks, runs, estimate.over)
 
 
 def _skill_text(skill: _Skill, *, named: bool) -> str:
-    """A skill with its interval, or with what it is over where there is too little for one."""
+    """A skill with its interval, or with the number of tasks and runs where these are too few for one."""
     kind = f"{skill.data_kind}: " if named else ""
     if skill.value is None:
         return f"{kind}-"
@@ -271,7 +297,7 @@ def _intended(work: Work, agent: str, model: str | None, prices: PriceTable) -> 
     specs = [spec for spec in work.specs if (spec.agent.name, spec.model) == (agent, model)]
     done = [work.done[spec.identity] for spec in specs if spec.identity in work.done]
     missing = len(specs) - len(done)
-    known = [result.cost_usd for result in done if result.model is not None and result.cost_usd is not None]
+    costs = [result.cost_usd for result in done if result.model is not None and result.cost_usd is not None]
     most = None if model is None else _most(specs[0].allowance, model, prices)
     return _Intended(
         agent=agent,
@@ -280,19 +306,21 @@ def _intended(work: Work, agent: str, model: str | None, prices: PriceTable) -> 
         rollouts=len(specs),
         finished=len(done),
         cost_usd=_cost(done),
-        expected_usd=fmean(known) * missing if known else None,
+        expected_usd=fmean(costs) * missing if costs else None,
         most_usd=None if most is None else most * missing,
     )
 
 
 def _cost(results: Sequence[RolloutResult]) -> float | None:
+    """US dollars that models cost; None where no model was asked, or a price is not known."""
     costs = [result.cost_usd for result in results if result.turns]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if known and len(known) == len(costs) else None
 
 
 def _most(allowance: Allowance, model: str, prices: PriceTable) -> float | None:
-    """The most that one rollout may cost, in US dollars."""
+    """The most that one rollout may cost, in US dollars; None where no limit says so."""
+    # Prices are for a million tokens; as if all tokens were of the dearer sort.
     price = prices.find(model)
     by_tokens = (
         None if price is None or allowance.tokens is None else allowance.tokens * max(price.input, price.output) / 1e6

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openfingym.cli.ledger_place import folder_of, folder_option
+from openfingym.cli.options import json_option
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.rounds_place import (
     FAILED,
@@ -24,14 +25,13 @@ from openfingym.cli.rounds_place import (
 from openfingym.cli.rounds_prove import prove
 from openfingym.cli.rounds_run import run
 from openfingym.cli.rounds_verdicts import verdicts
-from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.rounds.book import Book
 
 SERIES = "weekly"
-"""Definition that is begun where none is named."""
+"""Name of the definition that is begun where none is named."""
 
 
 @click.group()
@@ -64,6 +64,7 @@ def init(definition: str, clock: str | None, as_json: bool) -> None:
 
     book = Book.begin(find_definition(definition), time.time_ns(), clock=clock)
     series = book.series
+    # The end is beyond every schedule, in nanoseconds since the epoch.
     first = next(series.schedule.rounds(series.zone, book.since_ns, 2**62))
     document = {
         "series": series.name,
@@ -118,7 +119,7 @@ def tick(
 
     book = Book.find(series)
     moment = None if now is None else moment_ns(now)
-    # Of a verifier elsewhere only HTTP is at hand; reports are made from the ledger's file.
+    # Reports are made from the ledger's file, which a verifier elsewhere does not give.
     publish = None if verifier and folder is None else publisher(book, folder_of(folder))
     with opened_ledger(verifier, folder) as ledger:
         done = do(book, ledger, publish, moment)
@@ -127,14 +128,15 @@ def tick(
         "simulated": book.series.simulated,
         "replayed": book.series.replayed,
         "now": utc_text(done.now_ns),
-        "done": [one.to_dict() for one in done.deeds],
-        "faults": [one.to_dict() for one in done.faults],
+        "done": [deed.to_dict() for deed in done.deeds],
+        "faults": [fault.to_dict() for fault in done.faults],
     }
     if as_json:
         print_json(document)
     else:
         _print_deeds(book, document)
     for fault in done.faults:
+        # A fault of the series as a whole has no week.
         click.echo(printable(f"error: {fault.week} {fault.reason}".replace("  ", " ")), err=True)
     if done.faults:
         ctx.exit(FAILED)
@@ -153,7 +155,7 @@ def status(series: str | None, verifier: str | None, folder: Path | None, as_jso
 
     book = Book.find(series)
     with opened_ledger(verifier, folder) as ledger:
-        found = look(book, ledger)
+        state = look(book, ledger)
     if as_json:
         document = {
             "series": book.series.name,
@@ -161,34 +163,34 @@ def status(series: str | None, verifier: str | None, folder: Path | None, as_jso
             "clock": book.series.clock,
             "simulated": book.series.simulated,
             "replayed": book.series.replayed,
-            "now": utc_text(found.now_ns),
-            "rounds": [one.to_dict() for one in found.rounds],
-            "earlier_rounds": found.earlier,
-            "next": {"at": utc_text(found.next_ns), "what": found.next_what},
+            "now": utc_text(state.now_ns),
+            "rounds": [row.to_dict() for row in state.rounds],
+            "earlier_rounds": state.earlier,
+            "next": {"at": utc_text(state.next_ns), "what": state.next_what},
         }
         print_json(document)
         return
-    click.echo(f"{title(book)}; {clock_line(book)}, now {utc_text(found.now_ns)}")
+    click.echo(f"{title(book)}; {clock_line(book)}, now {utc_text(state.now_ns)}")
     rows = [
         (
-            one.week,
-            one.state,
-            utc_text(one.deadline_ns),
-            sum(one.questions.values()),
-            sum(one.questions.get(state, 0) for state in ("scored", "void")),
-            one.forecasts,
-            ", ".join(one.due) or "-",
+            row.week,
+            row.state,
+            utc_text(row.deadline_ns),
+            sum(row.questions.values()),
+            sum(row.questions.get(settled, 0) for settled in ("scored", "void")),
+            row.forecasts,
+            ", ".join(row.due) or "-",
         )
-        for one in found.rounds
+        for row in state.rounds
     ]
     columns = ["round", "state", "deadline", "questions", "settled", "forecasts", "due"]
     if rows:
         print_table("", columns, rows, right=("questions", "settled", "forecasts"), optional=("settled",))
     else:
         click.echo("no round yet")
-    if found.earlier:
-        click.echo(f"and {found.earlier} earlier rounds")
-    click.echo(f"next: {found.next_what} at {utc_text(found.next_ns)}")
+    if state.earlier:
+        click.echo(f"and {state.earlier} earlier rounds")
+    click.echo(f"next: {state.next_what} at {utc_text(state.next_ns)}")
 
 
 @rounds.command()
@@ -213,26 +215,27 @@ def report(series: str | None, folder: Path | None, html: Path | None, as_json: 
     book = Book.find(series)
     if folder is None and not folder_of(folder).exists():
         raise UsageError(f"{book.series.name} has asked nothing yet; begin with `openfingym rounds tick`")
-    found = report_of(book, folder_of(folder))
+    made = report_of(book, folder_of(folder))
     if html is not None:
-        write_text(html, found.html(), errors="backslashreplace")
+        write_text(html, made.html(), errors="backslashreplace")
     if as_json:
-        print_json(about(book) | found.to_dict())
+        print_json(about(book) | made.to_dict())
         return
     click.echo(title(book))
-    if isinstance(found, SeasonReport):
-        print_season_report(found)
+    if isinstance(made, SeasonReport):
+        print_season_report(made)
     else:
-        print_forecast_report(found)
-    if not found.forecasts:
+        print_forecast_report(made)
+    if not made.forecasts:
         click.echo(f"Nothing is scored yet; `openfingym rounds status {book.series.name}` says when something will be.")
     if html is not None:
         click.echo(html.absolute())
 
 
 def _print_deeds(book: Book, document: dict[str, Any]) -> None:
+    """Print what a tick has done."""
     click.echo(f"{title(book)}; {clock_line(book)}, now {document['now']}")
-    rows = [(one["at"], one["round"] or "-", one["what"], one["detail"]) for one in document["done"]]
+    rows = [(deed["at"], deed["round"] or "-", deed["what"], deed["detail"]) for deed in document["done"]]
     if rows:
         print_table("", ["at", "round", "done", "detail"], rows)
     else:

@@ -1,4 +1,4 @@
-"""What commands about rounds share: which series and ledger are meant, and how they are named to people."""
+"""What commands about rounds have in common: options for the series and its ledger, reports, and names for people."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from openfingym.rounds.tick import Publisher
 
 PAGE = "report.html"
+"""Name of a report's page in the folder of a round."""
 FAILED = 4
-"""Exit status of what could not be done whole, and is gone on with by the same command."""
+"""Exit status where something could not be done; the same command goes on with it."""
 
 series_argument = click.argument("series", required=False)
 verifier_option = click.option(
@@ -32,23 +33,28 @@ verifier_option = click.option(
 
 
 def publisher(book: Book, folder: Path) -> Publisher:
-    """Writes the report of a series into the folder of a round."""
+    """What publishes the report of a series, by writing it into the folder of a round.
+
+    Args:
+        book: the folder of the series.
+        folder: folder of the ledger, which is only read.
+    """
 
     def publish(times: RoundTimes, now_ns: int) -> None:
         from openfingym.questions import utc_text
         from openfingym.rounds.tick import REPORT
 
-        found = report_of(book, folder)
-        book.write(times.week, PAGE, found.html())
+        made = report_of(book, folder)
+        book.write(times.week, PAGE, made.html())
         published = about(book) | {"published_at": utc_text(now_ns)}
-        # The last, since a report is published once this file is there.
-        book.write(times.week, REPORT, published | found.to_dict())
+        # Written last: a round counts as published as soon as this file is there.
+        book.write(times.week, REPORT, published | made.to_dict())
 
     return publish
 
 
 def report_of(book: Book, folder: Path) -> SeasonReport | ForecastReport:
-    """The report of a series: of its season where its questions say which track and level they are of.
+    """The report of a series: on its season, where its questions state their track and level, else on its forecasts.
 
     Args:
         book: the folder of the series.
@@ -66,7 +72,12 @@ def report_of(book: Book, folder: Path) -> SeasonReport | ForecastReport:
 
 @contextmanager
 def opened_ledger(verifier: str | None, folder: Path | None) -> Iterator[LedgerClient]:
-    """The verifier at an address, or one of one's own on a folder."""
+    """The ledger of a running verifier, or of one that is started on a folder for the time of the block.
+
+    Args:
+        verifier: location of a running verifier; None to start one.
+        folder: folder of the ledger on which one is started; None for that in the store.
+    """
     from openfingym.rounds.ledger import LedgerClient
 
     with connected(verifier, None if verifier else folder) as client:
@@ -74,20 +85,20 @@ def opened_ledger(verifier: str | None, folder: Path | None) -> Iterator[LedgerC
 
 
 def clock_line(book: Book) -> str:
-    """Whose time counts, for people."""
+    """A phrase about the clock of a series."""
     if book.series.replayed:
         return "REPLAYED clock: a recorded past passes once more, as `rounds run` and `rounds tick --now` say"
     return "SIMULATED clock, which `rounds run` and `rounds tick --now` move" if book.series.simulated else "real clock"
 
 
 def title(book: Book) -> str:
-    """Its name and title, with SIMULATED or REPLAYED where neither says it."""
+    """Name and title of a series, with SIMULATED or REPLAYED where neither of them says so."""
     series = book.series
-    said = "" if series.mark in f"{series.name} {series.title}" else f" ({series.mark})"
-    return f"{series.name}: {series.title}{said}"
+    mark = "" if series.mark in f"{series.name} {series.title}" else f" ({series.mark})"
+    return f"{series.name}: {series.title}{mark}"
 
 
 def about(book: Book) -> dict[str, Any]:
-    """What every document of a series begins with."""
+    """The values with which every JSON document about a series begins."""
     series = book.series
     return {"series": series.name, "simulated": series.simulated, "replayed": series.replayed}

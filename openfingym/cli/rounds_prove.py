@@ -1,4 +1,4 @@
-"""``openfingym rounds prove``: that nothing later went into the questions of a series."""
+"""``openfingym rounds prove``: checking that nothing that became known later went into the questions of a series."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from openfingym.cli.ledger_place import folder_option
+from openfingym.cli.options import json_option
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json
 from openfingym.cli.rounds_place import about, opened_ledger, series_argument, title, verifier_option
-from openfingym.cli.task import json_option
 
 UNPROVED = 7
-"""Exit status where a proof does not hold, as of a receipt."""
+"""Exit status where a proof does not hold; the same as where a receipt does not."""
 
 
 @click.command()

@@ -11,6 +11,7 @@ import click
 
 from openfingym.cli.ledger_place import folder_of, folder_option
 from openfingym.cli.model_options import ModelOptions, model_options, patience_option
+from openfingym.cli.options import json_option, quiet_option
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json
 from openfingym.cli.rounds_place import (
@@ -23,7 +24,6 @@ from openfingym.cli.rounds_place import (
     title,
     verifier_option,
 )
-from openfingym.cli.task import json_option, quiet_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from openfingym.rounds.running import SeriesOutcome
 
 DEFAULT = "naive"
+"""Name of the agent that forecasts where none is named, and no program is given."""
 
 
 @click.command()
@@ -119,11 +120,13 @@ def run(
     book = Book.find(series)
     chosen = agents or (() if command else (DEFAULT,))
     argv = None if command is None else tuple(shlex.split(command))
+    # Reports are made from the ledger's file, which a verifier elsewhere does not give.
     publish = None if verifier and folder is None else publisher(book, folder_of(folder))
-    tell = _silent if quiet or as_json else _tell
-    if tell is _tell:
+    listener = _ignore if quiet or as_json else _print_event
+    if listener is _print_event:
         click.echo(f"{title(book)}; {clock_line(book)}")
     with (
+        # Only one process plays a series at a time.
         book.running(),
         find_forecasters(
             chosen,
@@ -138,11 +141,12 @@ def run(
         ) as forecasters,
         opened_ledger(verifier, folder) as ledger,
     ):
-        played = play(book, ledger, publish, forecasters, weeks=weeks, week_limit_s=week_limit, listener=tell)
+        played = play(book, ledger, publish, forecasters, weeks=weeks, week_limit_s=week_limit, listener=listener)
     if as_json:
         print_json(_document(book, played))
     else:
         _print_end(book, played)
+    # Otherwise they were printed as they came.
     if quiet or as_json:
         for fault in played.faults:
             click.echo(printable(f"error: {fault.week} {fault.reason}".replace("  ", " ")), err=True)
@@ -151,7 +155,11 @@ def run(
 
 
 def _spec(model: ModelOptions, cutoff: str | None) -> ModelSpec | None:
-    """The model, with its cut-off."""
+    """The model with its cut-off; None where no model is named.
+
+    Raises:
+        UsageError: the model cannot be asked, or a cut-off is stated without a model.
+    """
     from openfingym.models.cutoffs import require_cutoff
 
     spec = model.spec()
@@ -162,42 +170,45 @@ def _spec(model: ModelOptions, cutoff: str | None) -> ModelSpec | None:
     return replace(spec, cutoff=require_cutoff(cutoff))
 
 
-def _silent(_: object) -> None:
-    """Say nothing."""
+def _ignore(_: object) -> None:
+    """Print nothing."""
 
 
-def _tell(what: Any) -> None:
-    """Say what was done, as it is."""
+def _print_event(event: Any) -> None:
+    """Print a failure, the forecasts of an agent, or a deed of a tick, as it happens."""
     from openfingym.questions import utc_text
     from openfingym.rounds.running import Forecasted
     from openfingym.rounds.tick import TickFailure
 
-    if isinstance(what, TickFailure):
-        click.echo(printable(f"error: {what.week} {what.reason}".replace("  ", " ")), err=True)
-    elif isinstance(what, Forecasted):
-        counts = ", ".join(f"{count} {state}" for state, count in sorted(what.counts.items()))
-        click.echo(printable(f"{what.week:9} forecast   {what.agent}: {counts or 'nothing'}"))
+    if isinstance(event, TickFailure):
+        # A failure of the series as a whole has no week.
+        click.echo(printable(f"error: {event.week} {event.reason}".replace("  ", " ")), err=True)
+    elif isinstance(event, Forecasted):
+        counts = ", ".join(f"{count} {state}" for state, count in sorted(event.counts.items()))
+        click.echo(printable(f"{event.week:9} forecast   {event.agent}: {counts or 'nothing'}"))
     else:
-        week = what.week or utc_text(what.at_ns)[:10]
-        click.echo(printable(f"{week:9} {what.what:10} {what.detail}"))
+        week = event.week or utc_text(event.at_ns)[:10]
+        click.echo(printable(f"{week:9} {event.what:10} {event.detail}"))
 
 
 def _document(book: Book, played: SeriesOutcome) -> dict[str, Any]:
+    """What was done, as JSON has it."""
     from openfingym.questions import utc_text
 
     return about(book) | {
         "now": utc_text(played.now_ns),
         "complete": played.complete,
         "unsettled": played.unsettled,
-        "done": [one.to_dict() for one in played.deeds],
-        "forecasts": [one.to_dict() for one in played.forecasts],
-        "faults": [one.to_dict() for one in played.faults],
+        "done": [deed.to_dict() for deed in played.deeds],
+        "forecasts": [forecast.to_dict() for forecast in played.forecasts],
+        "faults": [fault.to_dict() for fault in played.faults],
         "receipt": None if played.receipt is None else str(played.receipt),
         "again": None if played.again_ns is None else utc_text(played.again_ns),
     }
 
 
 def _print_end(book: Book, played: SeriesOutcome) -> None:
+    """Print how far the series came, and how it goes on."""
     from openfingym.questions import utc_text
 
     name = book.series.name

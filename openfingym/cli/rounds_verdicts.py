@@ -1,4 +1,4 @@
-"""``openfingym rounds verdicts``: what only a person can decide."""
+"""``openfingym rounds verdicts``: listing and deciding questions that only a person can decide."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from openfingym.cli.ledger_place import folder_option
+from openfingym.cli.options import json_option
 from openfingym.cli.printable import one_line, printable
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.rounds_place import about, opened_ledger, series_argument, title, verifier_option
-from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.suites.findeepforecast.truth.verdicts import VerdictCase
 
 LONGEST = 70
-"""Characters of a question's text in a table."""
+"""The most characters of a question's text in a table."""
 
 
 @click.command()
@@ -72,6 +72,7 @@ def verdicts(
         raise UsageError("--decide needs --as, --by and --reason")
     with opened_ledger(verifier, folder) as ledger:
         propose(book, ledger, queue)
+        # A verdict that an earlier command gave, and could not enter, is entered now.
         entering = LedgerVerdicts(ledger)
         queue.enter(entering)
         record = agreement_with_record(book, ledger) if decide is None and show is None else None
@@ -81,26 +82,25 @@ def verdicts(
             assert reason is not None
             at = utc_text(time.time_ns())
             queue.give(decide, outcome, by=by, at=at, reason=reason, final=final, ledger=entering)
-    cases = (
-        [queue.case(one)] if (one := show or decide) else queue.cases(*(() if everything else ("pending", "disputed")))
-    )
-    found = agreement(queue.cases())
+    named = show or decide
+    cases = [queue.case(named)] if named else queue.cases(*(() if everything else ("pending", "disputed")))
+    agreed = agreement(queue.cases())
     if as_json:
-        document = {"cases": [asdict(case) for case in cases], "agreement": asdict(found) | {"share": found.share}}
+        document = {"cases": [asdict(case) for case in cases], "agreement": asdict(agreed) | {"share": agreed.share}}
         if record is not None:
             document["agreement_with_record"] = asdict(record) | {"share": record.share}
         print_json(about(book) | document)
         return
     click.echo(title(book))
-    if show or decide:
+    if named:
         _print_case(cases[0])
     elif cases:
         rows = [(_line(case.question), case.state, _proposed(case), _line(case.text)) for case in cases]
         print_table("", ["question", "state", "proposed", "text"], rows)
     else:
         click.echo("nothing waits for a verdict")
-    if found.share is not None:
-        click.echo(f"proposals agree with {100 * found.share:.0f} % of {found.compared} verdicts")
+    if agreed.share is not None:
+        click.echo(f"proposals agree with {100 * agreed.share:.0f} % of {agreed.compared} verdicts")
     if record is not None and record.share is not None:
         click.echo(
             f"proposals of the rules agree with {100 * record.share:.0f} % of {record.compared} outcomes that the "
@@ -109,6 +109,7 @@ def verdicts(
 
 
 def _proposed(case: VerdictCase) -> str:
+    """The outcome that the evidence proposes; a dash where it proposes none."""
     return str(case.proposal.get("outcome", "-"))
 
 
@@ -117,7 +118,7 @@ def _line(text: str) -> str:
 
 
 def _print_case(case: VerdictCase) -> None:
-    """One question for people, with its evidence."""
+    """Print one question with its proposal, its evidence, and the opinions on it."""
     click.echo(printable(f"{case.question}\n{case.text}"))
     state = f"{case.state}{f': {case.outcome}' if case.outcome else ''}{', in the ledger' if case.entered else ''}"
     click.echo(f"  state     {state}")

@@ -6,27 +6,32 @@ import shlex
 import signal
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from openfingym.cli.choices import BACKENDS, CLOCKS
+from openfingym.cli.choices import CLOCKS
 from openfingym.cli.completion import complete_agent, complete_task
 from openfingym.cli.model_options import ModelOptions, model_options, patience_option
 from openfingym.cli.notices import noticing
-from openfingym.cli.render import TerminalProgress, print_json
-from openfingym.cli.run_results import exit_status, print_results
-from openfingym.cli.seconds import Seconds
-from openfingym.cli.task import (
+from openfingym.cli.options import (
+    backend_option,
     fresh_option,
+    gathered,
     instance_option,
     json_option,
+    out_option,
+    program_option,
     quiet_option,
     real_option,
     split_option,
+    verifier_option,
 )
-from openfingym.cli.verifier import verifier_option
+from openfingym.cli.render import TerminalProgress, print_json
+from openfingym.cli.run_results import exit_status, print_results
+from openfingym.cli.seconds import Seconds
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +43,54 @@ if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
     from openfingym.questions import Question
     from openfingym.results import SplitName
+    from openfingym.rollouts.launcher import Launcher
     from openfingym.task import Task
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """The options that say which agent runs, by the names of the command's arguments."""
+
+    agent: str
+    no_tools: bool
+    program: Path | None
+    command: str | None
+    files: Path | None
+
+    def resolved(self) -> Agent:
+        """The agent that the options name.
+
+        Raises:
+            UsageError: there is no such agent, or an option does not go with it.
+        """
+        from openfingym.agents import resolve, without_tools
+
+        return resolve(
+            without_tools(self.agent) if self.no_tools else self.agent,
+            self.program,
+            command=shlex.split(self.command) if self.command is not None else None,
+            files=self.files,
+        )
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """The options that say where a live session is, by the names of the command's arguments."""
+
+    duration: int | None
+    """Seconds."""
+    venue: Literal["simulated", "real"]
+    tape: Path | None
+
+    def order(self) -> SessionOrder:
+        """The session that the options ask for.
+
+        Raises:
+            UsageError: the options contradict each other.
+        """
+        from openfingym.market.session.terms import SessionOrder
+
+        return SessionOrder(self.venue, self.duration, str(self.tape.absolute()) if self.tape is not None else None)
 
 
 @click.command()
@@ -53,9 +105,7 @@ if TYPE_CHECKING:
 @click.option(
     "--no-tools", is_flag=True, help="Questions are answered without tools: short for --agent NAME:tools=none."
 )
-@click.option(
-    "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
-)
+@program_option
 @click.option(
     "--command", help="Your own agent, a command that talks JSON over stdin and stdout, with --agent command."
 )
@@ -66,21 +116,9 @@ if TYPE_CHECKING:
     "network, and with `import interface` instead of JSON. Such as --files my-agent --command 'python3 main.py'.",
 )
 @model_options()
-@click.option(
-    "--backend",
-    type=click.Choice(BACKENDS),
-    default="auto",
-    show_default=True,
-    help="How the program is isolated.",
-)
+@backend_option("How the program is isolated.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed the program is given.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="Folder for results.",
-)
+@out_option("Folder for results.")
 @verifier_option
 @patience_option
 @real_option
@@ -117,14 +155,12 @@ if TYPE_CHECKING:
 @quiet_option
 @json_option("a list of results, also of one")
 @click.pass_context
+@gathered("who", AgentOptions)
+@gathered("live", SessionOptions)
 def run(
     ctx: click.Context,
     names: tuple[str, ...],
-    agent: str,
-    no_tools: bool,
-    program: Path | None,
-    command: str | None,
-    files: Path | None,
+    who: AgentOptions,
     model: ModelOptions,
     backend: str,
     seed: int,
@@ -135,10 +171,8 @@ def run(
     fresh: bool,
     split: SplitName | None,
     instance: int | None,
-    duration: int | None,
-    venue: Literal["simulated", "real"],
-    tape: Path | None,
-    clock: Literal["simulated", "real"] | None,
+    live: SessionOptions,
+    clock: Clock | None,
     questions: str | None,
     quiet: bool,
     as_json: bool,
@@ -150,32 +184,22 @@ def run(
     """
     from openfingym import catalog, store
     from openfingym.adversarial.marks import skill_of
-    from openfingym.agents import require_model, resolve, suited, without_tools
+    from openfingym.agents import require_model, suited
     from openfingym.instances import place_of
     from openfingym.kinds import is_live
-    from openfingym.market.session.terms import SessionOrder
     from openfingym.models.endpoint import PATIENCE_S
-    from openfingym.packages.tapes import require_renewal
     from openfingym.rollouts.launcher import Launcher
 
-    resolved = model.sampled(
-        resolve(
-            without_tools(agent) if no_tools else agent,
-            program,
-            command=shlex.split(command) if command is not None else None,
-            files=files,
-        )
-    )
-    require_model(resolved, given=model.model_name is not None)
+    # Whatever is wrong with the options is said before a task is built, which may take minutes.
+    agent = model.sampled(who.resolved())
+    require_model(agent, given=model.model_name is not None)
     spec, allowance, prices = model.spec(), model.allowance(), model.price_table()
     tasks = [catalog.load_task(name, real=real) for name in names]
-    asked = SessionOrder(venue, duration, str(tape.absolute()) if tape is not None else None)
-    on = split or "test"
-    instanced = place_of(on, instance) is not None
-    _require_fitting(tasks, asked, clock, instanced=instanced, fresh=fresh)
+    session, on = live.order(), split or "test"
+    _require_fitting(tasks, session, clock, instanced=place_of(on, instance) is not None, fresh=fresh)
     asked_range, given = _asked(questions, clock, tasks)
     for task in tasks:
-        suited(resolved, task)
+        suited(agent, task)
     # Being terminated cleans up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if backend == "docker":
@@ -196,29 +220,25 @@ def run(
             backend=backend,
             verifier=address,
             patience_s=patience or PATIENCE_S,
+            # Questions on a clock are resolved by later commands, in the ledger of this machine.
             state=None if clock is None else store.ledger_folder(),
             notice=notice,
         ) as launcher:
-            _require_questions(asked_range, launcher.packages)
+            _prepare(launcher, asked_range, given, fresh=fresh)
             results = []
-            for package in launcher.packages if fresh else ():
-                require_renewal(package)
-            for package in launcher.packages if given else ():
-                launcher.client_for(package).questions.ask(given)
             for package in launcher.packages:
-                show(f"{package.manifest.name}: running {resolved.name}")
-                listener = _listener(show, package, resolved)
+                show(f"{package.manifest.name}: running {agent.name}")
                 result = launcher.run(
                     package,
-                    resolved,
+                    agent,
                     model=spec,
                     allowance=allowance,
                     prices=prices,
                     seed=seed,
                     out=out,
-                    listener=listener,
+                    listener=_listener(show, package, agent),
                     fresh=fresh,
-                    session=asked if on == "test" and is_live(package.task.spec.contract) else None,
+                    session=session if on == "test" and is_live(package.task.spec.contract) else None,
                     questions=str(asked_range) if asked_range is not None else _order(clock, given),
                     split=on,
                     instance=instance,
@@ -232,32 +252,44 @@ def run(
 
 
 def _require_fitting(
-    tasks: Sequence[Task], asked: SessionOrder, clock: str | None, *, instanced: bool, fresh: bool
+    tasks: Sequence[Task], session: SessionOrder, clock: str | None, *, instanced: bool, fresh: bool
 ) -> None:
     """Return if the options that are for tasks of some kinds, or for the test split alone, fit all of the tasks.
 
+    Args:
+        tasks: the tasks to run on.
+        session: the live session that is asked for.
+        clock: the clock of questions; None where none is stated.
+        instanced: whether an instance is run on, and not the task as it is.
+        fresh: whether hidden data is drawn for each rollout.
+
     Raises:
-        UsageError: one does not; nothing has been built or run.
+        UsageError: an option does not fit; nothing has been built or run.
     """
     from openfingym.kinds import is_deferred, is_live
     from openfingym.market.session.terms import SessionOrder
 
-    if asked != SessionOrder() and not all(is_live(task.spec.contract) for task in tasks):
+    if session != SessionOrder() and not all(is_live(task.spec.contract) for task in tasks):
         raise UsageError("--duration, --venue and --tape are for tasks about a live market; leave them out")
     if clock is not None and not all(is_deferred(task.spec.contract) for task in tasks):
         raise UsageError(
             "--clock is for tasks about what has not happened yet, such as polymarket-forecast; leave it out"
         )
-    if instanced and (fresh or clock is not None or asked != SessionOrder()):
+    if instanced and (fresh or clock is not None or session != SessionOrder()):
         raise UsageError("an instance has hidden data of its own; leave out --fresh, --clock and live sessions")
 
 
 def _asked(text: str | None, clock: str | None, tasks: Sequence[Task]) -> tuple[QuestionRange | None, list[Question]]:
-    """What --questions says: which ones by their numbers, or those of a file."""
+    """The questions that --questions states: a range of the tasks' own, or those of a file.
+
+    Raises:
+        UsageError: the tasks ask no such questions, or the file has none.
+    """
     from openfingym.kinds.question_range import FORM, QuestionRange
 
     if text is None:
         return None, []
+    # A file may be named like a range, such as 1-10; then the range is meant, unless there is a clock.
     if clock is not None or (FORM.fullmatch(text) is None and Path(text).exists()):
         return None, _given(Path(text), clock, tasks)
     asked = QuestionRange.parse(text)
@@ -267,22 +299,41 @@ def _asked(text: str | None, clock: str | None, tasks: Sequence[Task]) -> tuple[
 
 
 def _order(clock: Clock | None, given: Sequence[Question]) -> QuestionsOrder | None:
-    """What --clock has a rollout asked; None for its task's own rows."""
+    """The order of questions on a clock; None where a rollout is asked its task's own rows."""
     from openfingym.kinds.asking import QuestionsOrder
 
-    return None if clock is None else QuestionsOrder(clock, tuple(one.id for one in given))
+    return None if clock is None else QuestionsOrder(clock, tuple(question.id for question in given))
 
 
-def _require_questions(asked: QuestionRange | None, packages: Sequence[BuiltPackage]) -> None:
-    """Return if all tasks have the questions that are asked; before the first of them is run."""
-    if asked is None:
-        return
-    for package in packages:
-        asked.require(package.task.spec.contract, package.manifest.name, package.manifest.n_private)
+def _prepare(launcher: Launcher, asked: QuestionRange | None, given: Sequence[Question], *, fresh: bool) -> None:
+    """Check what only the built packages tell, and ask the questions of a file, before the first rollout begins.
+
+    Args:
+        launcher: the launcher, whose verifiers run.
+        asked: the range of the packages' own questions that rollouts are asked; None for all.
+        given: questions of a file, which the verifiers ask.
+        fresh: whether hidden data is drawn for each rollout.
+
+    Raises:
+        UsageError: a package has no such questions, or can have no other hidden data.
+    """
+    from openfingym.packages.tapes import require_renewal
+
+    for package in launcher.packages:
+        if asked is not None:
+            asked.require(package.task.spec.contract, package.manifest.name, package.manifest.n_private)
+    for package in launcher.packages if fresh else ():
+        require_renewal(package)
+    for package in launcher.packages if given else ():
+        launcher.client_for(package).questions.ask(given)
 
 
 def _given(path: Path, clock: str | None, tasks: Sequence[Task]) -> list[Question]:
-    """The questions of --questions."""
+    """The questions in the file of --questions.
+
+    Raises:
+        UsageError: the option does not go with the others or with a task, or the file has no questions.
+    """
     from openfingym.kinds.asking_real import takes_questions
     from openfingym.questions.history import read_questions
 

@@ -1,4 +1,4 @@
-"""What ``openfingym run`` prints of results, and the exit status that they give."""
+"""Printing results as ``openfingym run`` does, and the exit status that follows from them."""
 
 from __future__ import annotations
 
@@ -25,22 +25,27 @@ POLICIES = {
     ("strict", "full"): "policy: strict, season {season}: shown as it was computed",
     ("local", "full"): "policy: local: shown as it was computed, to the user of the machine on which the labels lie",
 }
-"""What is said of the policy under which results came about, and of how much of them is shown."""
+"""Lines about the verifier's policy and how much of the results it shows, by policy and disclosure."""
 TAPES = {
     "fresh": "fresh tape: its hidden data were drawn for this rollout, and the baseline is scored on them as well",
     "twin": "twin tape: its hidden bars were resampled from real ones, and the baseline is scored on them as well",
 }
-"""What is said of a rollout that was not played on the package's own hidden data."""
+"""Lines about rollouts that were not on the package's own hidden data, by tape."""
 
 
 def split_line(split: str, instance: int | None = None) -> str:
-    """What is said of a rollout on an instance."""
+    """A line about rollouts on instances.
+
+    Args:
+        split: split of the instances.
+        instance: number of the instance; None for several.
+    """
     which = f"instance {instance}" if instance is not None else "instances"
     return f"{which} of the split {split}, cut from training data: no score, and in no report of scores"
 
 
 def session_line(session: Mapping[str, object]) -> str:
-    """A live session in a sentence."""
+    """A line about a live session, as the verifier states it."""
     venue = (
         f"a SIMULATED venue that speaks {session['venue']}'s protocols" if session["simulated"] else session["venue"]
     )
@@ -52,7 +57,7 @@ def session_line(session: Mapping[str, object]) -> str:
 
 
 def questions_line(questions: Mapping[str, object] | str) -> str:
-    """What a rollout was asked, in a sentence."""
+    """A line about the questions of a rollout, as the verifier states them."""
     if isinstance(questions, str):
         return (
             f"questions {questions} alone, on which the baseline is scored as well: to be compared with results on the "
@@ -70,13 +75,14 @@ def questions_line(questions: Mapping[str, object] | str) -> str:
 
 
 def exit_status(results: list[RolloutResult]) -> int:
-    """0 if all are scored, 4 if any ended in an error of ours, else 3."""
+    """4 if any rollout ended in an error of ours, else 3 if any was rejected, else 0."""
+    # What is deferred or void is nobody's fault.
     states = {result.state for result in results}
     return 4 if "error" in states else 3 if "rejected" in states else 0
 
 
 def print_results(results: list[RolloutResult]) -> None:
-    """Print a table of results, and why each rejected or failed one was."""
+    """Print a table of results, what there is no column for, and what the figures mean."""
     from openfingym.adversarial.marks import skill_of
 
     print_table(
@@ -112,7 +118,7 @@ def print_results(results: list[RolloutResult]) -> None:
 
 
 def _print_notes(result: RolloutResult) -> None:
-    """Print what the table has no column for: the model, the reason, what the rollout was on, what was flagged."""
+    """Print what the table has no column for: the model, the reason, the data of the rollout, and flags."""
     if result.turns:
         cost = "cost unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
         tokens = f"{result.prompt_tokens} + {result.completion_tokens} tokens"
@@ -142,9 +148,9 @@ def _print_legend(results: list[RolloutResult]) -> None:
         "relative total: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; "
         "this one ranks"
     )
-    beside = [result.verifier_s for result in results if result.verifier_s is not None]
-    if beside:
-        click.echo(f"seconds: the agent's own; the verifier took {sum(beside):.1f} s beside them")
+    verifier_s = [result.verifier_s for result in results if result.verifier_s is not None]
+    if verifier_s:
+        click.echo(f"seconds: the agent's own; the verifier took {sum(verifier_s):.1f} s beside them")
     if any(result.relative_interval for result in results):
         click.echo(
             "[low, high]: 95 % interval; where that of the relative total holds 1, agent and baseline cannot be told "

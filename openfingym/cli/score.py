@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from openfingym.cli.completion import complete_task
+from openfingym.cli.options import json_option, real_option
 from openfingym.cli.render import number, print_json, print_table, with_interval
-from openfingym.cli.task import json_option, real_option
 
 FILE = click.Path(path_type=Path)
 
@@ -35,6 +35,7 @@ def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -
         print_json(card.to_dict())
         return
     names = list(card.private.metrics)
+    # The baseline is shown on the private fold alone, which scores.
     rows = [
         (
             key,

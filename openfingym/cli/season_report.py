@@ -1,4 +1,4 @@
-"""A season on the terminal, in the layout of the paper's tables."""
+"""Printing the report on a season, in the layout of the paper's tables."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ if TYPE_CHECKING:
     from openfingym.reports.seasons.report import DataKindReport
 
 LONGEST = 100
-"""Characters of a name."""
+"""The most characters of a name that are shown."""
 
 
-def print_season_report(found: SeasonReport) -> None:
+def print_season_report(report: SeasonReport) -> None:
     """Print the tables of each kind of data."""
-    for season in found.seasons:
+    for season in report.seasons:
         _print_season(season)
-    if found.damaged_records:
-        click.echo(f"{found.damaged_records:,} lines of records could not be read; costs may be incomplete.")
+    if report.damaged_records:
+        click.echo(f"{report.damaged_records:,} lines of records could not be read; costs may be incomplete.")
 
 
 def _print_season(season: DataKindReport) -> None:
+    """Print the tables of one kind of data, in the paper's order."""
     from openfingym.reports.seasons.accuracy_grids import market_grid, overall_grid, quadrant_grid, week_grid
     from openfingym.reports.seasons.grid import names_of
     from openfingym.reports.seasons.grids import (
@@ -51,6 +52,7 @@ def _print_season(season: DataKindReport) -> None:
     _print_grid(quadrant_grid(season, names))
     _print_grid(market_grid(season, names))
     _print_grid(week_grid(season, names))
+    # The note is the same for each reference, and printed once.
     for number, reference in enumerate(references_of(season)):
         _print_grid(skill_grid(season, names, reference), ends=True, note=not number)
     _print_grid(quality_grid(season, names))
@@ -61,10 +63,10 @@ def _print_season(season: DataKindReport) -> None:
     _print_grid(composition_grid(season))
     _print_grid(distribution_grid(season))
     _print_grid(states_grid(season))
-    told = sum(pair.verdict in {"better", "worse"} for pair in season.pairs)
+    apart = sum(pair.verdict in {"better", "worse"} for pair in season.pairs)
     if season.pairs:
         click.echo(
-            f"{told} of {len(season.pairs)} pairs can be told apart "
+            f"{apart} of {len(season.pairs)} pairs can be told apart "
             "(variances clustered by week and subject, Holm-adjusted, 5 %)."
         )
     click.echo()
@@ -76,10 +78,11 @@ def _print_grid(grid: Grid, *, ends: bool = False, note: bool = True) -> None:
     Args:
         grid: the table; nothing is printed where it has no rows.
         ends: whether intervals are printed, and whatever else stands below a figure.
-        note: whether its note is.
+        note: whether the table's note is printed.
     """
     if not grid.parts:
         return
+    # A heading over several columns is put before the heading of each of them.
     over = [text for text, width in grid.over for _ in range(width)]
     columns = list(grid.columns)
     if over:
@@ -91,8 +94,9 @@ def _print_grid(grid: Grid, *, ends: bool = False, note: bool = True) -> None:
         for row in part:
             cells = [f"{cell.text} [{cell.under}]" if ends and cell.under else cell.text for cell in row.cells]
             rows.append((f"{'  ' * bool(heading)}{one_line(row.name, LONGEST)}", *cells))
-    last = columns[-1:] if grid.key == "mistakes" else []
-    print_table(grid.title, columns, rows, right=[one for one in columns[1:] if one not in last])
+    # The last column of the table of mistakes has texts, all others have figures.
+    texts = columns[-1:] if grid.key == "mistakes" else []
+    print_table(grid.title, columns, rows, right=[heading for heading in columns[1:] if heading not in texts])
     if note and grid.note:
         click.echo(grid.note)
     click.echo()

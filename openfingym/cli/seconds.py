@@ -7,6 +7,7 @@ import re
 import click
 
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+"""Seconds of each unit, by its letter."""
 
 
 class Seconds(click.ParamType[int]):
@@ -16,11 +17,12 @@ class Seconds(click.ParamType[int]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """See :class:`click.ParamType`."""
+        # Click converts defaults too, which are seconds already.
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"([1-9][0-9]{0,6})([smh]?)", str(value))
-        if found is None:
+        match = re.fullmatch(r"([1-9][0-9]{0,6})([smh]?)", str(value))
+        if match is None:
             self.fail(
                 f"{value!r} is no time; expected whole seconds, minutes or hours, such as 60s, 5m or 1h", param, ctx
             )
-        return int(found[1]) * UNITS[found[2]]
+        return int(match[1]) * UNITS[match[2]]

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openfingym.cli.choices import BACKENDS
 from openfingym.cli.completion import complete_agent
+from openfingym.cli.options import backend_option, json_option, out_option
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option
 from openfingym.digests import sha256_of
 from openfingym.errors import DataError, TapeError
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from openfingym.market.tape_summary import TapeSummary
 
 LONGEST = 300
-"""Characters that are shown of a text from a tape."""
+"""The most characters of a text from a tape that are shown."""
 
 tape_argument = click.argument("path", metavar="TAPE", type=click.Path(path_type=Path))
 
@@ -72,16 +71,8 @@ def verify(ctx: click.Context, path: Path, as_json: bool) -> None:
 @tape.command()
 @tape_argument
 @click.option("--agent", shell_complete=complete_agent, help="Run this agent on the tape's market instead.")
-@click.option(
-    "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="How the agent is isolated."
-)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="Folder for the agent's result.",
-)
+@backend_option("How the agent is isolated.")
+@out_option("Folder for the agent's result.")
 @json_option("an object")
 @click.pass_context
 def replay(ctx: click.Context, path: Path, agent: str | None, backend: str, out: Path, as_json: bool) -> None:
@@ -95,12 +86,12 @@ def replay(ctx: click.Context, path: Path, agent: str | None, backend: str, out:
     if agent is not None:
         _run_on(ctx, path, agent, backend, out, as_json=as_json)
         return
-    machine, found = replayed(path)
+    machine, comparison = replayed(path)
     document = {
-        "equal": found.difference is None,
-        "difference": None if found.difference is None else str(found.difference),
-        "inputs": found.inputs,
-        "checkpoints": found.checkpoints,
+        "equal": comparison.difference is None,
+        "difference": None if comparison.difference is None else str(comparison.difference),
+        "inputs": comparison.inputs,
+        "checkpoints": comparison.checkpoints,
         "state_sha256": machine.digest(),
         "record_sha256": sha256_of(machine.record.tobytes()),
         "marks": 0 if machine.shown is None else machine.shown.number + 1,
@@ -114,18 +105,23 @@ def replay(ctx: click.Context, path: Path, agent: str | None, backend: str, out:
         print_table(
             "", ["replay of", str(path)], [(name, "-" if value is None else value) for name, value in document.items()]
         )
-    if found.difference is not None:
-        click.echo(f"error: {found.difference}", err=True)
+    if comparison.difference is not None:
+        click.echo(f"error: {comparison.difference}", err=True)
         ctx.exit(TapeError.exit_code)
 
 
 def _run_on(ctx: click.Context, path: Path, agent: str, backend: str, out: Path, *, as_json: bool) -> None:
-    """Run an agent on a tape's market."""
+    """Run an agent on the market of a tape, and print its result.
+
+    Raises:
+        DataError: the tape does not say which task its session was of.
+    """
     from openfingym.cli.run_results import exit_status, print_results
     from openfingym.market.session.terms import SessionOrder
     from openfingym.market.tape_reader import TapeReader
     from openfingym.rollouts.single import run
 
+    # An agent needs the instruction and the interface of a task: that of the session that was recorded.
     with TapeReader(path) as reader:
         name = reader.header.session.get("task")
     if not name:
@@ -139,6 +135,7 @@ def _run_on(ctx: click.Context, path: Path, agent: str, backend: str, out: Path,
 
 
 def _print(path: Path, summary: TapeSummary) -> None:
+    """Print the numbers of a tape, which may be a stranger's."""
     from openfingym.cli.printable import one_line
 
     header = summary.header
@@ -150,6 +147,7 @@ def _print(path: Path, summary: TapeSummary) -> None:
         ("seeds", ", ".join(f"{name} {seed}" for name, seed in header.seeds.items()) or "-"),
         ("versions", ", ".join(f"{name} {version}" for name, version in header.versions.items())),
         ("began", _instant(summary.began_ns)),
+        # A damaged tape may state any times, and a timedelta has room for three million years.
         ("duration", str(timedelta(seconds=round(min(summary.duration_s, 1e12), 3)))),
         ("records", ", ".join(f"{count:,} {kind}" for kind, count in summary.by_kind.items()) or "none"),
         ("frames", f"{summary.frames_text:,} text, {summary.frames_binary:,} binary, {summary.frame_bytes:,} bytes"),
@@ -165,7 +163,7 @@ def _print(path: Path, summary: TapeSummary) -> None:
 
 
 def _instant(nanoseconds: int) -> str:
-    """A time since the epoch as people write it; the number where it is beyond any calendar."""
+    """A time in nanoseconds since the epoch in ISO 8601 and UTC; the number itself where it is beyond any calendar."""
     try:
         return datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).isoformat()
     except (ValueError, OverflowError, OSError):

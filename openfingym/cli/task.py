@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from openfingym.cli.choices import BACKENDS, FAMILIES
 from openfingym.cli.completion import complete_task
+from openfingym.cli.options import instance_option, json_option, real_option, split_option
 from openfingym.cli.printable import printable
 from openfingym.cli.render import Counter, print_json, print_table
 from openfingym.cli.task_new import new
@@ -20,39 +21,6 @@ if TYPE_CHECKING:
     from openfingym.packages.many import TaskOutcome
     from openfingym.packages.package import BuiltPackage
     from openfingym.results import SplitName
-
-C = TypeVar("C", bound=Callable[..., object])
-
-
-def json_option(form: str) -> Callable[[C], C]:
-    """The option ``--json``.
-
-    Args:
-        form: the form of what is printed, which is one for each command, however many things it is given.
-    """
-    return click.option("--json", "as_json", is_flag=True, help=f"Print JSON: {form}.")
-
-
-quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print the results alone, not how it goes.")
-fresh_option = click.option(
-    "--fresh",
-    is_flag=True,
-    help="Hidden data drawn for each rollout, instead of the package's own, where the task can have any.",
-)
-split_option = click.option(
-    "--split",
-    type=click.Choice(("test", "train", "validation")),
-    help="test: the task as it is, which scores. train, validation: an instance of it, cut from its training data, "
-    "whose result is no score. Default: test.",
-)
-instance_option = click.option(
-    "--instance", type=click.IntRange(min=0), metavar="N", help="Which instance of --split, from 0."
-)
-real_option = click.option(
-    "--real",
-    is_flag=True,
-    help="Run on real data: those that were pulled (`openfingym data pull`), where the task knows of any.",
-)
 
 
 @click.command("tasks")
@@ -66,8 +34,8 @@ def list_tasks(ctx: click.Context, family: str | None, as_json: bool) -> None:
     """
     from openfingym import catalog
 
-    found, faults = catalog.survey()
-    rows = [row for row in found if family is None or row.family == family]
+    known, faults = catalog.survey()
+    rows = [row for row in known if family is None or row.family == family]
     if as_json:
         print_json([row.to_dict() for row in rows])
     else:
@@ -119,6 +87,7 @@ def show(
     from openfingym.packages.build import build
     from openfingym.task.published_sizes import split_beside_published
 
+    # Built first: instruction, sizes and digest are the package's.
     loaded = catalog.load_task(name, real=real)
     built = build(loaded)
     if (place := place_of(split or "test", instance)) is not None:
@@ -218,7 +187,8 @@ def build_command(
             rows[outcome.name] = asdict(outcome.value)
             if not as_json:
                 click.echo(f"{outcome.value.task}  {outcome.value.digest[:16]}  {outcome.value.package}")
-    if as_json and (rows or len(folders) > 1):  # else the error is printed
+    # Of a single task that failed, the error is printed as JSON, and there is no list beside it.
+    if as_json and (rows or len(folders) > 1):
         print_json([rows[folder.name] for folder in folders if folder.name in rows])
     _fail(ctx, failed, alone=len(folders) == 1)
 
@@ -279,6 +249,7 @@ def check(
             real=real,
             backend=smoke,
             adversarial=adversarial,
+            # A record holds scores on the whole private fold, where a check is content with a sample of it.
             on_all=record is not None,
         )
         for outcome in checked:
@@ -294,21 +265,26 @@ def check(
     together = _together(reports.values())
     if as_json and (reports or len(folders) > 1):
         print_json([reports[folder.name] for folder in folders if folder.name in reports])
-    unsound = [name for name, found in reports.items() if not found["passed"]]
+    unsound = [name for name, report in reports.items() if not report["passed"]]
     if not as_json and len(folders) > 1:
         click.echo(
             f"{len(reports) - len(unsound)} of {len(folders)} tasks passed"
             + (f"; not {', '.join(sorted(unsound))}" if unsound else "")
         )
-    for one in together:
-        click.echo(f"FAIL  skill: an answer without skill is better than the baseline: {one}", err=as_json)
+    for skillless in together:
+        click.echo(f"FAIL  skill: an answer without skill is better than the baseline: {skillless}", err=as_json)
     _fail(ctx, failed, alone=len(folders) == 1)
     if unsound or together:
         ctx.exit(5)
 
 
 def _folders(names: tuple[str, ...], everything: bool, verb: str) -> list[Path]:
-    """Folders of the tasks that are meant.
+    """Folders of the tasks that a command is given.
+
+    Args:
+        names: names or folders of the tasks.
+        everything: whether every known task is meant.
+        verb: verb of the command, for the message.
 
     Raises:
         UsageError: neither names nor --all are given, or both.
@@ -324,49 +300,60 @@ def _folders(names: tuple[str, ...], everything: bool, verb: str) -> list[Path]:
 
 
 def _folders_in(folder: Path, names: tuple[str, ...]) -> list[Path]:
-    """The tasks of a folder, by name.
+    """Folders of the tasks in a folder, sorted by name.
 
     Raises:
-        UsageError: tasks are named too, or there is none in it.
+        UsageError: tasks are named too, or the folder has none.
     """
     if names:
         raise click.UsageError("name the tasks to check, or give --all with --folder, not both")
-    found = sorted(path.parent for path in folder.glob("[!.]*/task.toml"))
-    if not found:
+    folders = sorted(path.parent for path in folder.glob("[!.]*/task.toml"))
+    if not folders:
         raise UsageError(f"{folder}: no task there; a task is a folder in it with a task.toml")
-    return found
+    return folders
 
 
 def _together(reports: Iterable[Mapping[str, object]]) -> list[Pooled]:
-    """Answers without skill that are better than the baseline over all the tasks checked, beyond chance."""
+    """Answers without skill that are better than the baseline over all the tasks checked, beyond chance.
+
+    On one task such an answer may win by luck; over many tasks it may not.
+
+    Args:
+        reports: reports of the checks, as plain values.
+    """
     from openfingym.adversarial.pooled import SkilllessOutcome, pooled
 
-    # Reports of checks hold plain JSON values.
-    stated = (one for found in reports for one in found.get("outcomes", ()))  # type: ignore[attr-defined]
-    outcomes = [SkilllessOutcome(**one) for one in stated]
-    return [one for one in pooled(outcomes) if one.breaks]
+    stated = (outcome for report in reports for outcome in report.get("outcomes", ()))  # type: ignore[attr-defined]
+    outcomes = [SkilllessOutcome(**outcome) for outcome in stated]
+    return [answer for answer in pooled(outcomes) if answer.breaks]
 
 
 def _keep(path: Path, reports: Iterable[Mapping[str, object]]) -> None:
-    """Put what answers without skill reach into a record, over older rows of the same tasks."""
+    """Write what answers without skill reach into a record, whose rows of other tasks stay."""
     from openfingym.adversarial import record
 
     rows = {row.task: row for row in record.recorded(path)} if path.is_file() else {}
-    for found in reports:
-        if "skillless" in found:
-            row = record.Reached(**found["skillless"])  # type: ignore[arg-type]  # a record, as plain values
+    for report in reports:
+        if "skillless" in report:
+            row = record.Reached(**report["skillless"])  # type: ignore[arg-type]  # a record, as plain values
             rows[row.task] = row
     record.record(rows.values(), path)
 
 
-def _print_report(found: Mapping[str, object]) -> None:
-    click.echo(str(found["task"]))
-    for finding in found["findings"]:  # type: ignore[attr-defined]  # a list of findings, as plain values
+def _print_report(report: Mapping[str, object]) -> None:
+    click.echo(str(report["task"]))
+    for finding in report["findings"]:  # type: ignore[attr-defined]  # a list of findings, as plain values
         click.echo(f"  {'ok  ' if finding['passed'] else 'FAIL'}  {finding['name']:<14} {finding['detail']}")
 
 
 def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool) -> None:
-    """Print what failed, and exit with the status of the first failure."""
+    """Print what failed, and exit with the status of the first failure.
+
+    Args:
+        ctx: click's context of the command.
+        failed: outcomes of the tasks that failed.
+        alone: whether the command was given a single task, whose error is then the command's own.
+    """
     errors = [(outcome.name, outcome.error) for outcome in failed if outcome.error is not None]
     if alone and errors:
         raise errors[0][1]

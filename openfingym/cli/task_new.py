@@ -1,4 +1,4 @@
-"""``openfingym task new``: a task to begin with."""
+"""``openfingym task new``: scaffolding a task package, with data of one's own or without."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def new(
 
 
 def _tell(folder: Path) -> None:
-    """What became of the author's data."""
+    """Print how the author's data was read, and what of it is assumed."""
     from openfingym.task import Task
 
     task = Task.read(folder)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.options import json_option
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option
 from openfingym.cli.vault_certify import certify_command
 from openfingym.cli.vault_pull import pull_command, simulate_command
 from openfingym.errors import StoreError
@@ -41,6 +41,7 @@ def info(names: tuple[str, ...], as_json: bool) -> None:
     from openfingym.vault.snapshots import stored
 
     places = [str(folder) for name, folders in stored().items() if name != "bundled" for folder in folders]
+    # Worlds that the library makes by itself are built when they are first asked for by name.
     if "finsearch" in names and "finsearch" not in stored():
         from openfingym.suites.finsearch.world import finsearch_vault
 
@@ -73,20 +74,20 @@ def verify(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
     from openfingym.vault.snapshots import stored
 
     places = [str(folder) for folders in stored().values() for folder in folders]
-    found = [(each, each.verify()) for each in map(Vault.open, names or places)]
+    checked = [(each, each.verify()) for each in map(Vault.open, names or places)]
     if as_json:
         print_json(
-            [{"name": each.name, "digest": each.digest, "folder": str(each.folder), "wrong": w} for each, w in found]
+            [{"name": each.name, "digest": each.digest, "folder": str(each.folder), "wrong": w} for each, w in checked]
         )
     else:
-        for each, wrong in found:
+        for each, wrong in checked:
             rows = sum(entry.rows for entry in each.manifest.tables)
             click.echo(
-                "\n".join(f"damaged  {each.folder}: {one}" for one in wrong)
+                "\n".join(f"damaged  {each.folder}: {fault}" for fault in wrong)
                 if wrong
                 else f"ok  {each.name}@{each.digest[:12]}  {len(each.manifest.tables)} tables, {rows:,} rows"
             )
-    if any(wrong for _, wrong in found):
+    if any(wrong for _, wrong in checked):
         ctx.exit(StoreError.exit_code)
 
 
@@ -112,12 +113,13 @@ def build(statement: Path, out: Path | None, as_json: bool) -> None:
         _print_one(built)
 
 
-def _described(one: Vault) -> dict[str, object]:
-    about = one.manifest
+def _described(snapshot: Vault) -> dict[str, object]:
+    """The description of a vault's snapshot, as JSON has it."""
+    about = snapshot.manifest
     return {
         "name": about.name,
-        "digest": one.digest,
-        "folder": str(one.folder),
+        "digest": snapshot.digest,
+        "folder": str(snapshot.folder),
         "title": about.title,
         "simulated": about.simulated,
         "first_known": min((entry.first_known for entry in about.tables if entry.first_known), default=None),
@@ -142,10 +144,11 @@ def _described(one: Vault) -> dict[str, object]:
 
 
 def _print_all(opened: list[Vault]) -> None:
+    """Print a table of vaults, one on each line."""
     rows = []
     for each in opened:
         about = _described(each)
-        # Of each, what comes before the details; those are with the vault's name.
+        # The name of each licence alone, once; `vault info NAME` has the details.
         licences = {re.split(r"[,;(]", source.licence)[0].strip(): 0 for source in each.manifest.sources}
         rows.append(
             (
@@ -162,11 +165,12 @@ def _print_all(opened: list[Vault]) -> None:
     print_table("", columns, rows, right=["rows"], optional=["licence", "holds"])
 
 
-def _print_one(one: Vault) -> None:
-    about = one.manifest
-    click.echo(f"{about.name}@{one.digest[:12]}  {'simulated' if about.simulated else 'real'}  {about.title}")
-    click.echo(f"  digest {one.digest}")
-    click.echo(f"  in {one.folder}")
+def _print_one(snapshot: Vault) -> None:
+    """Print one vault with its sources and tables."""
+    about = snapshot.manifest
+    click.echo(f"{about.name}@{snapshot.digest[:12]}  {'simulated' if about.simulated else 'real'}  {about.title}")
+    click.echo(f"  digest {snapshot.digest}")
+    click.echo(f"  in {snapshot.folder}")
     for source in about.sources:
         click.echo(f"  from {source.name}; {source.licence}" + (f"\n    {source.note}" if source.note else ""))
     rows = [
@@ -185,6 +189,7 @@ def _print_one(one: Vault) -> None:
 
 
 def _day(time: object) -> str:
+    """The day of a time in ISO 8601; a dash where there is none."""
     return str(time)[:10] if time else "-"
 
 

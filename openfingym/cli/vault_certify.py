@@ -1,4 +1,6 @@
-"""``openfingym vault certify``: that tools showed nothing from behind the times of their questions."""
+"""``openfingym vault certify``: checking that tools showed nothing that became known after the times of their
+questions.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from openfingym.cli.options import json_option
 from openfingym.cli.render import print_json
-from openfingym.cli.task import json_option
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -25,10 +27,10 @@ def certify_command(ctx: click.Context, run: Path, as_json: bool) -> None:
     """
     from openfingym.reports.certificate import certify, rollouts_in
 
-    found = []
+    certificates = []
     for folder in rollouts_in(run):
         certificate = certify(folder, lambda text: click.echo(f"  {text}", err=True))
-        found.append(certificate)
+        certificates.append(certificate)
         if certificate.hindsight and not as_json:
             click.echo(
                 f"{certificate.rollout} ({certificate.task}): made WITH HINDSIGHT, an experiment whose tools showed "
@@ -40,9 +42,9 @@ def certify_command(ctx: click.Context, run: Path, as_json: bool) -> None:
                 f"{certificate.rollout} ({certificate.task}): {certificate.calls} calls in {certificate.questions} "
                 f"questions on the vault {certificate.snapshot[:12]}, and without what came later: {said}"
             )
-            for one in certificate.differences:
-                click.echo(f"  {one.question}: {one.tool} {one.arguments}")
+            for difference in certificate.differences:
+                click.echo(f"  {difference.question}: {difference.tool} {difference.arguments}")
     if as_json:
-        print_json([certificate.to_dict() for certificate in found])
-    if not all(certificate.holds for certificate in found):
+        print_json([certificate.to_dict() for certificate in certificates])
+    if not all(certificate.holds for certificate in certificates):
         ctx.exit(1)

@@ -1,4 +1,4 @@
-"""``openfingym vault pull`` and ``simulate``: vaults of what a publisher has on the network, and of what never was."""
+"""``openfingym vault pull`` and ``simulate``: vaults of a publisher's data, and of simulated worlds."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.options import json_option
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json
-from openfingym.cli.task import json_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 SHOWN = 5
-"""Files that are missing, and reasons, shown after a pull."""
+"""The most missing files, and the most reasons, that are shown after a pull."""
 
 
 @click.command("pull")
@@ -54,7 +54,7 @@ def pull_command(
     """
     from openfingym.suites.mirai.gdelt import PullOptions, pull
 
-    del name
+    del name  # click has checked it, and there is one publisher
     given = {"base_url": base_url, "threshold": threshold, "work": work, "folder": out, "texts": texts}
     chosen = {key: value for key, value in given.items() if value is not None}
     options = PullOptions(first, last, fetch=fetch, most_pages=most_pages, **chosen)  # type: ignore[arg-type]
@@ -111,6 +111,7 @@ def _simulated_mirai(seed: int, days: int | None, out: Path | None) -> Vault:
 def _simulated_finsearch(seed: int, days: int | None, out: Path | None) -> Vault:
     from openfingym.suites.finsearch.world import MarketSize, finsearch_vault, write_finsearch
 
+    # The last day is fixed, so that a longer world begins earlier and ends with the same days.
     last = MarketSize.last_day
     size = MarketSize() if days is None else MarketSize(first_day=last - timedelta(days=days - 1))
     return finsearch_vault(size, seed=seed) if out is None else write_finsearch(out, size, seed=seed)
@@ -131,6 +132,7 @@ _MAKERS = {
     "finsearch": _simulated_finsearch,
     "findeepforecast": _simulated_findeepforecast,
 }
+"""What makes the vault of each world, by name."""
 
 
 def _json(report: PullReport) -> dict[str, object]:

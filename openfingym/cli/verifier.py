@@ -1,4 +1,4 @@
-"""``openfingym verifier ...``, and how other commands are told which verifier to use."""
+"""``openfingym verifier ...``: serving a verifier, and asking verifiers how they are."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.completion import complete_task
+from openfingym.cli.options import json_option
 from openfingym.cli.render import print_json
-from openfingym.cli.task import json_option
 from openfingym.cli.verifier_members import collect, participant, season
 from openfingym.errors import OpenFinGymError, UsageError
 
@@ -24,14 +24,8 @@ if TYPE_CHECKING:
     from openfingym.verifiers.registry import Registry, RegistryEntry
 
 FAILED = 4
+"""Exit status where a verifier does not answer as it should."""
 FILE = click.Path(dir_okay=False, path_type=Path)
-
-verifier_option = click.option(
-    "--verifier",
-    "address",
-    help="URL or unix socket of a running verifier, or a registry file of several; default: $OPENFINGYM_VERIFIER, or "
-    "one is started.",
-)
 
 
 @click.group()
@@ -160,6 +154,7 @@ def serve(
     from openfingym_verifier.serving import ListenAddress, certificate
     from openfingym_verifier.serving import serve as serve_packages
 
+    # An address that would show tokens to the network is refused before labels are loaded.
     address = ListenAddress(None if uds else host, port, uds, certificate(tls_cert, tls_key), proxies)
     address.require_safe()
     state = state or store.home() / "verifier"
@@ -169,6 +164,7 @@ def serve(
     with contextlib.ExitStack() as stack:
 
         def announce(where: list[str], _stop: object) -> None:
+            # Only now: the address has its port, and whoever reads the registry gets an answer there.
             if registry is not None:
                 entry = _enlist(registry, where[0], tasks, token_file)
                 stack.callback(unregister, registry, entry)
@@ -209,31 +205,37 @@ def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
         raise UsageError("name the verifier, as http://host:port, the path of its socket, or that of a registry file")
     registry = find_registry(location)
     if registry is None:
-        found = [_look(location)]
+        states = [_state_of(location)]
     elif registry.entries:
-        found = [_look_listed(registry, entry) for entry in registry.entries]
+        states = [_listed_state(registry, entry) for entry in registry.entries]
     else:
         raise UsageError(
             f"{registry.path}: lists no verifier; start one with `openfingym verifier serve --register {registry.path}`"
         )
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(state) for state in states])
     else:
-        for one in found:
-            _print(one)
-    ctx.exit(FAILED if any(one.problems for one in found) else 0)
+        for state in states:
+            _print(state)
+    ctx.exit(FAILED if any(state.problems for state in states) else 0)
 
 
 def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
-    """The admin token, and the file that holds it: the one that is given, or the environment's, or the state folder's
-    own.
+    """The admin token, and the file that holds it; None for the file where the token is the environment's.
+
+    Args:
+        file: file that the user named; None for the token of the environment, or else of a file in the state folder.
+        state: the state folder.
+
+    Raises:
+        UsageError: the token is too short, or cannot be read or written.
     """
     from openfingym.files.whole import store_errors
     from openfingym.verifiers.address import ADMIN_TOKEN_VARIABLE
     from openfingym.verifiers.registry import SHORTEST_TOKEN
     from openfingym_verifier.tokens import token_from_environment
 
-    # No child is to inherit it, and no other process to read it.
+    # This also removes it from the environment, so that no child inherits it and no other process can read it there.
     token = token_from_environment(ADMIN_TOKEN_VARIABLE)
     if file is None and token:
         if len(token) < SHORTEST_TOKEN:
@@ -259,14 +261,24 @@ def _token_in(file: Path) -> str:
 
 
 def _enlist(registry: Path, where: str, tasks: list[Task], token_file: Path | None) -> RegistryEntry:
-    """Register what listens at ``where``."""
+    """Add the verifier that has started to a registry.
+
+    Args:
+        registry: path of the registry file.
+        where: address on which the verifier listens.
+        tasks: the tasks that it serves.
+        token_file: file with its admin token; None where the token is the environment's.
+
+    Returns:
+        The entry that was added.
+    """
     import re
     import socket
 
     from openfingym.verifiers.registry import RegistryEntry, register
 
     uds = where.removeprefix("unix:") if where.startswith("unix:") else None
-    # Who listens on every interface is found by the machine's name.
+    # An address that means every interface is none that others can connect to; the machine's name is.
     url = re.sub(r"//(0\.0\.0\.0|\[::\]):", f"//{socket.getfqdn()}:", where) if uds is None else None
     entry = RegistryEntry(
         url=url,
@@ -280,36 +292,49 @@ def _enlist(registry: Path, where: str, tasks: list[Task], token_file: Path | No
 
 
 @dataclass(frozen=True)
-class _Look:
-    """The state that one verifier reports of itself."""
+class _VerifierState:
+    """The state that one verifier reports of itself; the fields are also those of the JSON."""
 
     verifier: str
+    """Location of the verifier."""
     load: Load | None = None
+    """How busy it is; None where it does not answer, or the caller is not its operator."""
     tasks: tuple[HeldTask, ...] = ()
+    """The tasks that it serves."""
     problems: tuple[str, ...] = ()
+    """What is wrong, one clause each."""
 
 
-def _look(location: str) -> _Look:
+def _state_of(location: str) -> _VerifierState:
+    """The state of the verifier at a location."""
     from openfingym.verifiers import VerifierAddress
     from openfingym.verifiers.address import token_of_environment
 
     return _ask(location, lambda: VerifierAddress(location, token_of_environment(location)))
 
 
-def _look_listed(registry: Registry, entry: RegistryEntry) -> _Look:
+def _listed_state(registry: Registry, entry: RegistryEntry) -> _VerifierState:
+    """The state of a verifier that a registry lists, with the tasks that are left to it and that it does not serve."""
     from openfingym.verifiers.finding import address_of
 
-    found = _ask(registry.location(entry), lambda: address_of(registry, entry))
-    if found.problems:
-        return found
-    held = {task.name for task in found.tasks}
+    state = _ask(registry.location(entry), lambda: address_of(registry, entry))
+    if state.problems:
+        return state
+    held = {task.name for task in state.tasks}
+    # Patterns may match nothing that is installed here; only names can be missing.
     missing = [name for name in entry.tasks if not set(name) & set("*?[/") and name not in held]
     return replace(
-        found, problems=tuple(f"{registry.path} leaves {name} to it, which it does not serve" for name in missing)
+        state, problems=tuple(f"{registry.path} leaves {name} to it, which it does not serve" for name in missing)
     )
 
 
-def _ask(location: str, find: Callable[[], VerifierAddress]) -> _Look:
+def _ask(location: str, find: Callable[[], VerifierAddress]) -> _VerifierState:
+    """Ask a verifier for its state; what goes wrong is a problem in it.
+
+    Args:
+        location: location of the verifier.
+        find: gives its address, with the token.
+    """
     from openfingym.verifiers.address import QUICK_ANSWER_S
     from openfingym_verifier.principals import KEY_PREFIX
 
@@ -317,19 +342,19 @@ def _ask(location: str, find: Callable[[], VerifierAddress]) -> _Look:
         address = find()
         with address.connect(timeout_s=QUICK_ANSWER_S) as client:
             client.require_well()
-            # How busy it is, is the operator's to know.
+            # Participants may not know how busy it is.
             load = None if address.admin_token.startswith(KEY_PREFIX) else client.load()
-            return _Look(location, load, client.tasks())
+            return _VerifierState(location, load, client.tasks())
     except OpenFinGymError as error:
-        return _Look(location, problems=(str(error),))
+        return _VerifierState(location, problems=(str(error),))
 
 
-def _print(found: _Look) -> None:
-    load = found.load
+def _print(state: _VerifierState) -> None:
+    load = state.load
     well = "well" if load is None else f"{load.open_rollouts} open rollouts, {load.queued_writes} writes waiting"
-    click.echo(f"{found.verifier}: {'not well' if found.problems and not found.tasks else well}")
-    for problem in found.problems:
+    click.echo(f"{state.verifier}: {'not well' if state.problems and not state.tasks else well}")
+    for problem in state.problems:
         click.echo(f"  {problem}")
-    for task in found.tasks:
+    for task in state.tasks:
         loss = "not computed yet" if task.baseline_total is None else f"{task.baseline_total:.4g}"
         click.echo(f"  {task.name}  {task.digest[:16]}  {task.data_kind}  {task.baseline} loss {loss}")

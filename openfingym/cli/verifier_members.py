@@ -1,5 +1,5 @@
-"""``openfingym verifier participant``, ``season`` and ``collect``: who takes part, in which season, and what was
-held.
+"""``openfingym verifier participant``, ``season`` and ``collect``: keys of participants, seasons, and fetching results
+that were held.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.options import json_option
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json, print_table
-from openfingym.cli.task import json_option
 
 if TYPE_CHECKING:
     from openfingym.results import RolloutResult
@@ -64,14 +64,14 @@ def revoke(name: str, address: str | None) -> None:
 def list_participants(address: str | None, as_json: bool) -> None:
     """List everybody who was given a key."""
     with _client(address) as client:
-        found = client.participants()
+        participants = client.participants()
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(member) for member in participants])
     else:
         print_table(
             "",
             ["participant", "since", "revoked"],
-            [(one.name, one.created_at, one.revoked_at or "-") for one in found],
+            [(member.name, member.created_at, member.revoked_at or "-") for member in participants],
         )
 
 
@@ -129,8 +129,8 @@ def collect(ctx: click.Context, runs: tuple[Path, ...], address: str | None) -> 
     from openfingym.results import read_run
 
     # A folder may have been moved since it was written.
-    found = (replace(read_run(folder), path=folder) for folder in run_folders(runs))
-    waiting = [result for result in found if result.state == "deferred"]
+    results = (replace(read_run(folder), path=folder) for folder in run_folders(runs))
+    waiting = [result for result in results if result.state == "deferred"]
     if not waiting:
         click.echo("no result is held")
         return
@@ -142,7 +142,15 @@ def collect(ctx: click.Context, runs: tuple[Path, ...], address: str | None) -> 
 
 
 def _collect(waiting: list[RolloutResult], address: str | None) -> int:
-    """Ask for each result and keep what is released; returns how many are held still."""
+    """Ask for each result and keep what is released.
+
+    Args:
+        waiting: results that are held, with the folders of their runs.
+        address: location of the verifier, or of a registry.
+
+    Returns:
+        The number of results that are still held.
+    """
     from openfingym import catalog
     from openfingym.errors import UsageError
     from openfingym.results import rewrite_result
@@ -159,6 +167,7 @@ def _collect(waiting: list[RolloutResult], address: str | None) -> int:
     try:
         for result in waiting:
             client = clients[verifiers[result.task]]
+            # Of a rollout that has ended, this gives the result as it may be shown by now.
             verified = client.finalize(result.rollout_id)
             if verified.state == "held":
                 click.echo(f"{result.task}: {result.rollout_id}: {printable(verified.reason or 'held')}")
@@ -172,6 +181,11 @@ def _collect(waiting: list[RolloutResult], address: str | None) -> int:
 
 
 def _client(address: str | None) -> VerifierClient:
+    """A client of the verifier that is named, or of the environment's.
+
+    Raises:
+        UsageError: no verifier is named, or there is no token.
+    """
     import os
 
     from openfingym.errors import UsageError
@@ -187,11 +201,11 @@ def _client(address: str | None) -> VerifierClient:
     return VerifierAddress(location, token_of_environment(location)).connect(timeout_s=QUICK_ANSWER_S)
 
 
-def _print_season(found: Season, *, as_json: bool) -> None:
+def _print_season(latest: Season, *, as_json: bool) -> None:
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(latest))
     else:
         click.echo(
-            f"season {found.name}: opened {found.opened_at}, "
-            f"{'open' if found.closed_at is None else f'closed {found.closed_at}'}"
+            f"season {latest.name}: opened {latest.opened_at}, "
+            f"{'open' if latest.closed_at is None else f'closed {latest.closed_at}'}"
         )

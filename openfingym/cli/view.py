@@ -13,8 +13,8 @@ import click
 
 from openfingym.cli.choices import STATES
 from openfingym.cli.completion import complete_agent, complete_task
+from openfingym.cli.options import json_option
 from openfingym.cli.render import number, print_json, print_table, with_interval
-from openfingym.cli.task import json_option
 from openfingym.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from openfingym.trajectory import RolloutRecord
 
 LINES = 24
+"""Lines that are shown of each text without ``--full``."""
 OUTPUT_MB = 64
-"""MiB that are read of what a program printed; no limit of ours lets it print as much."""
+"""The most MiB of a program's output that are read; no limit of ours lets a program print as much."""
 FILES = 1000
-"""Files of a run that are named."""
+"""The most files of a run that are named: a stranger's folder may hold millions."""
 REASON = 200
-"""Characters of a reason that a list has room for."""
+"""The most characters of a reason in a list."""
 
 
 @click.command()
@@ -74,10 +75,10 @@ def view(
     """
     from openfingym.cli.printable import printable
 
-    found = list(_results(runs))
+    finished = list(_results(runs))
     chosen = [
         (folder, result)
-        for folder, result in found
+        for folder, result in finished
         if (not tasks or any(fnmatch.fnmatch(result.task, task) for task in tasks))
         and (not agents or result.agent in agents)
         and (not models or result.model in models)
@@ -88,8 +89,8 @@ def view(
         raise UsageError(
             f"{', '.join(map(str, runs))}: "
             + (
-                f"none of the {len(found)} rollouts there matches the options; leave one out, or give another value"
-                if found
+                f"none of the {len(finished)} rollouts there matches the options; leave one out, or give another value"
+                if finished
                 else "no finished rollout is there; give the folder of a run or of a rollout"
             )
         )
@@ -112,7 +113,7 @@ def view(
 
 
 def _write_pages(place: Path, chosen: list[tuple[Path, RolloutResult]]) -> Path:
-    """Write a page to a file, or pages with an index to a folder; returns what to open."""
+    """Write a page to a file, or pages with an index into a folder; returns the page to open first."""
     from openfingym.cli.render import TerminalProgress
     from openfingym.reports.rollout.pages import is_file_name, write_page, write_pages
 
@@ -129,7 +130,10 @@ def _write_pages(place: Path, chosen: list[tuple[Path, RolloutResult]]) -> Path:
 
 
 def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
-    """Finished rollouts at or below some places; what is under way is hidden, and what cannot be read is said."""
+    """Finished rollouts at or below some folders, with their results.
+
+    Rollouts that are running are left out; results that cannot be read are named on stderr.
+    """
     from openfingym.cli.printable import printable
     from openfingym.reports.runs import run_folders
     from openfingym.results import read_run
@@ -142,9 +146,11 @@ def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
 
 
 def _trajectory(folder: Path) -> RolloutRecord | None:
+    """The record of what an agent said and did; None where there is none."""
     from openfingym.results import TRAJECTORY
     from openfingym.trajectory.files import read_rollout
 
+    # Also a link that leads nowhere exists: reading it gives the error that says so.
     return read_rollout(folder / TRAJECTORY) if os.path.lexists(folder / TRAJECTORY) else None
 
 
@@ -188,6 +194,7 @@ def _show(
     if rollout is not None:
         print_conversation(console, rollout, lines)
     output = _output(folder)
+    # Where programs were run by calls of tools, their output is in the conversation.
     if output.strip() and (rollout is None or not any(turn.tool_calls for turn in rollout.messages)):
         say("\noutput of the program", "bold")
         print_block(console, output, lines)
@@ -199,7 +206,7 @@ def _show(
 
 
 def _output(folder: Path) -> str:
-    """The program's output, or why it cannot be read; an empty text where there is no such file."""
+    """The output of the program, or why it cannot be read; empty where there is no such file."""
     from openfingym.files.strange import MEGABYTE, read_bytes
     from openfingym.results import OUTPUT
 
@@ -212,7 +219,7 @@ def _output(folder: Path) -> str:
 
 
 def _outcome(result: RolloutResult) -> str:
-    """The end of a rollout, in one line."""
+    """How a rollout ended, in one line."""
     from openfingym.cli.printable import one_line
     from openfingym.reports.rollout.page import VERDICTS
 
@@ -228,7 +235,7 @@ def _outcome(result: RolloutResult) -> str:
 
 
 def _account(result: RolloutResult, rollout: RolloutRecord | None) -> Iterator[str]:
-    """Scores, and what it took."""
+    """Lines about a result: its metrics, its time, submissions and cost, and what was flagged."""
     for name, value in result.metrics.items():
         base = result.baseline_metrics.get(name)
         error = result.standard_errors.get(name)

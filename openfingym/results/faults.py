@@ -1,4 +1,6 @@
-"""What makes a result that could be parsed unusable: values of a type, or of a size, that no result of ours has."""
+"""Checks of a parsed result, whose file may come from a stranger: is each value of a type and size that a verifier or
+launcher of this library writes?
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,18 @@ HUGE = 1e100
 IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}|")
 """What a rollout's id must look like: it becomes a part of paths and addresses. A result may also have none."""
 SLICE = re.compile(r"[1-9][0-9]{0,8}-[1-9][0-9]{0,8}")
-"""What a result states of a slice of questions."""
+"""How a result states a slice of questions: the first and the last number, as ``1-10``."""
 _TOTALS = ("total", "relative_total", "baseline_total")
 """Numbers that may be missing where the state says so."""
+# The totals are left out because the state decides whether they may be missing; the format is checked before all
+# else, and the path is set by whoever reads the folder.
 _TYPES = {
     name: hint for name, hint in get_type_hints(RolloutResult).items() if name not in {*_TOTALS, "format", "path"}
 }
 
 
-def _of(*hints: object) -> tuple[str, ...]:
-    """Fields of a result that are of one of these types."""
+def _fields_of(*hints: object) -> tuple[str, ...]:
+    """Names of the fields of a result that are of one of these types."""
     return tuple(name for name, hint in _TYPES.items() if hint in hints)
 
 
@@ -35,18 +39,22 @@ _SESSION = {
     "left_early": bool,
     "tape_sha256": str | None,
 }
+"""Names and types of what a verifier states of a live session; each name must be there."""
 
 _QUESTIONS = {"clock": str, "simulated": bool, "asked": int, "scored": int, "void": int, "open": int}
+"""Names and types of what a verifier states of the questions that were asked; each name must be there."""
 
 
-def _says(value: object, stated: Mapping[str, object]) -> bool:
-    """Whether a value is what a verifier says of a session or of questions, or None; later versions may say more."""
+def _states(value: object, required: Mapping[str, object]) -> bool:
+    """Whether a value is None, or an object of plain values that has every required name with its type."""
     if not isinstance(value, dict):
         return value is None
-    plain = all(isinstance(one, str | int | float | None) for one in value.values())
+    # Names beyond the required ones are let through, since a later version may state more; their values must be plain
+    # too, as the types of the fields promise to whoever reads them.
+    plain = all(isinstance(item, str | int | float | None) for item in value.values())
     return plain and all(
         name in value and isinstance(value[name], kind)  # type: ignore[arg-type]
-        for name, kind in stated.items()
+        for name, kind in required.items()
     )
 
 
@@ -56,49 +64,52 @@ def _is_slice(value: object) -> bool:
 
 
 def _words(hint: object) -> tuple[object, ...]:
-    """The words that a field of this type may be, None among them where it may be missing; none for another type."""
+    """The words that a field of this type may be, None among them where it may be missing; empty for another type."""
     if get_origin(hint) is Literal:
         return get_args(hint)
     parts = get_args(hint)
-    named = [part for part in parts if get_origin(part) is Literal]
-    return (None, *get_args(named[0])) if named and type(None) in parts else ()
+    literals = [part for part in parts if get_origin(part) is Literal]
+    return (None, *get_args(literals[0])) if literals and type(None) in parts else ()
 
 
-_TEXTS = _of(str)
-_MAYBE_TEXTS = _of(str | None)
-_MAPS = _of(dict[str, float])
-_MAYBE_NUMBERS = _of(int | None, float | None)
-_NUMBERS = (*_of(int, float), *_MAYBE_NUMBERS)
+# The lists follow from the annotations of RolloutResult, so that a new field of a known type is checked at once.
+_TEXTS = _fields_of(str)
+_MAYBE_TEXTS = _fields_of(str | None)
+_MAPS = _fields_of(dict[str, float])
+_MAYBE_NUMBERS = _fields_of(int | None, float | None)
+_NUMBERS = (*_fields_of(int, float), *_MAYBE_NUMBERS)
 _WORDS = {name: words for name, hint in _TYPES.items() if (words := _words(hint))}
 
 
 def fault_of(result: RolloutResult) -> str | None:
-    """What is wrong with a result as it was parsed; None where nothing is."""
+    """The first thing that is wrong with a result as it was parsed, as a clause; None where nothing is."""
+    # The format comes first: a later one may have other types and states, and the remedy is then an update.
     if not isinstance(result.format, int) or result.format > FORMAT:
         return f"its format is {result.format!r}; this version reads formats up to {FORMAT}, update openfingym"
     if not _is_one_of(result.state, get_args(State)):
         return f"its state is {result.state!r}, expected one of {', '.join(sorted(get_args(State)))}"
-    found = vars(result)
-    if not all(isinstance(found[name], str) for name in _TEXTS) or not all(
-        isinstance(found[name], str | None) for name in _MAYBE_TEXTS
+    values = vars(result)
+    if not all(isinstance(values[name], str) for name in _TEXTS) or not all(
+        isinstance(values[name], str | None) for name in _MAYBE_TEXTS
     ):
         return "the names in it must be texts"
     if not IDENTIFIER.fullmatch(result.rollout_id):
         return f"its rollout_id is {result.rollout_id[:80]!r}, expected letters, digits, dots, hyphens and underscores"
-    if not all(isinstance(found[name], dict) and all(map(_is_number, found[name].values())) for name in _MAPS):
+    if not all(isinstance(values[name], dict) and all(map(_is_number, values[name].values())) for name in _MAPS):
         return "its metrics and their standard errors must be finite numbers by name"
-    if not all(_is_number(found[name]) or (name in _MAYBE_NUMBERS and found[name] is None) for name in _NUMBERS):
+    if not all(_is_number(values[name]) or (name in _MAYBE_NUMBERS and values[name] is None) for name in _NUMBERS):
         return "its seed, attempt, time, counts, tokens and cost must be finite numbers"
     for name, known in _WORDS.items():
-        if not _is_one_of(found[name], known):
-            return f"its {name} is {str(found[name])[:80]!r}, expected one of {', '.join(map(str, known))}"
+        # A stranger's text may be of any length: what is quoted of it is cut.
+        if not _is_one_of(values[name], known):
+            return f"its {name} is {str(values[name])[:80]!r}, expected one of {', '.join(map(str, known))}"
     if not all(isinstance(flag, str) for flag in result.flags):
         return "its flags must be texts"
-    if not _says(result.session, _SESSION):
+    if not _states(result.session, _SESSION):
         return f"its session is {str(result.session)[:80]}, expected what a verifier says of a live session, or null"
-    if not (_says(result.questions, _QUESTIONS) or _is_slice(result.questions)):
+    if not (_states(result.questions, _QUESTIONS) or _is_slice(result.questions)):
         return f"its questions are {str(result.questions)[:80]}, expected what a verifier says of them, or null"
-    if not isinstance(found["told"], bool):
+    if not isinstance(values["told"], bool):
         return "whether it was told anything must be true or false"
     if not all(_is_interval(getattr(result, name)) for name in INTERVALS):
         return (
@@ -106,9 +117,10 @@ def fault_of(result: RolloutResult) -> str | None:
             f"{result.total_interval}"
         )
     for name in _TOTALS:
-        missing = found[name] is None and (result.state != "scored" or name == "baseline_total")
-        if not (missing or _is_number(found[name])):
-            return f"it is {result.state}, but its {name.replace('_', ' ')} is {str(found[name])[:80]}"
+        missing = values[name] is None and (result.state != "scored" or name == "baseline_total")
+        if not (missing or _is_number(values[name])):
+            return f"it is {result.state}, but its {name.replace('_', ' ')} is {str(values[name])[:80]}"
+    # Reports take its logarithm, so it must be above 0; below 1 / HUGE its inverse would be beyond every figure.
     if result.state == "scored" and not (result.relative_total or 0.0) > 1.0 / HUGE:
         return f"it is scored, but its relative total is {result.relative_total!r}, expected a number above 0"
     return None
@@ -125,4 +137,5 @@ def _is_interval(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
+    # A bool is an int to Python; and the comparisons are false for NaN, which Python's JSON reader lets through.
     return isinstance(value, int | float) and not isinstance(value, bool) and -HUGE < value < HUGE

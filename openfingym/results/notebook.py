@@ -11,14 +11,22 @@ if TYPE_CHECKING:
     from openfingym.results.result import RolloutResult
 
 ROWS = 60
-"""Results of a list that are shown."""
+"""The most results of a list that are shown."""
 LONGEST = 200
-"""Characters of a cell that are shown."""
+"""The most characters of a cell that are shown."""
 DASH = "–"
+"""What a cell without a value shows."""
 
 
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", note: str = "") -> str:
-    """A table under a title, both of plain text; the heads of rows are in their first column."""
+    """A table in HTML, with a title above it and a note below it.
+
+    Args:
+        columns: headings of the columns as plain text, which is escaped; none for a table without a heading row.
+        rows: cells of each row as plain text, which is escaped; the first one is the heading of its row.
+        title: plain text above the table, escaped as well; empty for none.
+        note: plain text below the table, escaped as well; empty for none.
+    """
     heads = "".join(f"<th>{_text(name)}</th>" for name in columns)
     lines = (f"<th>{_text(row[0])}</th>" + "".join(f"<td>{_text(value)}</td>" for value in row[1:]) for row in rows)
     table = "".join(f"<tr>{line}</tr>" for line in ((heads, *lines) if heads else lines))
@@ -28,7 +36,7 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: 
 
 
 def result_html(result: RolloutResult) -> str:
-    """One result: what it was, and how it ended."""
+    """One result as a table of two columns: what was run, and how it ended."""
     rows = (
         ("task", result.task),
         ("split", "" if result.split == "test" else f"{_split(result)}: no score"),
@@ -49,22 +57,23 @@ def result_html(result: RolloutResult) -> str:
 
 
 def results_html(results: Sequence[RolloutResult]) -> str:
-    """A list of results, one a row."""
+    """A list of results as a table with one row for each."""
     rows = [
         (
-            _subject(one),
-            data_name(one.data_kind),
-            one.agent,
-            one.model or DASH,
-            str(one.seed),
-            one.state,
-            _figure(one.relative_total, one.relative_interval),
-            _figure(one.total, one.total_interval),
-            f"{one.wall_s:.1f}",
+            _subject(result),
+            data_name(result.data_kind),
+            result.agent,
+            result.model or DASH,
+            str(result.seed),
+            result.state,
+            _figure(result.relative_total, result.relative_interval),
+            _figure(result.total, result.total_interval),
+            f"{result.wall_s:.1f}",
         )
-        for one in results[:ROWS]
+        for result in results[:ROWS]
     ]
-    states = ", ".join(f"{count:,} {state}" for state, count in Counter(one.state for one in results).items())
+    # Counted over all results, not only over the rows that are shown.
+    states = ", ".join(f"{count:,} {state}" for state, count in Counter(result.state for result in results).items())
     note = f"{len(results):,} rollouts: {states}" if results else "no rollouts"
     note += f"; the first {ROWS} are shown" if len(results) > ROWS else ""
     columns = ("task", "data", "agent", "model", "seed", "state", "relative total", "total", "seconds")
@@ -72,12 +81,14 @@ def results_html(results: Sequence[RolloutResult]) -> str:
 
 
 def data_name(kind: str) -> str:
-    """A kind of data as it is said; what comes from no market, or looked ahead, cannot be overlooked."""
+    """A kind of data as it is shown: in capitals where it is simulated or with hindsight, so that nobody takes it for
+    real data without.
+    """
     return kind.upper() if kind == "simulated" or "hindsight" in kind else kind
 
 
 def _subject(result: RolloutResult) -> str:
-    """The task, and what of it the result is on where that is not the whole."""
+    """The task, with the questions or the instance that the result is on where that is not the whole task."""
     if result.slice is not None:
         return f"{result.task}, questions {result.slice}"
     return result.task if result.split == "test" else f"{result.task}, {_split(result)}"

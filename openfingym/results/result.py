@@ -10,45 +10,53 @@ from typing import Literal
 from openfingym.errors import StoreError
 
 State = Literal["scored", "rejected", "deferred", "void", "error"]
-"""``rejected`` is the agent's fault; ``error`` is ours, and is never averaged in as a score."""
+"""How a rollout ended. ``scored``: the verifier has a final score. ``rejected``: the agent's fault. ``deferred``: a
+final result will come, once its questions are resolved or its season is closed. ``void``: too few of its questions were
+ever resolved. ``error``: a failure of ours, which is never averaged in as a score."""
 
 Boundary = Literal["agent", "model", "protocol", "sandbox", "verifier"]
-"""What a failure crossed. ``agent``: what it did, or did not. ``model``: it refused; of an error, its endpoint was
-away. ``protocol``: its answers were empty, endless, or neither program nor call. ``sandbox`` and ``verifier`` are
-ours."""
+"""Which part failed. ``agent``: what the agent did, or did not do. ``model``: the model refused; of an error, its
+endpoint did not answer. ``protocol``: the model's answers were empty, endless, or neither a program nor a call.
+``sandbox`` and ``verifier``: failures of ours."""
 
 Verdict = Literal["better", "worse", "no difference"]
 """The verdict on an answer beside its task's baseline."""
 
 FORMAT = 2
+"""Version of the form of ``result.json``; a reader refuses a later one than its own."""
 EVEN = 1e-9
-"""A relative total as close to 1 is the baseline's own answer but for rounding."""
+"""Distance from 1 up to which a relative total is that of the baseline's own answer, apart from rounding."""
 INTERVALS = ("relative_interval", "total_interval")
 """Fields with the two ends of an interval."""
 GRPO_LOSS_CAP = 5.0
+"""Loss above which the reward ``grpo`` does not fall any further."""
 GRPO_FAILURE = -6.0
+"""Reward ``grpo`` of a failure of the agent, which is below that of every answer."""
 LOSS_CAP = 99.0
+"""Loss above which the rewards ``loss`` and ``relative`` do not fall any further."""
 LOSS_FAILURE = -100.0
+"""Rewards ``loss`` and ``relative`` of a failure of the agent, which are below those of every answer."""
 
 PolicyName = Literal["local", "strict"]
-"""What a verifier tells: ``local`` everything, to the user on whose machine the labels are; ``strict`` so much a
-participant and season."""
+"""How much a verifier discloses of hidden data: ``local`` everything, to the user on whose machine the labels are;
+``strict`` a limited amount to each participant in each season."""
 
 Disclosure = Literal["full", "rounded", "held"]
-"""How much of a private result was told: all of it, no finer than its sampling error, or nothing before the season is
-closed."""
+"""How much of a private result was disclosed: all of it, no finer than its sampling error, or nothing before the season
+is closed."""
 
 TapeKind = Literal["given", "fresh", "twin"]
 """Which hidden data a rollout has: the package's own, data drawn for it, or bars resampled from real ones
 (openfingym.packages.tapes)."""
 TapePolicy = Literal["given", "fresh"]
-"""What a verifier gives where nobody asks: the package's own hidden data, or other data for each rollout where there
-can be."""
+"""Which hidden data a verifier gives a rollout that does not ask for either: the package's own, or data of its own
+where the task can have any."""
 
 SplitName = Literal["test", "train", "validation"]
 """What a rollout was on: the task as it is, or an instance, cut from its training data (openfingym.instances)."""
 
 RewardName = Literal["loss", "grpo", "relative"]
+"""Name of a transform from a result to a reward; see :meth:`RolloutResult.reward`."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +65,26 @@ class RolloutResult:
 
     rollout_id: str
     task: str
+    """Name of the task."""
     task_digest: str
+    """SHA-256 of the build of the task that was scored, in hex."""
     data_kind: str
+    """Kind of the task's data: ``real``, ``simulated`` or ``specified``, and with hindsight where its tools looked
+    ahead."""
     agent: str
+    """Name of the agent."""
     backend: str
+    """How the agent's programs were isolated: ``docker``, ``sandbox`` or ``inline``; ``host`` where none was run."""
     seed: int
+    """Seed that the agent's programs were given."""
     state: State
     reason: str | None = None
     """Why it was rejected, or what failed; None where it was scored."""
     total: float | None = None
     """The source paper's weighted loss on the private fold; lower is better."""
     relative_total: float | None = None
-    """Geometric mean of each metric's loss relative to the baseline's: lower is better, 1 is the baseline. Ranks."""
+    """Weighted geometric mean of each metric's loss over the baseline's: lower is better, 1 is the baseline. Agents are
+    ranked by it."""
     relative_interval: tuple[float, float] | None = None
     """95 % interval of the relative total, paired with the baseline: what other hidden rows of the same market would
     have given. None where nothing can be said."""
@@ -77,7 +93,7 @@ class RolloutResult:
     metrics: dict[str, float] = field(default_factory=dict)
     """Each metric on the private fold, in its own direction."""
     standard_errors: dict[str, float] = field(default_factory=dict)
-    """Standard error of each metric, in its unit; without those of which nothing can be said."""
+    """Standard error of each metric, in its unit; metrics whose error is not known are left out."""
     baseline: str | None = None
     """Name of the baseline: ``naive``, ``gaussian``, ``random`` or ``buy-and-hold``."""
     baseline_total: float | None = None
@@ -85,6 +101,7 @@ class RolloutResult:
     baseline_metrics: dict[str, float] = field(default_factory=dict)
     """Each metric of the baseline on the same fold."""
     direction: Literal["lower"] = "lower"
+    """Which totals are better; the same in every task, and stated for readers of the JSON alone."""
     submissions_accepted: int = 0
     """Number of accepted submissions; of a sequential task, private episodes begun."""
     submissions_rejected: int = 0
@@ -94,7 +111,7 @@ class RolloutResult:
     flags: tuple[str, ...] = ()
     """What the verifier noticed, such as ``probing``."""
     policy: PolicyName | None = None
-    """Under which the score came about."""
+    """The verifier's policy under which the score was disclosed; None where the verifier has not stated one."""
     season: str | None = None
     """Season of the verifier in which the rollout was begun."""
     disclosure: Disclosure | None = None
@@ -103,12 +120,14 @@ class RolloutResult:
     """How the program ended: exit, timeout, memory, output, cancelled; of an agent that ran many, how it ended
     (:data:`openfingym.agents.llm.ending.EndName`)."""
     exit_code: int | None = None
+    """Exit status of the program; None where there was not exactly one."""
     wall_s: float = 0.0
     """Seconds that the agent took: without the start of what it ran in, and without waiting for the verifier."""
     verifier_s: float | None = None
     """Seconds that the verifier took, for what the agent asked of it and for the final score; None of runs that do not
     state it, whose ``wall_s`` holds both."""
     started_at: str = ""
+    """When the rollout was begun, in ISO 8601 and UTC; empty where that is not known."""
     model: str | None = None
     """Language model that acted; None for a program."""
     attempt: int = 0
@@ -119,11 +138,13 @@ class RolloutResult:
     """For an ``error``: whether the agent was answered anything that follows from hidden data, so that it is not run
     again."""
     turns: int = 0
-    """Completions asked of the model."""
+    """Number of completions that the model was asked for."""
     prompt_tokens: int = 0
+    """Input tokens of all completions together, cached ones included."""
     completion_tokens: int = 0
+    """Output tokens of all completions together, reasoning included."""
     cost_usd: float | None = None
-    """What the completions cost; None where no price is known."""
+    """US dollars that the completions cost; None where no price is known."""
     tape: TapeKind = "given"
     """Which hidden data it was scored on, as was the baseline: the package's own, ``fresh`` or a ``twin``
     (openfingym.packages.tapes)."""
@@ -134,21 +155,23 @@ class RolloutResult:
     session: dict[str, str | int | bool | None] | None = None
     """The live session that its private episode was, as the verifier states it; None where it had none."""
     questions: dict[str, str | int | bool] | str | None = None
-    """The questions that it was asked in the place of the package's private ones, as the verifier states them: their
-    clock, how many there are, are scored, void and open. A text such as ``1-10``: a slice of the package's own, on
-    which it and the baseline were scored, and beside which no other score belongs. None where it had all of these."""
+    """The questions that it was asked in place of the package's private ones, as the verifier states them: their clock,
+    and how many were asked, are scored, void and open. A text such as ``1-10``: a slice of the package's own questions,
+    on which it and the baseline were scored; it is compared with scores on the same slice alone. None where it was
+    asked all of the package's own."""
     resumed: int = 0
-    """How often a launcher went on with it where one that died had left it, at the next question; what was said before
-    is not in its trajectory, and what it cost is counted."""
+    """How often a launcher went on, at the next question, from where an earlier one had died; what was said before that
+    is not in its trajectory, but what it cost is counted."""
     log_head: str | None = None
     """Hash of the verifier's log when the rollout was finalized."""
     format: int = FORMAT
+    """Version of the form of ``result.json`` in which it was written."""
     path: Path | None = None
     """Folder of the result on disk, if it was written."""
 
     @property
     def skill(self) -> float | None:
-        """1 - relative_total: 0 is no better than the baseline, 0.99 the most there is."""
+        """1 minus the relative total: 0 is no better than the baseline, and 0.99 is the most that can be reached."""
         return None if self.relative_total is None else 1.0 - self.relative_total
 
     @property
@@ -165,6 +188,7 @@ class RolloutResult:
         if self.relative_interval is None:
             return None
         low, high = self.relative_interval
+        # The baseline's own answer has the interval [1, 1] but for rounding, and must be neither better nor worse.
         return "better" if high < 1.0 - EVEN else "worse" if low > 1.0 + EVEN else "no difference"
 
     @property
@@ -175,13 +199,15 @@ class RolloutResult:
     def reward(self, name: RewardName = "loss") -> float:
         """The reward of this rollout; higher is better, always finite.
 
-        ``grpo`` is the paper's transform (appendix B): -min(loss, 5), and -6 for a failure of the agent.
-        ``loss`` is -min(loss, 99), and -100 for a failure of the agent. ``relative`` is the same of the
-        relative total, which has the same scale in every task.
+        Args:
+            name: the transform. ``grpo`` is the paper's (appendix B): -min(loss, 5), and -6 for a failure of the agent.
+                ``loss`` is -min(loss, 99), and -100 for a failure of the agent. ``relative`` is the same of the
+                relative total in place of the loss, which has the same scale in every task.
 
         Raises:
-            StoreError: the rollout ended in an error of ours, which has no reward.
+            StoreError: the rollout ended in an error of ours, which has no reward, or its result is deferred or void.
         """
+        # A failure of ours says nothing of the agent: a trainer that learned from it would learn from noise.
         if self.state in {"error", "void", "deferred"}:
             raise StoreError(
                 f"rollout {self.rollout_id} has no reward, its state is {self.state!r}: "
@@ -202,6 +228,8 @@ class RolloutResult:
         data = asdict(self)
         data["flags"] = list(self.flags)
         data["path"] = str(self.path) if self.path else None
+        # Skill, verdict and reward follow from the other fields: they are written for readers of the JSON, and
+        # from_dict() computes them again instead of believing them.
         data["skill"] = self.skill
         data["verdict"] = self.verdict
         for name in INTERVALS:
@@ -211,11 +239,15 @@ class RolloutResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> RolloutResult:
-        """Read what :meth:`to_dict` gave.
+        """Make a result of the values that :meth:`to_dict` gives; their types are checked by
+        :func:`openfingym.results.faults.fault_of`.
+
+        Args:
+            data: the values by name; names that are no fields, as those of a later version, are left out.
 
         Raises:
-            KeyError: a field is missing.
-            TypeError: it is missing, or no list where one is expected.
+            KeyError: ``flags`` is missing.
+            TypeError: another field without a default is missing, or a value is no list where one is expected.
         """
         fields = {key: value for key, value in data.items() if key in cls.__dataclass_fields__}
         fields["flags"] = _as_tuple("flags", data["flags"])

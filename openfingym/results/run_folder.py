@@ -44,7 +44,7 @@ RECEIPT = "receipt.json"
 VERIFIED = "verified.json"
 """Names of files in a run's folder."""
 RESULT_LIMIT = MEGABYTE
-"""Bytes that a ``result.json`` may have."""
+"""The most bytes that a ``result.json`` may have: ours have a few kilobytes, and a stranger's must not fill memory."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Proof:
     """The two files that prove a result."""
 
     receipt: bytes
-    """What the verifier's log proves of the rollout."""
+    """The receipt of the rollout in JSON: its entries in the verifier's log, with what leads to a signed checkpoint."""
     verified: bytes
-    """The result as the verifier wrote it."""
+    """The result in canonical JSON, as the verifier wrote it; the log holds its digest."""
 
 
 @dataclass(frozen=True)
@@ -62,32 +62,42 @@ class RunFiles:
     """The files that are written beside ``result.json``."""
 
     config: Mapping[str, object]
+    """What went into the rollout, as plain values."""
     program: str
+    """Source of the program that was run; empty where there was none."""
     output: bytes
+    """What programs wrote to stdout and stderr."""
     log: Iterable[Mapping[str, object]]
+    """Rows of the verifier's log about this rollout, in order."""
     submissions: Mapping[int, bytes]
     """Accepted submissions by number, as ``.npy`` bytes."""
     actions: Iterable[Mapping[str, object]] | None = None
-    """Actions in a sequential task: episode, fold, number, step and action of each."""
+    """Actions in a sequential task: episode, fold, number, step and action of each; None in any other task."""
     trajectory: str | None = None
-    """JSON document of what an agent with a model said and did."""
+    """JSON document of what an agent with a model said and did; None of any other agent."""
     tape: bytes | None = None
-    """Tape of a live session."""
+    """Tape of the live session; None where there was none."""
     proof: Proof | None = None
-    """What proves the result; None where the verifier has none."""
+    """What proves the result; None where the verifier has no proof."""
     questions: Iterable[Mapping[str, object]] | None = None
-    """Of a task that asks questions one by one, a row for each of them."""
+    """A row for each question of a task that asks them one by one; None of any other task."""
 
 
 def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResult:
     """Write one run folder below ``root``; it appears complete or not at all.
 
+    Args:
+        root: folder below which the run's folder is made, named by the rollout's id; made if missing.
+        result: the result of the rollout.
+        files: the files that are written beside the result.
+
     Returns:
-        The result, with its path.
+        The result, with the path of its folder.
 
     Raises:
-        StoreError: it cannot be written; nothing half-written stays.
+        StoreError: the folder cannot be written; nothing half-written stays.
     """
+    # Absolute, since the path is in the result, which is read by programs that run elsewhere.
     final = (root / result.rollout_id).absolute()
     result = replace(result, path=final)
     with store_errors(final):
@@ -116,19 +126,20 @@ def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResu
 
 
 def rewrite_result(result: RolloutResult, proof: Proof | None = None) -> None:
-    """Put a result in the place of the one in its run's folder, whole or not at all.
+    """Replace the result in its run's folder, whole or not at all.
 
     Args:
-        result: the result, which was kept.
-        proof: what proves it, to take the place of what proved the old one; None leaves that.
+        result: the new result, whose path is the folder of its run.
+        proof: what proves the new result, to take the place of the old proof; None leaves the old one.
 
     Raises:
-        StoreError: it cannot be written; the old one stays.
+        StoreError: a file cannot be written; the old result stays.
     """
     assert result.path is not None, "only a result that was kept can be written again"
     final = result.path / RESULT
     with store_errors(final):
-        # The result comes last: while it is the old one, whoever collects it again writes all three.
+        # The result comes last: if this is broken off, the old result is still deferred, and the next collection
+        # writes all three files again.
         if proof is not None:
             for name, content in ((RECEIPT, proof.receipt), (VERIFIED, proof.verified)):
                 with whole_file(result.path / name) as stream:
@@ -140,10 +151,10 @@ def read_run(folder: Path) -> RolloutResult:
     """Read the result of a run folder, which may be a stranger's.
 
     Returns:
-        The result; its path is the folder.
+        The result, whose path is ``folder``.
 
     Raises:
-        StoreError: there is none, or it is damaged.
+        StoreError: the folder has no result, or a damaged one.
     """
     path = folder / RESULT
     try:

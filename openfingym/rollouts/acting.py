@@ -25,14 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ActingParts:
-    """What of a launcher an agent acts with; gates and conversations are made when first needed."""
+    """The parts of a launcher with which an agent acts; gates and conversations are made when first needed."""
 
     backend: Backend | None
-    """None for the oracle."""
+    """Isolates the agent's programs; None for the oracle, which runs none."""
     client: VerifierClient
+    """Speaks to the verifier of the rollout."""
     gates: Callable[[], GateKeeper]
+    """Gives what opens gates to that verifier."""
     conversations: Callable[[], ConversationRunner]
+    """Gives the event loop on which agents with a model act."""
     pool: WorkspacePool | None = None
+    """Workspaces that were started ahead of need; None where the rollout starts its own."""
 
 
 def act(
@@ -46,17 +50,17 @@ def act(
     cancel: threading.Event,
     contact: Contact,
 ) -> Acted:
-    """Let the agent act; what it had to do with the verifier is noted in ``contact`` also where that fails.
+    """Let the agent act to its end.
 
     Args:
-        package: the package as this rollout sees it.
+        package: the package as this rollout's agent sees it.
         agent: the agent that acts.
-        setup: what an agent that talks has; None for any other.
+        setup: the model, prompt and limits of an agent with a model or a command; None for any other.
         ticket: the rollout, as its verifier knows it.
         parts: the launcher's backend, client, gates and workspaces, with which the agent acts.
         seed: seed that programs are given.
-        cancel: ends it early when set.
-        contact: where its contact with the verifier is noted.
+        cancel: ends the agent early when set.
+        contact: record of the agent's contact with the verifier, which is filled in also where acting fails.
 
     Raises:
         UsageError: the oracle is to know another tape than the package's own, or the agent cannot be run as it was
@@ -94,6 +98,7 @@ def act(
         try:
             return Acted(parts.backend.run(job), contact)
         finally:
+            # Also where the backend failed: an agent that was told something of hidden data is not run again.
             contact.failures, contact.told = gate.verifier_failures, gate.told
             contact.verifier_s = gate.waiting.elapsed_s
 

@@ -1,4 +1,4 @@
-"""The bounds of a rollout, as its task states them."""
+"""The bounds of a rollout that follow from its task: limits of programs, of requests, and of time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from openfingym_runtime.job import Limits
 
 BODY_OVERHEAD = 64 * 1024
+"""Bytes of a submission's body beyond its numbers: headers and names of arrays, brackets and commas."""
+BODY_BYTES_PER_NUMBER = 16
+"""Bytes of a submission's body for each number: a binary one takes eight, and a short one as text not much more."""
 CALLS_PER_SUBMISSION = 200
+"""Calls that a program may make for each submission in its budget: reading the task and the state of its rollout, and
+repeating what was refused or failed."""
 CALLS_PER_STEP = 4
 """Calls that a program may make for each step, which leaves room for repetitions."""
 MARGIN_S = 300.0
@@ -21,7 +26,7 @@ MARGIN_S = 300.0
 
 
 def limits_of(package: BuiltPackage) -> Limits:
-    """The limits a task states, as the runtime wants them."""
+    """The limits that a task states for each program, as the runtime takes them."""
     from openfingym_runtime.job import Limits
 
     file, own = package.task.file, package.task.spec.limits
@@ -36,15 +41,20 @@ def limits_of(package: BuiltPackage) -> Limits:
 
 
 def gate_bounds(package: BuiltPackage) -> tuple[int, int]:
-    """Longest request body in bytes, and most calls, of a rollout."""
+    """The longest request body in bytes, and the largest number of calls, that the gate forwards in one rollout."""
     manifest, budget = package.manifest, package.task.spec.verification.budget
     calls = CALLS_PER_SUBMISSION * (1 + budget)
     if is_sequential(package.task.spec.contract):
-        # Axis 1 of the outcomes is at least as long as an episode.
+        # Axis 1 of the outcomes is at least as long as an episode. The budget counts practice episodes here.
         return MAX_ACTION_BYTES, calls + CALLS_PER_STEP * (budget + manifest.n_private) * manifest.submission_shape[1]
-    return 16 * math.prod(manifest.submission_shape) + BODY_OVERHEAD, calls
+    return BODY_BYTES_PER_NUMBER * math.prod(manifest.submission_shape) + BODY_OVERHEAD, calls
 
 
 def lifetime_s(package: BuiltPackage, wall_s: float | None = None) -> float:
-    """How long a rollout's token lives: the agent's time, by default that of one program, and a margin."""
+    """How long a rollout's token is valid, in seconds: the agent's time and a margin.
+
+    Args:
+        package: the built package of the task.
+        wall_s: seconds that the agent may take; None for the time limit of one program.
+    """
     return (package.task.file.agent.timeout_sec if wall_s is None else wall_s) + MARGIN_S

@@ -1,4 +1,4 @@
-"""What all rollouts of a run together may spend on models."""
+"""The budget of a run: what all of its rollouts together may spend on models."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from openfingym.results import RolloutResult
 
 
 class RunBudget:
-    """Counts what a run's rollouts spend, those that were finished before included.
+    """Counts what the rollouts of a run spend, including those that were finished before.
 
     Args:
-        cost_usd: US dollars; None for no limit.
-        tokens: input and output tokens together; None for no limit.
-        done: results of what was finished before.
+        cost_usd: the most US dollars that may be spent; None for no limit.
+        tokens: the most input and output tokens that may be used, together; None for no limit.
+        done: results of the rollouts that were finished before.
     """
 
     def __init__(
@@ -22,7 +22,7 @@ class RunBudget:
         self._cost_usd, self._tokens = cost_usd, tokens
         self._spent_usd, self._spent_tokens = 0.0, 0
         self._unknown: RolloutResult | None = None
-        """A result that does not say what it cost."""
+        """A result that does not say what it cost; None while there is no such result."""
         for result in done:
             self.count(result)
 
@@ -30,12 +30,13 @@ class RunBudget:
         """Count what one rollout spent."""
         self._spent_tokens += result.prompt_tokens + result.completion_tokens
         self._spent_usd += result.cost_usd or 0.0
+        # An unknown cost is counted as nothing above, so that from here on the sum may be too low.
         if result.turns and result.cost_usd is None:
             self._unknown = result
 
     @property
     def reached(self) -> str | None:
-        """Why no further rollout may begin, in one clause; None where one may."""
+        """The reason why no further rollout may begin, in one clause; None where one may."""
         if self._tokens is not None and self._spent_tokens >= self._tokens:
             return f"the run's budget of {self._tokens} tokens is reached ({self._spent_tokens} were spent)"
         if self._cost_usd is None:

@@ -1,9 +1,9 @@
-"""The core of batch rollouts: every rollout once, its result kept, failures of ours tried again.
+"""The core of batch rollouts: it runs every rollout once, keeps its result, and tries failures of ours again.
 
     async with RolloutEngine(runner, folder) as engine:
         result = await engine.submit(spec)
 
-Anything that runs on asyncio can drive it; where rollouts run is the :class:`Runner`'s matter.
+Anything that runs on asyncio can drive it. The :class:`Runner` decides where rollouts run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 ERRORS_IN_A_ROW = 10
-"""So many failures of ours with one agent, and no other result between them, are no accident."""
+"""Failures of ours with one agent, and no other result between them, after which no further rollout of it is run: so
+many are no accident."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class Patience:
     """Retries of a rollout that failed for a reason of ours: how many, and how long apart."""
 
     tries: int = 3
+    """How often a rollout is run at most, the first time included."""
     pause_s: float = 2.0
-    """Before the second try; four times as long before each further one."""
+    """Seconds before the second try; the pause is four times as long before each further one."""
 
 
 class StoppedError(RuntimeFailureError):
@@ -51,13 +53,13 @@ class BudgetReachedError(StoppedError):
 
 
 class RunWatcher:
-    """Is told how a run is doing, in the thread that runs it; this one does nothing with it."""
+    """Is told how a run goes, in the thread that runs it; subclasses override what they want to hear of."""
 
     def preparing(self, step: str) -> None:
-        """Tasks are built, or what is finished is read; ``step`` says which, for people."""
+        """Tasks are built, or finished results are read; ``step`` says which, for people."""
 
     def prepared(self, selection: Selection, work: Work) -> None:
-        """It is known what there is to run."""
+        """It is known which rollouts there are to run."""
 
     def started(self, spec: RolloutSpec) -> None:
         """A rollout has a place and begins."""
@@ -86,16 +88,17 @@ class RolloutEngine:
         watch: RunWatcher | None = None,
         budget: RunBudget | None = None,
     ) -> None:
-        """Run with ``runner``, which is closed with this, into ``folder``.
+        """Start nothing yet.
 
         Args:
-            runner: what runs rollouts: on this machine, or on a cluster.
+            runner: what runs rollouts, on this machine or on a cluster; it is closed with the engine.
             folder: folder in which results are kept.
             heavy: names of tasks whose scoring keeps a core of the verifier busy.
-            scoring: rollouts of those that may run at once.
-            patience: how often failures of ours are tried again.
-            watch: who is told how the run is doing.
-            budget: what all rollouts together may spend on models; once it is reached, none that could spend begins.
+            scoring: the most rollouts of heavy tasks that run at once.
+            patience: how often failures of ours are tried again; None for three tries.
+            watch: watcher that is told how the run goes; None for none.
+            budget: what all rollouts together may spend on models; once it is reached, no rollout begins that could
+                spend anything. None for no limit.
         """
         self._runner = runner
         self._folder = folder
@@ -107,12 +110,17 @@ class RolloutEngine:
         self.left: list[RolloutSpec] = []
         """Rollouts that did not begin, because the budget was reached."""
         self._tasks: dict[str, asyncio.Task[RolloutResult]] = {}
+        """Rollouts that were submitted, by identity."""
         self._errors: Counter[tuple[str, str | None]] = Counter()
+        """Failures of ours since the last other result, by agent and model."""
         self._stopped: dict[tuple[str, str | None], str] = {}
-        """Why no more rollouts of an agent with a model are run."""
+        """Why no more rollouts are run, by agent and model."""
 
     def submit(self, spec: RolloutSpec) -> asyncio.Task[RolloutResult]:
-        """Run a rollout, unless its result is there or on its way.
+        """Run a rollout, unless its result is there already or on its way.
+
+        Args:
+            spec: the rollout; submitting it again gives the same task.
 
         Returns:
             A task that ends with the result as it is kept; ``state`` is ``error`` where our machinery
@@ -133,8 +141,15 @@ class RolloutEngine:
     async def run(self, specs: Iterable[RolloutSpec]) -> list[RolloutResult]:
         """Run rollouts to their end; the first failure that leaves one without a result ends them all.
 
-        An agent with which nothing works is given up, and the others run to their end before that is said. What the
-        budget keeps from beginning has no result here, and is in :attr:`left`.
+        An agent whose rollouts keep failing is given up; the rollouts of others run to their end before the error is
+        raised.
+
+        Args:
+            specs: the rollouts to run.
+
+        Returns:
+            The results in the order of ``specs``, without those of rollouts that the budget kept from beginning, which
+            are in :attr:`left`.
 
         Raises:
             OpenFinGymError: an error of :meth:`submit`; the rollouts that were finished by then are kept.
@@ -143,7 +158,9 @@ class RolloutEngine:
         try:
             results = await asyncio.gather(*map(_unless_stopped, tasks))
         finally:
+            # gather() returns at the first error and leaves the other tasks running.
             await self._end(tasks)
+        # Only now, so that an agent with which nothing works has not kept the others from their results.
         if self._stopped:
             raise RuntimeFailureError("\n".join(self._stopped.values()))
         return [result for result in results if result is not None]
@@ -160,24 +177,26 @@ class RolloutEngine:
         await self.close()
 
     async def _end(self, tasks: Iterable[asyncio.Task[RolloutResult]]) -> None:
+        """Cancel what still runs, and wait until nothing of it is left."""
         tasks = list(tasks)
         for task in tasks:
-            # A second time would break off its cleaning up.
+            # Cancelling a task a second time would interrupt its cleaning up.
             if not task.cancelling():
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _once(self, spec: RolloutSpec) -> RolloutResult:
-        found = self._folder.find(spec)
-        if found is not None:
-            return read_run(found)
-        pause = self._patience.pause_s
+        """The result of a rollout: the one that is kept, or that of as many tries as it takes."""
+        kept = self._folder.find(spec)
+        if kept is not None:
+            return read_run(kept)
+        pause_s = self._patience.pause_s
         for _ in range(self._patience.tries - 1):
             result = await self._try(spec, last=False)
             if result is not None:
                 return result
-            await asyncio.sleep(pause)
-            pause *= 4
+            await asyncio.sleep(pause_s)
+            pause_s *= 4
         final = await self._try(spec, last=True)
         assert final is not None
         return final
@@ -187,15 +206,16 @@ class RolloutEngine:
         with contextlib.ExitStack() as stack:
 
             def started() -> None:
-                if (reason := self._stopped.get(_who(spec))) is not None:
+                # Asked when a place is free and not at submission: all rollouts of a run are submitted at once.
+                if (reason := self._stopped.get(_agent_and_model(spec))) is not None:
                     raise StoppedError(reason)
-                # Programs spend nothing.
+                # Agents that are one program spend nothing on models.
                 if spec.agent.acts is not None and (reason := self._budget.reached) is not None:
                     if not self.left:
                         _log.warning("%s; no further rollout that asks a model begins", reason)
                     self.left.append(spec)
                     raise BudgetReachedError(reason)
-                # Not before: of thousands that are queued, a few have a folder.
+                # Not before: of thousands of rollouts that are queued, only those that run have a folder.
                 stack.enter_context(self._folder.staged(spec))
                 self._watch.started(spec)
 
@@ -205,18 +225,19 @@ class RolloutEngine:
                 async with self._scoring if spec.task in self._heavy else contextlib.nullcontext():
                     result = await self._runner.run(spec, self._folder.staging(spec), started)
             except (RuntimeFailureError, VerifierError) as error:
-                # What was waited for already will not come back for the next one.
+                # A verifier that was waited for with all patience will not be back for the next try.
                 if last or isinstance(error, VerifierAwayError | StoppedError):
                     raise
                 self._watch.again(spec, str(error))
                 return None
             assert result.path is not None
+            # Counted before it is decided whether to try again: a try that failed has cost money too.
             self._budget.count(result)
-            # A model's client has been patient already, for ten minutes; and what was asked of it may have cost money.
-            # An agent that was told something of hidden data would have a second try at it.
-            # Who goes on with a rollout has no second try: the questions that it was shown are over.
-            new_or_open = not result.told or self._folder.is_open(spec)
-            if result.state == "error" and result.boundary != "model" and new_or_open and not last:
+            # An agent that was told something of hidden data would have a second look at it; but a rollout that is gone
+            # on with has none, since the questions that it was shown are over.
+            may_try_again = not result.told or self._folder.is_open(spec)
+            # A model's endpoint was waited for with all patience already, and what was asked of it may have cost money.
+            if result.state == "error" and result.boundary != "model" and may_try_again and not last:
                 self._folder.keep_evidence(spec, result, result.path)
                 self._watch.again(spec, result.reason or "no reason was given")
                 return None
@@ -226,8 +247,8 @@ class RolloutEngine:
         return result
 
     def _count(self, spec: RolloutSpec, result: RolloutResult) -> None:
-        """Stop an agent with which nothing works; the others are not to suffer for it."""
-        who = _who(spec)
+        """Stop the agent and model of a rollout after too many failures in a row; other agents go on."""
+        who = _agent_and_model(spec)
         self._errors[who] = self._errors[who] + 1 if result.state == "error" else 0
         if self._errors[who] >= ERRORS_IN_A_ROW:
             self._stopped[who] = (
@@ -238,11 +259,12 @@ class RolloutEngine:
             raise StoppedError(self._stopped[who])
 
 
-def _who(spec: RolloutSpec) -> tuple[str, str | None]:
+def _agent_and_model(spec: RolloutSpec) -> tuple[str, str | None]:
     return spec.agent.name, spec.model
 
 
 async def _unless_stopped(task: asyncio.Task[RolloutResult]) -> RolloutResult | None:
+    """The result of a rollout; None where its agent was stopped or the budget kept it from beginning."""
     try:
         return await task
     except StoppedError:

@@ -1,17 +1,17 @@
-"""The folder of a run: one folder a rollout, and nothing half-written under a name that counts.
+"""The folder of a run: one folder for each rollout, which gets its name when it is complete.
 
 ::
 
     runs/demo/
         treasury-forecast/
             ridge-s0-a0-5f0c…/     a finished rollout, as openfingym.results describes it
-        .lock                      who is writing here; held for as long as he lives
-        .staging/                  rollouts that are running now
+        .lock                      held by the one process that writes here, for as long as it lives
+        .staging/                  rollouts that are running
         .open/                     a note of each rollout that can be gone on with, question by question
-        .failed/                   failures of ours that were tried again: the evidence, in no figure
+        .failed/                   failures of ours that were tried again: evidence, which no figure counts
 
-The folders are the truth: there is no index that could disagree with them. A name ends with the
-rollout's identity, so one listing tells what is finished.
+The folders are the only record: there is no index that could disagree with them. A name ends with the beginning of the
+rollout's identity, so that one listing tells what is finished.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
 
 LOCK, STAGING, FAILED, OPEN = ".lock", ".staging", ".failed", ".open"
 OWNER = "process "
-"""What a lock says begins with this."""
+"""Beginning of the text in a lock, by which the folder of a run is recognised."""
 IDENTITY = re.compile(rf"-([0-9a-f]{{{NAME_DIGITS}}})$")
+"""End of the name of a rollout's folder."""
 READERS = 8
-"""Threads that read results: on a network file system each one waits."""
+"""Threads that read results at once: on a network file system each of them mostly waits."""
 
 
 class RunFolder:
@@ -50,30 +51,36 @@ class RunFolder:
     def __init__(self, root: Path, *, looking: bool = False) -> None:
         self.root = root
         self._looking = looking
+        """Whether the folder is only read, so that nothing in it may be moved."""
         self.finished: dict[str, Path] = {}
         """Folders of finished rollouts by the beginning of their identity."""
 
     @classmethod
     @contextlib.contextmanager
     def open(cls, root: Path) -> Iterator[Self]:
-        """Take the folder for this process, and look at what is finished.
+        """Take the folder for this process, and list what is finished.
 
-        What a dead process was writing is removed; its lock went with it.
+        What a process that was killed had been writing is removed; its lock ended with it.
+
+        Args:
+            root: the folder of the run; made if missing.
 
         Raises:
             UsageError: another process is writing there, or the folder is a part of another run.
-            StoreError: it cannot be written, or its file system has no locks.
+            StoreError: the folder cannot be written, or its file system has no locks.
         """
         root = root.absolute()
         _require_own(root)
         with store_errors(root):
             root.mkdir(parents=True, exist_ok=True)
+        # Notes are written and removed below it: a link in a stranger's folder would lead that elsewhere.
         if (root / OPEN).is_symlink():
             raise UsageError(f"{root / OPEN}: is a link; a run keeps its notes in its own folder, remove it")
         with _locked(root):
             folder = cls(root)
             with store_errors(root):
                 folder.finished = _finished(root)
+                # Only under the lock is it certain that nobody is writing there.
                 shutil.rmtree(root / STAGING, ignore_errors=True)
                 (root / STAGING).mkdir(exist_ok=True)
             try:
@@ -83,7 +90,10 @@ class RunFolder:
 
     @classmethod
     def look(cls, root: Path) -> Self:
-        """Read the folder as it is now, without writing or moving anything in it; another process may be writing there.
+        """Read the folder as it is, without writing or moving anything in it; another process may be writing there.
+
+        Args:
+            root: the folder of the run, which need not exist.
 
         Raises:
             UsageError: the folder is a part of another run.
@@ -101,29 +111,35 @@ class RunFolder:
         return self.finished.get(spec.identity[:NAME_DIGITS])
 
     def read(self, specs: Iterable[RolloutSpec]) -> dict[str, RolloutResult]:
-        """Results of those that are finished, by identity; a damaged one is set aside, to be run again."""
+        """Results of the finished ones among some rollouts, by identity.
+
+        A damaged result is set aside, so that its rollout is run again.
+
+        Args:
+            specs: the rollouts whose results are wanted.
+        """
         known = [(spec, path) for spec in specs if (path := self.find(spec)) is not None]
         shares = [known[n::READERS] for n in range(READERS)]
-        # Thousands of small files, maybe on a network: reading them is waiting.
+        # Thousands of small files, maybe on a network: reading them is mostly waiting.
         with ThreadPoolExecutor(READERS) as pool:
-            found = {spec.identity: result for share in pool.map(_read_all, shares) for spec, result in share}
+            results = {spec.identity: result for share in pool.map(_read_all, shares) for spec, result in share}
         for spec, _ in known:
-            if found[spec.identity] is None:
+            if results[spec.identity] is None:
                 self.set_aside(spec)
-        return {identity: result for identity, result in found.items() if result is not None}
+        return {identity: result for identity, result in results.items() if result is not None}
 
     def is_open(self, spec: RolloutSpec) -> bool:
-        """Whether a rollout was begun that can be gone on with."""
+        """Whether a rollout was begun before and can be gone on with."""
         return note_of(self.notes, spec).exists()
 
     @property
     def has_open(self) -> bool:
-        """Whether any was."""
+        """Whether the run has any rollout that can be gone on with."""
         return self.notes.is_dir() and any(self.notes.iterdir())
 
     @property
     def notes(self) -> Path:
-        """The folder with notes of rollouts that are open, or were when their launcher died."""
+        """The folder with notes of rollouts that are open, or were open when their launcher died."""
         return self.root / OPEN
 
     def staging(self, spec: RolloutSpec) -> Path:
@@ -132,25 +148,27 @@ class RunFolder:
 
     @contextlib.contextmanager
     def staged(self, spec: RolloutSpec) -> Iterator[Path]:
-        """The folder to write a rollout into, made; it is gone afterwards, unless it was kept."""
+        """Make the folder to write a rollout into, for the time of the block; afterwards it is removed with all that
+        was not kept.
+        """
         folder = self.staging(spec)
         try:
             with store_errors(folder):
-                folder.mkdir(exist_ok=True)  # a lost node's rollout begins again
+                folder.mkdir(exist_ok=True)  # it is there already where a rollout begins anew after its node was lost
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     def keep(self, spec: RolloutSpec, result: RolloutResult, written: Path) -> RolloutResult:
-        """Make a written rollout the finished one, in one step, where there is none yet.
+        """Make a written rollout the finished one, in one step.
 
         Args:
-            spec: the rollout as it was planned.
+            spec: the rollout as it was planned, of which there is no finished one yet.
             result: the result of the rollout.
-            written: its complete folder, on the same file system.
+            written: the rollout's complete folder, on the same file system.
 
         Returns:
-            The result as it is kept, with its folder.
+            The result as it is kept, with the path of its folder.
 
         Raises:
             StoreError: the result cannot be written.
@@ -159,23 +177,30 @@ class RunFolder:
         result = replace(result, attempt=spec.attempt, path=final)
         with store_errors(final):
             _amend(written / CONFIG, {"identity": spec.identity, "inputs": spec.inputs})
-            # Last, and to the disk: after a power cut a folder has a whole result, or is not counted.
+            # Last, and flushed to the disk: after a power cut the folder has a whole result, or is not counted.
             _amend(written / RESULT, result.to_dict(), sync=True)
             final.parent.mkdir(exist_ok=True)
             # A rename within a file system is atomic: the name appears with the whole rollout behind it.
             written.rename(final)
+            # The note goes after the result has come: in between, whoever looks finds the finished rollout. After a
+            # failure of ours it stays, so that another try goes on at the next question.
             if result.state != "error":
                 note_of(self.notes, spec).unlink(missing_ok=True)
         self.finished[spec.identity[:NAME_DIGITS]] = final
         return result
 
     def set_aside(self, spec: RolloutSpec) -> Path | None:
-        """Move a finished rollout out of the way, where no figure counts it; returns where it is now."""
-        found = self.find(spec)
-        return None if found is None else self._retire(spec, found)
+        """Move a finished rollout to where no figure counts it; returns its new place, or None where there is none."""
+        folder = self.find(spec)
+        return None if folder is None else self._retire(spec, folder)
 
     def keep_evidence(self, spec: RolloutSpec, result: RolloutResult, written: Path) -> None:
-        """Keep a try that failed for a reason of ours and is made again.
+        """Keep the folder of a try that failed for a reason of ours and is made again, where no figure counts it.
+
+        Args:
+            spec: the rollout as it was planned.
+            result: the result of the failed try.
+            written: the complete folder of the failed try, on the same file system.
 
         Raises:
             StoreError: the evidence cannot be written.
@@ -192,6 +217,7 @@ class RunFolder:
         with store_errors(parent):
             parent.mkdir(exist_ok=True)
             name = f"{spec.task}-{Path(spec.folder).name}"
+            # Several tries of one rollout may fail; each keeps a folder of its own.
             for number in range(1, 1_000_000):
                 target = parent / f"{name}.{number}"
                 if not target.exists():
@@ -206,7 +232,7 @@ def note_of(notes: Path, spec: RolloutSpec) -> Path:
 
 
 def _require_own(root: Path) -> None:
-    """Refuse a folder inside a run, or around one: a report over the outer one would count both."""
+    """Refuse a folder inside another run or around one: a report on the outer one would count both."""
     if (root / RESULT).exists():
         raise UsageError(f"{root}: is the folder of one rollout; give a folder of its own with --out")
     for parent in root.parents:
@@ -220,7 +246,7 @@ def _require_own(root: Path) -> None:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder is that of a run, by what its lock says."""
+    """Whether a folder is that of a run, by the text in its lock."""
     try:
         return read_bytes(folder, LOCK, MEGABYTE).startswith(OWNER.encode())
     except OSError:
@@ -229,18 +255,19 @@ def is_run(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _locked(root: Path) -> Iterator[None]:
-    """Hold the folder's lock; the kernel drops it when the process dies, however that comes about."""
+    """Hold the folder's lock; the kernel releases it when the process dies, however that comes about."""
     with store_errors(root):
         try:
             lock = take(root / LOCK, wait=False, mode=0o644)
         except BlockingIOError:
+            # The text may be a stranger's: it is bounded, and bytes that are no text are replaced.
             owner = read_bytes(root, LOCK, MEGABYTE)[:200].decode(errors="replace").strip() or "another process"
             raise UsageError(
                 f"{root}: {owner} is writing there; wait until it ends, or give another folder with --out"
             ) from None
     with lock:
         with store_errors(root):
-            # The text only tells people who holds the lock; the lock itself is the kernel's.
+            # The text only tells people who holds the lock; what keeps others out is the kernel's lock on the file.
             os.ftruncate(lock.descriptor, 0)
             owner = f"{OWNER}{os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC,"
             os.pwrite(lock.descriptor, owner.encode(), 0)
@@ -248,7 +275,8 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _finished(root: Path) -> dict[str, Path]:
-    found = {}
+    """Folders of finished rollouts by the beginning of their identity, from one listing of each task's folder."""
+    folders = {}
     with os.scandir(root) as tasks:
         for task in tasks:
             if task.is_symlink():
@@ -259,8 +287,8 @@ def _finished(root: Path) -> dict[str, Path]:
                 with os.scandir(task.path) as rollouts:
                     # A run folder may come from a stranger, and a link in it could lead to any folder of the reader's.
                     own = (item for item in rollouts if not item.is_symlink())
-                    found.update({match[1]: Path(item.path) for item in own if (match := IDENTITY.search(item.name))})
-    return found
+                    folders.update({match[1]: Path(item.path) for item in own if (match := IDENTITY.search(item.name))})
+    return folders
 
 
 def _read_all(known: Sequence[tuple[RolloutSpec, Path]]) -> list[tuple[RolloutSpec, RolloutResult | None]]:
@@ -273,10 +301,11 @@ def _read(spec: RolloutSpec, folder: Path) -> RolloutResult | None:
         result = read_run(folder)
     except StoreError:
         return None
+    # A folder's name can be copied or changed; what it is of is in its result.
     return result if (result.task, result.agent, result.seed) == (spec.task, spec.agent.name, spec.seed) else None
 
 
 def _amend(path: Path, changes: Mapping[str, object], *, sync: bool = False) -> None:
-    """Write changes of a JSON object, whole or not at all."""
+    """Change some values of a JSON object in a file, which is written whole or not at all."""
     value = {**json.loads(path.read_text(encoding="utf-8")), **changes}
     write_json(path, value, sync=sync)

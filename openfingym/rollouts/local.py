@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 WATCH_S = 1.0
+"""Seconds between two looks at whether the verifier of this process still lives."""
 logger = logging.getLogger(__name__)
 
 
@@ -43,32 +44,35 @@ class Runner(Protocol):
         Cancelling it ends the rollout's program, and returns when nothing of it is left.
 
         Args:
-            spec: what is run: task, agent, model, seed and attempt.
+            spec: the rollout to run: task, agent, model, seed and attempt.
             out: folder below which its run is written.
-            started: called when the rollout has a place; makes the folder ``out``.
+            started: called when the rollout has a place; makes the folder ``out``, or raises where the rollout may not
+                begin any more.
 
         Returns:
             The result, with the folder of its run; its state is ``error`` where our machinery failed.
 
         Raises:
-            OpenFinGymError: there is no result at all.
+            OpenFinGymError: there is no result at all, or ``started`` raised.
         """
 
     async def close(self) -> None:
-        """End everything that was started, and wait for it."""
+        """End everything that was started, and wait until it has ended."""
 
 
 @dataclass
 class _Started:
-    """A launcher, and the number of rollouts that are using it."""
+    """A launcher, with the rollouts that are using it."""
 
     launcher: Launcher
     stack: contextlib.ExitStack
+    """Closes the launcher and its verifier."""
     socket: Path | None
     """Socket of a verifier that this process started; None for one that runs elsewhere."""
     running: set[threading.Event] = field(default_factory=set)
     """One event for each rollout that uses the launcher; setting it cancels the rollout."""
     over: threading.Event = field(default_factory=threading.Event)
+    """Set when the launcher is closed, so that nobody watches its verifier any more."""
 
     @property
     def lives(self) -> bool:
@@ -85,11 +89,12 @@ class _Started:
             return True
 
     def watch(self) -> None:
-        """Wait until the launcher is closed; when the verifier dies before, end the programs that would wait for it
+        """Wait until the launcher is closed; if the verifier dies before, cancel the rollouts that would wait for it
         in vain.
         """
         while not self.over.wait(WATCH_S):
             if not self.lives:
+                # A copy, since rollouts begin and end in other threads meanwhile.
                 for cancel in tuple(self.running):
                     cancel.set()
 
@@ -97,8 +102,8 @@ class _Started:
 class LocalRollouts:
     """Runs rollouts of some tasks on this machine; may be used from many threads.
 
-    Where no verifiers are given, all tasks share one process of its own, which holds the labels of them all. Where that
-    is too much, or scoring is, run verifiers for parts of the tasks elsewhere.
+    Where no verifiers are given, one verifier process is started for all tasks, which holds the labels of them all.
+    Where that takes too much memory, or scoring too much time, run verifiers for parts of the tasks elsewhere.
     """
 
     def __init__(self, packages: Sequence[BuiltPackage], settings: RolloutSettings | None = None) -> None:
@@ -106,23 +111,31 @@ class LocalRollouts:
 
         Args:
             packages: the built packages of the tasks.
-            settings: how the rollouts are run.
+            settings: how the rollouts are run; None for the defaults.
         """
         self._settings = settings or RolloutSettings()
-        # What has data of its own starts its workspace when the data is known.
-        known = [
+        # A rollout with data of its own cannot have its workspace started before that data is known.
+        on_package = [
             spec for spec in self._settings.upcoming if not spec.fresh and spec.clock is None and spec.split == "test"
         ]
-        talkers = [spec for spec in known if spec.agent.acts is not None]
-        self._upcoming = Counter(map(_workspace_key, talkers))
-        self._examples = {_workspace_key(spec): spec for spec in talkers}
+        in_workspaces = [spec for spec in on_package if spec.agent.acts is not None]
+        self._upcoming = Counter(map(_workspace_key, in_workspaces))
+        """Number of rollouts to come that can use the same workspaces."""
+        self._examples = {_workspace_key(spec): spec for spec in in_workspaces}
+        """One rollout for each key of :attr:`_upcoming`."""
         self._packages = {package.manifest.name: package for package in packages}
         self._lock = threading.Lock()
+        """Held while :attr:`_started` or its set of rollouts changes, and while a verifier is started."""
         self._started: _Started | None = None
         self._closed = False
 
     def run(self, spec: RolloutSpec, out: Path, cancel: threading.Event) -> RolloutResult:
-        """Run one rollout to its end; see :meth:`Runner.run`.
+        """Run one rollout to its end.
+
+        Args:
+            spec: the rollout to run.
+            out: folder below which its run is written.
+            cancel: ends the rollout early when set; it is set from here too, where the verifier dies.
 
         Raises:
             RuntimeFailureError: the package on this machine is another build of the task than the one planned.
@@ -130,13 +143,13 @@ class LocalRollouts:
         """
         package = self._packages.get(spec.task)
         if package is None or package.manifest.digest != spec.task_digest:
-            found = "not at all" if package is None else f"as {package.manifest.digest[:16]}"
+            has = "not at all" if package is None else f"as {package.manifest.digest[:16]}"
             raise RuntimeFailureError(
-                f"the run is about build {spec.task_digest[:16]} of {spec.task!r}, which this machine has {found}; "
+                f"the run is about build {spec.task_digest[:16]} of {spec.task!r}, which this machine has {has}; "
                 "install one version of OpenFinGym and of the task everywhere"
             )
         with self.borrowed(cancel) as launcher:
-            # Not before: a launcher that begins with this rollout is to start a workspace for it as well.
+            # Not before: a launcher that is started for this rollout is to start a workspace for it as well.
             with self._lock:
                 self._upcoming[_workspace_key(spec)] -= 1
             try:
@@ -159,14 +172,15 @@ class LocalRollouts:
                     else note_of(self._settings.notes, spec),
                 )
             except CancelledError:
-                # By the watch over the verifier, or by a caller who does not look at the result any more.
+                # Cancelled by the watch over the verifier; or by a caller, who does not look at the error any more.
                 raise VerifierError(f"the verifier died while {spec.title} ran") from None
 
     def close(self) -> None:
-        """Stop the verifier, once nobody uses it; doing it twice does no harm."""
+        """Stop the verifier, once nobody uses it any more; a second call does nothing."""
         with self._lock:
             self._closed = True
             started, self._started = self._started, None
+        # Where rollouts still use the launcher, the last of them closes it; see borrowed().
         if started is not None and not started.running:
             started.stack.close()
 
@@ -178,17 +192,20 @@ class LocalRollouts:
 
     @contextlib.contextmanager
     def borrowed(self, cancel: threading.Event) -> Iterator[Launcher]:
-        """The launcher, for one rollout; ``cancel`` is set if its verifier dies meanwhile.
+        """The launcher, for the time of one rollout.
+
+        Args:
+            cancel: set if the launcher's verifier dies meanwhile.
 
         Raises:
             OpenFinGymError: no verifier can be started.
         """
         with self._lock:
-            # A dead verifier takes what is running with it; who comes next gets a new one.
+            # The rollouts of a dead verifier are cancelled by its watch; whoever comes next gets a new verifier.
             if self._started is not None and not self._started.lives:
-                ended, self._started = self._started, None
-                if not ended.running:
-                    ended.stack.close()
+                dead, self._started = self._started, None
+                if not dead.running:
+                    dead.stack.close()
             if self._started is None:
                 self._started = self._begin()
             started = self._started
@@ -196,6 +213,7 @@ class LocalRollouts:
         try:
             yield started.launcher
         finally:
+            # A launcher that was replaced or closed meanwhile ends with the last rollout that uses it.
             with self._lock:
                 started.running.discard(cancel)
                 over = started is not self._started and not started.running
@@ -203,6 +221,7 @@ class LocalRollouts:
                 started.stack.close()
 
     def _begin(self) -> _Started:
+        """Start a launcher, with a verifier of its own where none are given; the lock is held."""
         if self._closed:
             raise RuntimeFailureError("these rollouts are closed")
         with contextlib.ExitStack() as stack:
@@ -224,6 +243,7 @@ class LocalRollouts:
                     patience_s=self._settings.patience_s,
                 )
             )
+            # The plus sign leaves out the counts that have come down to 0.
             for key, rollouts in (+self._upcoming).items():
                 first = self._examples[key]
                 launcher.warm(
@@ -237,13 +257,14 @@ class LocalRollouts:
         if uds is not None:
             watch = threading.Thread(target=started.watch, name="verifier-watch", daemon=True)
             watch.start()
+            # Called in reverse: the watch is told to end, then waited for, then launcher and verifier are closed.
             started.stack.callback(watch.join)
             started.stack.callback(started.over.set)
         return started
 
 
 def _workspace_key(spec: RolloutSpec) -> tuple[str, str, Allowance]:
-    """What rollouts have in common that can use the same workspaces."""
+    """The properties that rollouts must have in common to use the same workspaces."""
     return spec.task, agent_digest(spec.agent), spec.allowance
 
 
@@ -251,7 +272,12 @@ class LocalRunner:
     """Runs rollouts on this machine, a few at once."""
 
     def __init__(self, rollouts: LocalRollouts, places: int) -> None:
-        """Use ``rollouts``, which is closed with this, for ``places`` rollouts at once."""
+        """Start nothing yet.
+
+        Args:
+            rollouts: what runs one rollout in the calling thread; it is closed with the runner.
+            places: the most rollouts that run at once.
+        """
         self._rollouts = rollouts
         self._places = asyncio.Semaphore(places)
         self._pool = ThreadPoolExecutor(places, thread_name_prefix="rollout")
@@ -263,13 +289,16 @@ class LocalRunner:
             cancel = threading.Event()
             future = asyncio.get_running_loop().run_in_executor(self._pool, self._rollouts.run, spec, out, cancel)
             try:
+                # Without the shield, cancelling would give up the future while its thread goes on.
                 return await asyncio.shield(future)
             except asyncio.CancelledError:
                 cancel.set()
+                # The place is free again only when nothing of the rollout is left.
                 await asyncio.gather(future, return_exceptions=True)
                 raise
 
     async def close(self) -> None:
         """See :meth:`Runner.close`."""
+        # In threads, since both block: the loop has to go on for rollouts that are being cancelled.
         await asyncio.to_thread(self._pool.shutdown)
         await asyncio.to_thread(self._rollouts.close)

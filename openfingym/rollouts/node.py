@@ -20,12 +20,13 @@ from openfingym.rollouts.spec import RolloutSpec
 
 @dataclass(frozen=True)
 class ActorSetup:
-    """What a node's actor needs to begin: plain values."""
+    """What a node's actor needs to begin, as plain values that Ray can send."""
 
     tasks: tuple[tuple[str, bool], ...]
     """Name of each task, or its folder where no catalogue has it; and whether pulled real data takes the place of
     simulated data."""
     settings: RolloutSettings
+    """How the node runs rollouts."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,15 @@ class NodeReply:
     """What comes back from a node: a result with its run's files, or the error there was instead."""
 
     result: RolloutResult | None
+    """The result of the rollout; None where there is an error instead."""
     archive: bytes
-    """A tar of the run's folder."""
+    """A tar of the run's folder, since nodes share no disk; empty where there is an error."""
     error: OpenFinGymError | None = None
+    """Why there is no result; None where there is one."""
 
 
 class NodeActor:
-    """Runs rollouts on one node; its methods run in threads."""
+    """Runs rollouts on one node; Ray calls its methods in several threads at once."""
 
     def __init__(self, setup: ActorSetup) -> None:
         self._setup = setup
@@ -52,7 +55,7 @@ class NodeActor:
         return socket.gethostname()
 
     def run(self, spec: RolloutSpec) -> NodeReply:
-        """Run one rollout."""
+        """Run one rollout to its end; what goes wrong is in the reply."""
         from openfingym_runtime.owned_directory import owned_directory
 
         cancel = self._running.setdefault(spec.identity, threading.Event())
@@ -85,8 +88,10 @@ class NodeActor:
         from openfingym.rollouts.preparation import build_all
         from openfingym_runtime import owned_directory
 
+        # Under the lock, so that the first rollouts wait for the tasks to be built instead of building them again.
         with self._lock:
             if self._rollouts is None:
+                # An actor that was killed here earlier could not remove its folders.
                 owned_directory.reap()
                 packages = build_all([catalog.load_task(name, real=real) for name, real in self._setup.tasks])
                 self._rollouts = LocalRollouts(list(packages.values()), self._setup.settings)
@@ -94,12 +99,20 @@ class NodeActor:
 
 
 def unpack(archive: bytes, folder: Path) -> Path:
-    """Write a run's folder.
+    """Write the folder of a run that came back from a node.
+
+    Args:
+        archive: a tar of the run's folder.
+        folder: folder to write the files into; made if missing.
+
+    Returns:
+        The folder.
 
     Raises:
         StoreError: the folder cannot be written.
     """
     with store_errors(folder), tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        # The filter refuses what would be written outside of the folder.
         tar.extractall(folder, filter="data")
     return folder
 

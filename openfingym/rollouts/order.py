@@ -1,4 +1,6 @@
-"""What a rollout is on, as its caller asked for it: the verifier is told so, and the result says so."""
+"""The order of a rollout: which data, session, questions or instance its caller asked for; the verifier is told of it,
+and the result states it.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RolloutOrder:
-    """What one rollout of an agent is on.
+    """The order of one rollout.
 
     Attributes:
         seed: seed that the agent's program is given.
         fresh: whether the rollout gets hidden data of its own, where the task can have any.
         session: the live session that the private episode is to be; None for the package's own bars.
-        questions: what it is asked of what has not happened yet; None for the package's own questions.
+        questions: the questions about what has not happened yet that it is asked; None for the package's own.
         question_range: which of the package's own questions it is asked, such as ``1-10``; None for all.
         split: ``test`` for the task as it is; else the rollout is on an instance.
         instance: which instance of the split, from 0; None on the test split.
@@ -54,6 +56,16 @@ class RolloutOrder:
     ) -> Self:
         """An order in which a range of questions is checked against the package and written in its plain form.
 
+        Args:
+            package: the built package of the task.
+            seed: seed that the agent's program is given.
+            fresh: whether the rollout gets hidden data of its own, where the task can have any.
+            session: the live session that the private episode is to be; None for the package's own bars.
+            questions: an order of questions about what has not happened yet; or as text, such as ``1-10``, which of the
+                package's own it is asked; None for all of these.
+            split: ``test`` for the task as it is; else the rollout is on an instance.
+            instance: which instance of the split, from 0; None on the test split.
+
         Raises:
             UsageError: the text is no range, or the task has no such questions.
         """
@@ -65,7 +77,9 @@ class RolloutOrder:
 
     @property
     def simulates_clock(self) -> bool:
-        """Whether it is asked questions whose clock can be moved past their resolution when the agent is done."""
+        """Whether its questions are on a simulated clock, which is moved past their resolution when the agent is
+        done.
+        """
         return self.questions is not None and self.questions.clock == "simulated"
 
     def create(self, client: VerifierClient, package: BuiltPackage, agent: Agent, ttl_s: float) -> RolloutTicket:
@@ -108,9 +122,10 @@ class RolloutOrder:
             ticket: the rollout, as its verifier knows it.
             backend: name of what isolates its programs; ``host`` where nothing is run.
             model: name of the language model; None where none is asked.
-            started: when it was begun.
-            resumed: how often it has been gone on with.
+            started: time at which the rollout was begun, with a time zone.
+            resumed: how often a launcher has gone on with the rollout where an earlier one had died.
         """
+        # Questions on the real clock are about the real market, whatever the package's own rows are.
         of_real_market = self.questions is not None and self.questions.clock == REAL_CLOCK
         return RolloutResult(
             rollout_id=ticket.rollout_id,

@@ -25,6 +25,7 @@ from openfingym.task.contracts import PositiveInt, Section, as_tuple
 from openfingym.task.toml import checked, read_toml
 
 MOST_SEEDS = 100_000
+"""The most seeds that a number of them may mean, so that a slip does not fill the memory with rollouts."""
 
 
 class AgentChoice(Section):
@@ -38,7 +39,7 @@ class AgentChoice(Section):
     command: tuple[str, ...] | None = None
     """Program and arguments of an external agent."""
     files: str | None = None
-    """Folder whose files go into the container, where the command is run then; relative to the plan."""
+    """Folder whose files are copied into the container, in which the command is then run; relative to the plan."""
 
     _lists = field_validator("command", mode="before")(as_tuple)
 
@@ -63,15 +64,16 @@ class ModelChoice(Section):
 
     name: str
     base_url: str | None = None
-    """Its endpoint; by default the plan's, or the environment's."""
+    """Endpoint of the model; None for the plan's, or else the environment's."""
     key: str = KEY_VARIABLE
-    """Name of the environment variable that holds its key."""
+    """Name of the environment variable that holds the model's key."""
     stream: bool | None = None
-    """Whether its answers come piece by piece; by default as the plan says."""
+    """Whether the model's answers are sent piece by piece; None for what the plan says."""
     tokens: bool | None = None
-    """Whether token ids and log probabilities of its answers are kept; by default as the plan says."""
+    """Whether token ids and log probabilities of the model's answers are kept; None for what the plan says."""
     cutoff: str | None = None
-    """The last month (``2023-10``) or day that it was trained on, which reports set beside what it was asked about."""
+    """The last month (``2023-10``) or day that the model was trained on, which reports set beside what it was asked
+    about."""
 
     @field_validator("cutoff")
     @classmethod
@@ -84,6 +86,7 @@ class ModelChoice(Section):
     @field_validator("key")
     @classmethod
     def _no_key(cls, value: str) -> str:
+        # Refuses a key that somebody has put here: plans are shared and committed.
         if not re.fullmatch(r"[A-Z][A-Z0-9_]*", value):
             raise ValueError(
                 "names an environment variable, such as OPENROUTER_API_KEY, which holds the key; a plan holds none "
@@ -93,7 +96,9 @@ class ModelChoice(Section):
 
 
 class SpendingLimits(Section):
-    """``[limits]``: what one rollout may spend on its model."""
+    """``[limits]``: what one rollout may spend on its model; the names are those of
+    :class:`~openfingym.models.meter.Allowance`.
+    """
 
     turns: PositiveInt | None = None
     tokens: PositiveInt | None = None
@@ -103,14 +108,18 @@ class SpendingLimits(Section):
 
 
 class BudgetChoice(Section):
-    """``[budget]``: what all rollouts of the run together may spend on models; once it is reached, none begins."""
+    """``[budget]``: what all rollouts of the run together may spend on models; once it is reached, no rollout of an
+    agent with a model begins.
+    """
 
     cost_usd: Annotated[float, Field(gt=0.0)] | None = None
     tokens: PositiveInt | None = None
 
 
 class SamplingChoice(Section):
-    """``[sampling]``: how models are asked; what is not stated is as :class:`openfingym.agents.llm.Sampling` has it."""
+    """``[sampling]``: how models are asked; what is not stated has the default of
+    :class:`openfingym.agents.llm.Sampling`.
+    """
 
     temperature: Annotated[float, Field(ge=0.0)] | None = None
     reply_tokens: PositiveInt | None = None
@@ -124,46 +133,49 @@ class Plan(Section):
     tasks: tuple[str, ...]
     """Names, globs over names (``*-forecast``), ``family/glob`` (``forecasting/*``), or folders of tasks."""
     agents: tuple[AgentChoice, ...]
+    """Agents that run on every task that they fit."""
     models: tuple[ModelChoice, ...] = ()
+    """Models that each agent with a model runs with."""
     seeds: tuple[int, ...] = (0,)
     """The seeds; the file may state their number instead, and they count from 0."""
     attempts: PositiveInt = 1
-    """Repetitions with the same seed."""
+    """Number of repetitions with the same seed."""
     limits: SpendingLimits = SpendingLimits()
     budget: BudgetChoice = BudgetChoice()
     sampling: SamplingChoice = SamplingChoice()
     base_url: str | None = None
-    """Endpoint of the models; by default the environment's."""
+    """Endpoint of the models; None for the environment's."""
     stream: bool = False
-    """Have answers of models sent piece by piece."""
+    """Whether answers of models are sent piece by piece."""
     tokens: bool = False
-    """Keep token ids and log probabilities of answers, where the endpoint tells them."""
+    """Whether token ids and log probabilities of answers are kept, where the endpoint tells them."""
     prices: str | None = None
-    """File with prices of models, relative to the plan."""
+    """File with prices of models, relative to the plan; None for the built-in table."""
     real: bool = False
-    """Use pulled real data where a task's own is simulated."""
+    """Whether pulled real data is used where a task's own is simulated."""
     fresh: bool = False
-    """Hidden data of its own for every rollout, where its task can have any; each result says which it had."""
+    """Whether every rollout has hidden data of its own, where its task can have any; each result says which it had."""
     clock: Clock | None = None
-    """Ask what has not happened yet, of tasks about such, by a simulated clock or the real one; rollouts of one task
-    that begin together on the real one are asked the same."""
+    """Clock by which tasks about what has not happened yet ask their questions, simulated or real; rollouts of one task
+    that begin together on the real clock are asked the same. None asks the packages' own questions."""
     split: SplitName = "test"
-    """The tasks as they are; or ``train`` or ``validation``, their instances, cut from their training data, whose
-    results are no scores."""
+    """``test`` for the tasks as they are; ``train`` or ``validation`` for their instances, which are cut from their
+    training data, and whose results are no scores."""
     instances: tuple[int, ...] = ()
     """Which instances of another split than ``test``; the file may state their number instead, counted from 0, or
-    ``"first:end"`` as of a slice in Python."""
+    ``"first:end"``, which means the same as a slice in Python."""
     questions: str | None = None
-    """Which of its questions each task is asked, such as ``"1-10"``, counted from 1 with both ends; of tasks that ask
-    questions one by one. Their scores are beside no others but those on the same questions."""
+    """Which of its questions each task is asked, such as ``"1-10"``, counted from 1 with both ends; for tasks that ask
+    questions one by one. Such scores are compared only with scores on the same questions. None asks all."""
     backend: BackendName = "auto"
+    """How programs are isolated: ``docker``, ``sandbox`` or ``inline``; ``auto`` for the strongest that works."""
     concurrency: PositiveInt | None = None
-    """Rollouts at once on each machine; by default one a core."""
+    """The most rollouts that run at once on each machine; None for as many as it has cores."""
     patience_s: Annotated[float, Field(gt=0.0)] = PATIENCE_S
-    """How long a model's endpoint, the Docker engine or a verifier that does not answer is waited for."""
+    """Seconds to wait for a model's endpoint, the Docker engine or a verifier that does not answer."""
     scoring: PositiveInt | None = None
-    """Rollouts at once, on all machines together, of tasks that are heavy to score; by default one a core of this
-    one."""
+    """The most rollouts that run at once, on all machines together, of tasks that are heavy to score; None for as many
+    as the machine that starts the run has cores."""
 
     _lists = field_validator("tasks", mode="before")(as_tuple)
 
@@ -179,6 +191,7 @@ class Plan(Section):
     @field_validator("seeds", mode="before")
     @classmethod
     def _count(cls, value: object) -> object:
+        # A bool is an int to Python: `seeds = true` is refused below instead of meaning one seed.
         if isinstance(value, int) and not isinstance(value, bool):
             if value > MOST_SEEDS:
                 raise ValueError(f"at most {MOST_SEEDS} seeds, found {value}")
@@ -231,6 +244,7 @@ class Plan(Section):
     def _some(cls, value: tuple[object, ...]) -> tuple[object, ...]:
         if not value:
             raise ValueError("needs at least one")
+        # Each once, in the order given: a repetition would be the same rollouts.
         return tuple(dict.fromkeys(value))
 
     @classmethod
@@ -239,26 +253,31 @@ class Plan(Section):
 
         Args:
             path: path of the plan's TOML file.
-            changes: keys that the caller states otherwise; those of a table such as ``limits`` one by one.
+            changes: values by key that take the place of the file's; a table such as ``limits`` is changed key by key.
 
         Raises:
-            UsageError: it cannot be read, or says what it may not; the message names the key.
+            UsageError: the file cannot be read, or a value in it is not allowed; the message names the key.
         """
         data = read_toml(path, "the plan")
+        # Only paths in the file are relative to it; those in the changes are the caller's.
         return cls.make(_changed(_relative_to(path.parent, data), changes or {}), str(path))
 
     @classmethod
     def make(cls, data: Mapping[str, object], source: str = "the plan") -> Self:
-        """Check plain values.
+        """Make a plan of plain values.
+
+        Args:
+            data: values by key, as in a plan's file.
+            source: what messages call the origin of the values.
 
         Raises:
-            UsageError: with one clause a problem, each naming the key.
+            UsageError: a value is not allowed or missing; the message has a clause for each, which names its key.
         """
         return checked(cls, data, source)
 
     @property
     def model_specs(self) -> list[ModelSpec]:
-        """The models, with their place.
+        """The models with their endpoints.
 
         Raises:
             UsageError: an entry of ``models`` names no model.
@@ -282,10 +301,13 @@ class Plan(Section):
 
 
 def instances_of(stated: int | str) -> tuple[int, ...]:
-    """The instances that a number of them, counted from 0, or ``first:end`` means, as of a slice in Python.
+    """The numbers of the instances that a plan or an option states.
+
+    Args:
+        stated: how many instances, counted from 0; or ``first:end``, which means the same as a slice in Python.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the text is neither, or there are no such instances.
     """
     text = f"0:{stated}" if isinstance(stated, int) or stated.strip().isdecimal() else stated
     first, colon, end = text.partition(":")
@@ -300,16 +322,17 @@ def instances_of(stated: int | str) -> tuple[int, ...]:
 
 def _changed(data: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
     """The content of a plan's file, with the caller's changes in it."""
-    found = {**data, **changes}
+    merged = {**data, **changes}
     for key, change in changes.items():
-        said = data.get(key)
-        if isinstance(said, Mapping) and isinstance(change, Mapping):
-            found[key] = {**said, **change}
-    stated = found.get("models")
-    if "models" in changes and isinstance(said := data.get("models"), list) and isinstance(stated, Sequence):
-        places = {model.get("name"): model for model in said if isinstance(model, Mapping)}
-        found["models"] = [places.get(name, name) for name in stated]
-    return found
+        in_file = data.get(key)
+        if isinstance(in_file, Mapping) and isinstance(change, Mapping):
+            merged[key] = {**in_file, **change}
+    # The caller chooses models by name: one that the file describes keeps its endpoint, key and cut-off.
+    names, in_file = merged.get("models"), data.get("models")
+    if "models" in changes and isinstance(in_file, list) and isinstance(names, Sequence):
+        described = {model.get("name"): model for model in in_file if isinstance(model, Mapping)}
+        merged["models"] = [described.get(name, name) for name in names]
+    return merged
 
 
 def _relative_to(folder: Path, data: dict[str, object]) -> dict[str, object]:

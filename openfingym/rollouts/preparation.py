@@ -1,4 +1,4 @@
-"""From a plan to the rollouts that are still to be run: tasks built, identities known, finished ones found."""
+"""Preparing a run: from a plan to the rollouts that have no result yet, with their tasks built."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Work:
     """The rollouts of a run, and the results of those that are finished."""
 
     specs: tuple[RolloutSpec, ...]
-    """Every rollout of the run."""
+    """Every rollout of the run, finished or not, in the order in which they are run."""
     done: dict[str, RolloutResult]
-    """Results of the finished ones, by identity."""
+    """Results of the finished rollouts, by identity."""
     packages: dict[str, BuiltPackage]
     """Built packages of all tasks, by name."""
 
@@ -62,13 +62,13 @@ def prepare(
         plan: the plan of the run.
         selection: the tasks and agents that the plan selects.
         folder: folder in which results are kept.
-        part: ``"k/n"`` for every n-th rollout only.
-        again: run everything once more, as further attempts.
-        retry_errors: move failures of ours aside, so that they are run again, where the agent was told nothing of
-            hidden data.
-        jobs: processes that build tasks at once; a script that gives more than one needs ``if __name__ ==
+        part: ``"k/n"`` for every n-th rollout only, from the k-th on; None for all.
+        again: whether to run everything once more, as further attempts.
+        retry_errors: whether to move failures of ours aside, so that they are run again, where the agent was told
+            nothing of hidden data.
+        jobs: number of processes that build tasks at once; a script that gives more than one needs ``if __name__ ==
             "__main__":``.
-        show: told what is being done.
+        show: called with a line for people about what is being done.
 
     Raises:
         UsageError: ``part`` is not of the form ``"k/n"`` with 1 <= k <= n; or a task has no such questions.
@@ -81,6 +81,7 @@ def prepare(
         asked = QuestionRange.parse(plan.questions)
         for package in packages.values():
             asked.require(package.task.spec.contract, package.manifest.name, package.manifest.n_private)
+    # A rollout's identity has the digest of its task's build in it, so that everything is built before.
     specs = expand(plan, selection, {name: package.manifest.digest for name, package in packages.items()})
     if again:
         specs = _further_attempts(specs, folder)
@@ -90,8 +91,8 @@ def prepare(
     done = folder.read(specs)
     if retry_errors:
         for spec in specs:
-            # What an agent was told of hidden data cannot be taken back: another try would be a second one.
-            # What can be gone on with is no other try.
+            # What an agent was told of hidden data cannot be taken back: another try would be a second look at it.
+            # A rollout that is gone on with gets none, since the questions that it was shown are over.
             failed = done.get(spec.identity)
             if failed is not None and failed.state == "error" and (not failed.told or folder.is_open(spec)):
                 folder.set_aside(spec)
@@ -100,14 +101,21 @@ def prepare(
 
 
 def is_resumable(spec: RolloutSpec, package: BuiltPackage) -> bool:
-    """Whether a rollout that is broken off is gone on with: a model is asked one question after the other."""
+    """Whether a rollout that was interrupted can go on at its next question: a model is asked one question after the
+    other.
+    """
     return spec.agent.asks_model and asks_questions(package.task.spec.contract)
 
 
 def build_all(
     tasks: Sequence[Task], *, jobs: int = 1, show: Callable[[str], None] = lambda _: None
 ) -> dict[str, BuiltPackage]:
-    """The built packages of some tasks, by name; those that the store lacks are built, ``jobs`` at once.
+    """The built packages of some tasks, by name; those that the store lacks are built.
+
+    Args:
+        tasks: the tasks, whose names are all different.
+        jobs: number of processes that build tasks at once.
+        show: called with a line for people about what is being done.
 
     Raises:
         TaskError: a task cannot be built as it is written.
@@ -119,6 +127,7 @@ def build_all(
     ]
     for real in (False, True):
         folders = [task.folder for task in absent if task.real == real]
+        # A single one is built below, in this process.
         if len(folders) > 1:
             show(f"building {len(folders)} tasks")
             for number, outcome in enumerate(build_tasks(folders, jobs=min(jobs, len(folders)), real=real), 1):
@@ -130,11 +139,12 @@ def build_all(
 
 def _further_attempts(specs: Sequence[RolloutSpec], folder: RunFolder) -> list[RolloutSpec]:
     """The same rollouts, with attempt numbers that the folder does not hold yet."""
-    first: dict[str, int] = {}
-    fresh = []
+    first_free: dict[str, int] = {}
+    """First attempt that is not finished, by the identity of attempt 0."""
+    renumbered = []
     for spec in specs:
         base = replace(spec, attempt=0)
-        if base.identity not in first:
-            first[base.identity] = next(n for n in count() if folder.find(replace(spec, attempt=n)) is None)
-        fresh.append(replace(spec, attempt=first[base.identity] + spec.attempt))
-    return fresh
+        if base.identity not in first_free:
+            first_free[base.identity] = next(n for n in count() if folder.find(replace(spec, attempt=n)) is None)
+        renumbered.append(replace(spec, attempt=first_free[base.identity] + spec.attempt))
+    return renumbered

@@ -1,8 +1,8 @@
-"""Rollouts on the nodes of a Ray cluster: one actor a node (:mod:`openfingym.rollouts.node`), results written by the
-driver.
+"""Rollouts on the nodes of a Ray cluster: one actor runs on each node (:mod:`openfingym.rollouts.node`), and the driver
+writes the results.
 
-Every node needs OpenFinGym, the tasks, and what its backend needs; nothing is shared between nodes
-but what Ray carries. A node runs its own verifier, unless some were given for all.
+Every node needs OpenFinGym, the tasks, and what its backend needs; nodes share nothing but what Ray sends. Each node
+starts a verifier of its own, unless addresses of verifiers are given for all.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 RESOURCE = "docker"
 """Custom resource of nodes that may run containers; where no node has it, every node with a CPU takes part."""
 LOSSES = 5
-"""Nodes that may be lost under one rollout."""
+"""Nodes that may be lost while they run one rollout, before it is given up: it may be what kills them."""
 LOOK_S = 2.0
-"""How often new nodes are looked for."""
+"""Seconds between two looks for new nodes."""
 CONNECT_S = 5.0
+"""Longest wait in seconds for somebody to accept a connection at the cluster's address."""
 END_S = 30.0
+"""Longest wait in seconds for a rollout to be cancelled, and for all actors to close."""
 LOSS_CHARACTERS = 1000
 """Length to which the reason for a node's loss is cut."""
 
@@ -48,10 +50,13 @@ class _Node:
     """A node of the cluster, and our actor on it."""
 
     name: str
+    """Ray's id of the node."""
     actor: Any
+    """Ray's handle of our actor there."""
     host: str = ""
-    """Name of its machine, once the actor has started."""
+    """Name of its machine; empty until the actor has started."""
     lost: bool = False
+    """Whether the node or the actor is gone."""
 
 
 class RayRunner:
@@ -60,16 +65,20 @@ class RayRunner:
     def __init__(self, setup: ActorSetup, *, connected: bool) -> None:
         self._setup = setup
         self._connected = connected
+        """Whether this process has joined the cluster itself, and so has to leave it."""
         self._nodes: dict[str, _Node] = {}
+        """Nodes that have an actor, by Ray's id."""
         self._free: asyncio.Queue[_Node] = asyncio.Queue()
+        """A node is in it once for each of its places that is free."""
         self._looking: asyncio.Task[None] | None = None
         self._starting: set[asyncio.Task[None]] = set()
         self._last_loss = ""
+        """Why the last node was lost, as the end of a message; empty while none was."""
 
     @classmethod
     async def open(cls, tasks: Sequence[Task], settings: RolloutSettings) -> Self:
-        """Begin on the cluster this program is part of, or else on the one Ray finds: ``$RAY_ADDRESS``, or this
-        machine's.
+        """Begin on the cluster that this program is a part of, or else on the one that Ray finds: at ``$RAY_ADDRESS``,
+        or on this machine.
 
         Args:
             tasks: the tasks that will be run.
@@ -80,15 +89,15 @@ class RayRunner:
             RuntimeFailureError: the actor could not start on any node.
         """
         ray = _ray()
+        # Within a trainer's own Ray program another ray.init() would fail.
         connected = not ray.is_initialized()
         if connected:
             _connect(ray)
         known = catalog.task_folders()
         names = tuple((task.name if _is_known(task, known) else str(task.folder), task.real) for task in tasks)
-        talkers = tuple(
-            spec for spec in settings.upcoming if spec.agent.acts is not None
-        )  # the others use no workspace
-        runner = cls(ActorSetup(names, replace(settings, upcoming=talkers)), connected=connected)
+        # Only rollouts with a workspace are of use there, and all of them travel to every node.
+        in_workspaces = tuple(spec for spec in settings.upcoming if spec.agent.acts is not None)
+        runner = cls(ActorSetup(names, replace(settings, upcoming=in_workspaces)), connected=connected)
         try:
             await runner._look()
             if not runner._nodes:
@@ -108,7 +117,7 @@ class RayRunner:
 
         for lost in range(LOSSES):
             node = await self._place()
-            if not lost:
+            if not lost:  # a rollout that begins anew has its folder already
                 started()
             try:
                 reply = await self._on(node, spec)
@@ -129,12 +138,14 @@ class RayRunner:
     async def close(self) -> None:
         """Stop the verifiers and the actors; leave the cluster as it was found."""
         ray = _ray()
+        # First of all no more actors are started.
         ending = [*self._starting, *([self._looking] if self._looking else [])]
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
         nodes = [node for node in self._nodes.values() if not node.lost]
         with contextlib.suppress(TimeoutError):
+            # An actor that has not started yet holds nothing, and would not answer.
             started = [node for node in nodes if node.host]
             ended = asyncio.gather(*(_future(node.actor.close.remote()) for node in started), return_exceptions=True)
             await asyncio.wait_for(ended, END_S)
@@ -144,11 +155,13 @@ class RayRunner:
             await asyncio.to_thread(ray.shutdown)
 
     async def _on(self, node: _Node, spec: RolloutSpec) -> NodeReply:
+        """Run a rollout on a node; where this is cancelled, the rollout is ended there."""
         future = _future(node.actor.run.remote(spec))
         try:
             reply = await asyncio.shield(future)
         except asyncio.CancelledError:
             node.actor.cancel.remote(spec.identity)
+            # The reply shows that nothing of the rollout is left; a node that is out of reach gives none.
             await asyncio.wait([future], timeout=END_S)
             raise
         assert isinstance(reply, NodeReply)
@@ -164,11 +177,17 @@ class RayRunner:
                 if not any(node.host for node in self._nodes.values()):
                     raise self._no_node() from None
                 continue  # every place is taken
+            # The queue may still hold places of a node that was lost meanwhile.
             if not node.lost:
                 return node
 
     async def _first_place(self) -> None:
-        """Wait for the first node to start; what keeps all of them from it will not go away by itself."""
+        """Wait until the first actor has started.
+
+        Raises:
+            RuntimeFailureError: no actor could be started, or none in time; what keeps all of them from starting will
+                not go away by itself.
+        """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._setup.settings.patience_s):
                 while self._free.empty() and self._starting:
@@ -181,7 +200,7 @@ class RayRunner:
         return RuntimeFailureError(f"no node of the Ray cluster is ready for rollouts{why}")
 
     def _lose(self, node: _Node, error: Exception) -> None:
-        """Forget a node; where it still lives, or is replaced, the next look finds it."""
+        """Forget a node; where it still lives, or is replaced, the next look for nodes finds it."""
         if node.lost:
             return
         node.lost = True
@@ -203,6 +222,7 @@ class RayRunner:
         for name, needs in nodes_for_rollouts(await asyncio.to_thread(ray.nodes)).items():
             if name in self._nodes:
                 continue
+            # A soft affinity would let Ray put the actor on another node, which has one already.
             here = NodeAffinitySchedulingStrategy(name, soft=False)
             # Two more threads than places, so that cancelling and closing never wait for a rollout.
             threads = self._setup.settings.places + 2
@@ -230,7 +250,9 @@ class RayRunner:
 
 
 def _is_known(task: Task, known: Mapping[str, Path]) -> bool:
-    """Whether another machine finds a task by its name; the twin of a task with hindsight it makes by itself."""
+    """Whether another machine finds a task by its name; the twin of a task with hindsight is made there from the task
+    itself.
+    """
     if task.name in known:
         return known[task.name] == task.folder
     return looks_ahead(task.spec.contract) and task.name.removesuffix(SUFFIX) in known
@@ -245,7 +267,11 @@ def _ray() -> Any:
 
 
 def _connect(ray: Any) -> None:
-    """Join a running cluster as a driver."""
+    """Join a running cluster as a driver.
+
+    Raises:
+        UsageError: there is no cluster.
+    """
     terminated = signal.getsignal(signal.SIGTERM)
     try:
         _require_listener(os.environ.get("RAY_ADDRESS", ""))
@@ -255,13 +281,13 @@ def _connect(ray: Any) -> None:
             f"no Ray cluster was found ({error}); start one with `ray start --head`, or set RAY_ADDRESS"
         ) from error
     if threading.current_thread() is threading.main_thread():
-        # Ray puts a handler of its own there, which would end this process without its cleaning up.
+        # Ray installs a handler of its own, which would end this process without cleaning up.
         signal.signal(signal.SIGTERM, terminated)
 
 
 def _require_listener(address: str) -> None:
-    """Find out at once what Ray itself finds out after minutes: that nobody listens at an address left over from
-    another cluster.
+    """Find out at once what Ray itself finds out after minutes: that nobody listens at an address, which may be left
+    over from an earlier cluster.
 
     Raises:
         OSError: nobody listens at the address.
@@ -275,7 +301,11 @@ def _require_listener(address: str) -> None:
 
 
 def nodes_for_rollouts(nodes: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The living nodes that take part, and the resources that an actor there asks for."""
+    """The living nodes that take part, by Ray's id, and the resources that an actor there asks for.
+
+    Args:
+        nodes: nodes of the cluster, as ``ray.nodes()`` describes them.
+    """
     alive = [node for node in nodes if node["Alive"]]
     chosen = {
         node["NodeID"]: {"num_cpus": 0, "resources": {RESOURCE: 1}}

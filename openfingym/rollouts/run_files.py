@@ -1,4 +1,4 @@
-"""The files kept of a rollout: everything that went into it, and the verifier's evidence of what came of it."""
+"""The files that are kept of a rollout: everything that went into it, and the verifier's evidence of its result."""
 
 from __future__ import annotations
 
@@ -35,18 +35,24 @@ class VerifierRecords:
     """The verifier's records of a rollout; empty where it cannot be asked."""
 
     log: list[dict[str, object]] = field(default_factory=list)
+    """Rows of its log about the rollout, in order."""
     submissions: dict[int, bytes] = field(default_factory=dict)
     """Accepted submissions by number, as ``.npy`` bytes."""
     actions: list[dict[str, object]] | None = None
-    """Actions of a sequential task, one JSON object a line."""
+    """Actions of a sequential task, in order; None of any other task."""
     tape: bytes | None = None
-    """Tape of a live session."""
+    """Tape of the live session; None where there was none."""
     proof: Proof | None = None
-    """What proves the result; None where the verifier has none."""
+    """What proves the result; None where the verifier has no proof."""
 
 
 def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> VerifierRecords:
-    """Ask the verifier for what it has on record of a rollout.
+    """Ask the verifier for its records of a rollout.
+
+    Args:
+        client: speaks to the verifier of the rollout.
+        package: the built package of the task.
+        rollout_id: id of the rollout.
 
     Raises:
         VerifierError: the verifier does not answer.
@@ -62,10 +68,14 @@ def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) 
 
 
 def proof_of(client: VerifierClient, rollout_id: str) -> Proof | None:
-    """Ask the verifier for what proves the result of a rollout, and note the key of its log.
+    """Ask the verifier for what proves the result of a rollout, and note the key of its log in the store.
+
+    Args:
+        client: speaks to the verifier of the rollout.
+        rollout_id: id of the rollout.
 
     Returns:
-        None where the rollout has no result, or the verifier is of a version before receipts.
+        The proof; None where the rollout has no result, or the verifier is of a version before receipts.
 
     Raises:
         VerifierError: the verifier does not answer.
@@ -91,11 +101,11 @@ def files_of(
     Args:
         package: the built package of the task.
         agent: the agent that acted in the rollout.
-        setup: what an agent that talks had; None of any other.
-        backend: what ran its programs; None where there were none.
+        setup: the model, prompt and limits of an agent with a model or a command; None of any other.
+        backend: the backend that ran its programs; None where there were none.
         result: the result of the rollout.
         acted: how the agent acted and ended.
-        evidence: what the verifier kept of the rollout.
+        evidence: the verifier's records of the rollout.
     """
     program, trajectory = agent.program, None
     if acted.played is not None:
@@ -123,14 +133,20 @@ def question_rows(
     """A row for each question that the rollout was to be asked; None where it was asked none, or nothing was scored.
 
     A row has the ``question``, counted from 1, whether it was ``begun``, its ``actions``, and what the kind says of it
-    (:meth:`~openfingym.kinds.kind.SequentialKind.question_row`). It has no score: one a question would tell whoever
-    may ask again which answers are true.
+    (:meth:`~openfingym.kinds.kind.SequentialKind.question_row`). It has no score, because scores of single questions
+    would tell whoever can ask them again which answers are true.
+
+    Args:
+        package: the built package of the task.
+        result: the result of the rollout.
+        evidence: the verifier's records of the rollout.
     """
     import numpy as np
 
     contract, manifest = package.task.spec.contract, package.manifest
     if not asks_questions(contract) or not evidence.submissions or evidence.actions is None:
         return None
+    # The one submission of a sequential task: what came of each episode, public ones first.
     outcomes = np.load(io.BytesIO(evidence.submissions[max(evidence.submissions)]), allow_pickle=False)
     begun = {
         entry.get("number")
@@ -166,7 +182,7 @@ def _config(
     from openfingym.version import __version__
 
     manifest = package.manifest
-    talked = {} if setup is None else setup.describe() | {"prompt_sha256": played.prompt_sha256 if played else None}
+    of_model = {} if setup is None else setup.describe() | {"prompt_sha256": played.prompt_sha256 if played else None}
     return {
         "format": result.format,
         "openfingym": __version__,
@@ -187,12 +203,12 @@ def _config(
         "split": result.split,
         "instance": result.instance,
         "questions": result.slice,
-        **talked,
+        **of_model,
     }
 
 
 def _digest_of(agent: Agent) -> str | None:
-    """The digest of an agent; None where it cannot be known."""
+    """The digest of an agent; None where it is made of what cannot be distinguished from another of its kind."""
     from openfingym.rollouts.spec import agent_digest
 
     try:

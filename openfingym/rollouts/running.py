@@ -1,4 +1,4 @@
-"""A run from its plan to its results."""
+"""Running a plan: from its file to the results of all of its rollouts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import signal
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -48,29 +48,30 @@ def run(
 ) -> RolloutResults:
     """Run every rollout of a plan that has no result in the run's folder yet.
 
-    May be called again with the same plan and folder, after an interruption or on another machine: what is finished
-    is read, not run. On the main thread, Ctrl-C ends what runs and leaves nothing of it; so does every other signal
+    May be called again with the same plan and folder, after an interruption or on another machine: finished rollouts
+    are read, not run. On the main thread, Ctrl-C ends what runs and leaves nothing of it; so does every other signal
     whose handler is :func:`signal.default_int_handler`.
 
     Args:
         plan: the plan, or the path of its TOML file.
         out: folder of the run; made if missing.
-        program: the program of agent ``script``.
-        part: ``"k/n"`` for every n-th rollout only, from the k-th on.
-        again: run everything once more, as further attempts.
-        retry_errors: run again what failed for a reason of ours, where the agent was told nothing of hidden data.
-        verifier: URL or unix socket of a running verifier, a registry file, or an address; None for
-            ``$OPENFINGYM_VERIFIER``, or a verifier of the run's own.
-        ray: run on the nodes of a running Ray cluster, not on this machine.
-        jobs: processes that build tasks at once; a script that gives more than one needs ``if __name__ ==
+        program: file of the program that agent ``script`` runs; None where no such agent is planned.
+        part: ``"k/n"`` for every n-th rollout only, from the k-th on; None for all.
+        again: whether to run everything once more, as further attempts.
+        retry_errors: whether to run again what failed for a reason of ours, where the agent was told nothing of hidden
+            data.
+        verifier: URL or unix socket of a running verifier, a registry file of several, or an address; None for what
+            ``$OPENFINGYM_VERIFIER`` names, or a verifier that is started for this run.
+        ray: whether to run on the nodes of a running Ray cluster instead of on this machine.
+        jobs: number of processes that build tasks at once; a script that gives more than one needs ``if __name__ ==
             "__main__":``.
-        watch: is told how the run is doing.
-        log: names of loggers that are told of every result of this call, such as ``tensorboard``, or what makes one
-            from the run's folder. One that fails later is told nothing more, and the run goes on.
+        watch: watcher that is told how the run goes; None for none.
+        log: loggers that are told of every result of this call: names, such as ``tensorboard``, or functions that make
+            a logger from the run's folder. A logger that fails later is told nothing more, and the run goes on.
 
     Returns:
         A list with a result for each rollout of the plan, in its order; ``state`` is ``error`` where our machinery
-        failed. Those that did not begin, because the plan's budget was reached, have none.
+        failed. Rollouts that did not begin, because the plan's budget was reached, have no result.
 
     Raises:
         UsageError: the plan cannot be run as it stands, a logger is unknown or cannot begin, or this thread runs an
@@ -83,6 +84,7 @@ def run(
         RuntimeFailureError: rollouts fail one after another for a reason of ours; what is finished is kept.
         KeyboardInterrupt: the run was interrupted; what is finished is kept.
     """
+    # Whatever is wrong with the order itself is reported before tasks are built, which may take minutes.
     _require_no_loop()
     watch = watch or RunWatcher()
     makers = load_loggers(log)
@@ -94,6 +96,7 @@ def run(
     verifiers = find_verifiers(verifier, selection.tasks)
     if plan.clock is not None and ray and verifiers is None:
         raise UsageError("with Ray every node would have a ledger of its own; with a clock, say --verifier LOCATION")
+    # From here on nobody else writes into the folder, so that what is missing stays missing until it is run.
     with RunFolder.open(Path(out)) as folder:
         work = prepare(
             plan,
@@ -111,24 +114,40 @@ def run(
         watch.prepared(selection, work)
         results = dict(work.done)
         if work.missing:
-            resumes = not ray and any(is_resumable(spec, work.packages[spec.task]) for spec in work.missing)
-            kept = store.run_ledger_folder(folder.root) if resumes and verifiers is None else None
-            settings = RolloutSettings(
-                backend=plan.backend,
-                verifiers=verifiers,
-                state=kept if plan.clock is None else store.ledger_folder(),
-                notes=folder.notes if resumes else None,
-                models=ModelAccess({spec.name: spec for spec in plan.model_specs}, PriceTable.load(plan.prices)),
-                upcoming=tuple(work.missing),
-                places=plan.concurrency or cores(),
-                patience_s=plan.patience_s,
-            )
-            with logged(makers, folder.root, watch) as told:
-                ran = _interruptible(_run_missing(plan, selection, work, folder, settings, told, ray=ray), told)
-            results |= ran
-            if kept is not None and not folder.has_open:
-                shutil.rmtree(kept, ignore_errors=True)
+            settings = _settings(plan, work, folder, verifiers, ray=ray)
+            with logged(makers, folder.root, watch) as watcher:
+                results |= _interruptible(
+                    _run_missing(plan, selection, work, folder, settings, watcher, ray=ray), watcher
+                )
+            # The ledger of the run's own verifier is of no use once there is nothing left to go on with.
+            if settings.notes is not None and verifiers is None and not folder.has_open:
+                shutil.rmtree(store.run_ledger_folder(folder.root), ignore_errors=True)
     return RolloutResults(results[spec.identity] for spec in work.specs if spec.identity in results)
+
+
+def _settings(
+    plan: Plan, work: Work, folder: RunFolder, verifiers: Mapping[str, VerifierAddress] | None, *, ray: bool
+) -> RolloutSettings:
+    """How the rollouts that have no result yet are run."""
+    resumes = not ray and any(is_resumable(spec, work.packages[spec.task]) for spec in work.missing)
+    if plan.clock is not None:
+        # Questions on a clock are resolved by later commands, in the ledger of this machine.
+        state: Path | None = store.ledger_folder()
+    elif resumes and verifiers is None:
+        # A rollout that is interrupted goes on from the answers in its verifier's ledger, which has to outlive it.
+        state = store.run_ledger_folder(folder.root)
+    else:
+        state = None
+    return RolloutSettings(
+        backend=plan.backend,
+        verifiers=verifiers,
+        state=state,
+        notes=folder.notes if resumes else None,
+        models=ModelAccess({spec.name: spec for spec in plan.model_specs}, PriceTable.load(plan.prices)),
+        upcoming=tuple(work.missing),
+        places=plan.concurrency or cores(),
+        patience_s=plan.patience_s,
+    )
 
 
 async def _run_missing(
@@ -141,7 +160,11 @@ async def _run_missing(
     *,
     ray: bool,
 ) -> dict[str, RolloutResult]:
-    """Results by identity; what the plan's budget left unrun has none."""
+    """Run the rollouts that have no result yet.
+
+    Returns:
+        Results by identity; rollouts that the plan's budget kept from beginning have none.
+    """
     runner: Runner
     if ray:
         from openfingym.rollouts.ray import RayRunner
@@ -155,10 +178,10 @@ async def _run_missing(
     async with RolloutEngine(
         runner, folder, heavy=heavy, scoring=plan.scoring or cores(), watch=watch, budget=budget
     ) as engine:
-        ran = await engine.run(work.missing)
+        results = await engine.run(work.missing)
         left = {spec.identity for spec in engine.left}
         begun = [spec.identity for spec in work.missing if spec.identity not in left]
-        return dict(zip(begun, ran, strict=True))
+        return dict(zip(begun, results, strict=True))
 
 
 def _require_no_loop() -> None:
@@ -173,10 +196,14 @@ def _require_no_loop() -> None:
 
 
 def _interruptible(work: Coroutine[object, object, T], watch: RunWatcher) -> T:
-    """Run to the end, or until a signal interrupts it, which lets it clean up.
+    """Run to the end, or until a signal interrupts the work, which then cleans up.
+
+    Args:
+        work: the work, which is cancelled by the first signal.
+        watch: told of every signal.
 
     Raises:
-        KeyboardInterrupt: it was interrupted, and has ended.
+        KeyboardInterrupt: the work was interrupted, and has ended.
     """
     signals = _interrupts()
     with asyncio.Runner() as runner:
@@ -184,7 +211,7 @@ def _interruptible(work: Coroutine[object, object, T], watch: RunWatcher) -> T:
         task = loop.create_task(work)
 
         def stop() -> None:
-            # A second signal must not break off the cleaning up, which takes no longer than stopping the programs.
+            # A second signal must not interrupt the cleaning up, which takes no longer than stopping the programs.
             if not task.cancelling():
                 task.cancel()
             watch.stopping()
@@ -198,12 +225,15 @@ def _interruptible(work: Coroutine[object, object, T], watch: RunWatcher) -> T:
         finally:
             for sign in signals:
                 loop.remove_signal_handler(sign)
+                # For all but SIGINT the loop leaves SIG_DFL behind, with which the next signal would end the process.
                 signal.signal(sign, signal.default_int_handler)
 
 
 def _interrupts() -> list[signal.Signals]:
-    """Signals that raise KeyboardInterrupt in this thread."""
+    """The signals that raise KeyboardInterrupt in this thread."""
+    # Python allows handlers of signals on the main thread alone.
     if threading.current_thread() is not threading.main_thread():
         return []
-    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    return [sign for sign in asked if signal.getsignal(sign) is signal.default_int_handler]
+    # Only those: a handler that the caller has installed for another purpose stays.
+    candidates = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    return [sign for sign in candidates if signal.getsignal(sign) is signal.default_int_handler]

@@ -1,4 +1,4 @@
-"""How rollouts are run, wherever that is."""
+"""Settings of rollouts that are the same on every machine that runs them: backend, verifiers, models, places."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from openfingym.verifiers import VerifierAddress
 
 @dataclass(frozen=True)
 class ModelAccess:
-    """Where language models are reached, and what they cost; the key is in the environment of the process that asks."""
+    """Where language models are reached, and what they cost; keys are in the environment of the process that asks."""
 
     places: Mapping[str, ModelSpec] = field(default_factory=dict)
-    """Endpoints of models, by the models' names; any other model is at the environment's endpoint."""
+    """Models with their endpoints, by name; any other model is at the environment's endpoint."""
     prices: PriceTable | None = None
-    """None for the built-in table."""
+    """Prices of models; None for the built-in table."""
 
     def find(self, name: str) -> ModelSpec:
         """A model by its name.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: the name is no model's.
         """
         return self.places.get(name) or ModelSpec.parse(name)
 
@@ -41,15 +41,16 @@ class RolloutSettings:
     """Running verifiers, by the names of their tasks, as every machine of the run can reach them; None to start one on
     each machine, whose process holds the labels of all tasks of the run."""
     state: Path | None = None
-    """Folder of the ledger of a verifier that is started here, which stays; None for one that goes with it."""
+    """Folder for the ledger of a verifier that is started here; None for a ledger that is removed with its verifier."""
     notes: Path | None = None
     """Folder with a note of each rollout that can be gone on with (:mod:`openfingym.rollouts.resuming`); None where
-    none is."""
+    no rollout is noted."""
     models: ModelAccess = ModelAccess()
+    """Endpoints and prices of the models that are asked."""
     upcoming: tuple[RolloutSpec, ...] = ()
-    """Rollouts that will come, so that their workspaces can be started before they do."""
+    """Rollouts that will come, so that workspaces can be started for them ahead of need."""
     places: int = 1
-    """Rollouts at once on each machine, and workspaces that may wait there."""
+    """The most rollouts that run at once on each machine, and the most workspaces that wait there."""
     patience_s: float = PATIENCE_S
     """Seconds to wait for a model's endpoint, a Docker engine, a verifier that runs elsewhere, or a cluster's first
     node, while it does not answer."""

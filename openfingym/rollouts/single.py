@@ -1,4 +1,4 @@
-"""One rollout with a launcher of its own: ``openfingym.run``."""
+"""One rollout with a launcher of its own: :func:`openfingym.run`."""
 
 from __future__ import annotations
 
@@ -46,22 +46,27 @@ def run(
         task: a task's name, its folder, or a task.
         agent: a built-in agent's name, as in :data:`openfingym.agents.BUILTIN`, or an agent.
         program: path of your program, with ``agent="script"``.
-        command: your own agent, with ``agent="command"``.
-        model: model of agents that ask one: its name, such as ``stand-in/competent``, where else it is, or an object
-            that answers (:meth:`Launcher.run` says in which thread).
-        allowance: what such an agent may spend.
-        backend: ``auto``, ``docker``, ``sandbox`` or ``inline``.
-        seed: given to the program as ``OPENFINGYM_SEED``.
+        command: program and arguments of your own agent, with ``agent="command"``.
+        model: the language model of an agent that asks one: its name, such as ``stand-in/competent``, its name with an
+            endpoint, or an object that answers (:meth:`Launcher.run` says in which thread); None for other agents.
+        allowance: what an agent with a model may spend; None for the defaults of the task.
+        backend: how the program is isolated: ``docker``, ``sandbox`` or ``inline``; ``auto`` for the strongest that
+            works here.
+        seed: seed that the program finds in ``OPENFINGYM_SEED``.
         out: folder below which the run is kept; None keeps nothing on disk.
-        verifier: where a running one is, or a registry file; None for what ``$OPENFINGYM_VERIFIER`` says, or one for
-            this call.
-        fresh: hidden data drawn for this rollout instead of the package's own; the result's ``tape`` says which it had.
+        verifier: location of a running verifier, or a registry file of several; None for what ``$OPENFINGYM_VERIFIER``
+            names, or a verifier that is started for this call.
+        fresh: whether hidden data is drawn for this rollout instead of the package's own; the result's ``tape`` says
+            which it had.
         session: where the session of a live task is, and how long it lasts; None for the task's own duration on a
             simulated venue.
         questions: the questions to ask, of a task about what has not happened yet; or which of its own a task that asks
             questions one by one is to ask, such as ``1-10``, counted from 1 with both ends; None for all of its own.
         split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances.
-        instance: which instance of the split, from 0.
+        instance: which instance of the split, from 0; None on the test split.
+
+    Returns:
+        The verified result, with the path of its folder unless ``out`` is None.
 
     Raises:
         OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
@@ -74,6 +79,7 @@ def run(
         model = ModelSpec.parse(model)
     loaded = task if isinstance(task, Task) else catalog.load_task(task)
     suited(resolved, loaded)  # before anything is built
+    # Questions that are open when this returns are resolved by later commands, in the ledger of this machine.
     state = None if questions is None or isinstance(questions, str) else store.ledger_folder()
     with Launcher.for_tasks([loaded], backend=backend, verifier=verifier, state=state) as launcher:
         package, folder = launcher.packages[0], Path(out) if out is not None else None

@@ -22,23 +22,24 @@ class Synced:
     """A deferred result on disk, and what became of it."""
 
     folder: Path
+    """Folder of the run that has the result."""
     result: RolloutResult
-    """As it is on the disk now; still ``deferred`` where the verifier knows nothing else."""
+    """The result as it is on the disk afterwards; still ``deferred`` where the verifier has no final one."""
 
     @property
     def changed(self) -> bool:
-        """Whether it is settled now."""
+        """Whether the result is settled now."""
         return self.result.state != "deferred"
 
 
 def sync(root: Path, client: VerifierClient) -> Iterator[Synced]:
-    """Put the final results of rollouts in the place of deferred ones, one after the other.
+    """Replace deferred results by final ones, one after the other.
 
-    Whatever interrupts it, each folder has the one or the other, and the next call goes on.
+    Whatever interrupts it, each folder has either the deferred result or the final one, and the next call goes on.
 
     Args:
         root: folder below which runs are kept.
-        client: a client of the verifier whose ledger has the rollouts; those that it does not know stay as they are.
+        client: a client of the verifier whose ledger has the rollouts; results that it does not know stay as they are.
 
     Raises:
         StoreError: there is no such folder, or a result cannot be written.
@@ -50,11 +51,13 @@ def sync(root: Path, client: VerifierClient) -> Iterator[Synced]:
         try:
             result = read_run(path.parent)
         except StoreError:
-            continue  # of something else, or damaged, as reports say
+            continue  # a file of something else, or a damaged result, which reports name
+        # A result that is held until its season is closed is deferred too, but asked no questions: `verifier collect`
+        # fetches it.
         if result.state != "deferred" or result.questions is None:
             continue
-        found = client.settled(result.rollout_id)
-        if found is not None and found.state != "deferred":
-            result = with_verified(result, found)
+        verified = client.settled(result.rollout_id)
+        if verified is not None and verified.state != "deferred":
+            result = with_verified(result, verified)
             rewrite_result(result, proof_of(client, result.rollout_id))
         yield Synced(path.parent, result)

@@ -16,21 +16,23 @@ if TYPE_CHECKING:
     from openfingym_runtime.job import Outcome
 
 OURS = (RuntimeFailureError, VerifierError, ModelUnavailableError)
-"""Errors that make a rollout an ``error``."""
+"""Failures of ours: they end a rollout in the state ``error``."""
 
 
 @dataclass
 class Contact:
-    """The ticket, submissions and calls of an agent at the verifier; known also where the rollout failed on the way."""
+    """What an agent had to do with the verifier; it is filled in as the rollout goes on, so that it is known also where
+    the rollout fails on the way.
+    """
 
     failures: int = 0
-    """Requests that our side failed."""
+    """Number of the agent's requests that failed for a reason of ours."""
     told: bool = False
-    """Whether the verifier answered it with anything that follows from hidden data."""
+    """Whether the verifier answered the agent with anything that follows from hidden data."""
     verifier_s: float = 0.0
-    """Seconds for which it waited for the verifier's answers."""
+    """Seconds for which the agent waited for the verifier's answers."""
     acting: Stopwatch = field(default_factory=Stopwatch)
-    """Runs while it acts, and while that is prepared."""
+    """Runs while the agent acts, and while its start is prepared."""
     finalizing: Stopwatch = field(default_factory=Stopwatch)
     """Runs while the verifier makes the final score."""
 
@@ -40,15 +42,15 @@ class Acted:
     """How an agent acted, before the verifier says what it was worth."""
 
     outcome: Outcome | None = None
-    """How its program ended; None of the oracle, and of an agent that ran many."""
+    """How the agent's program ended; None for the oracle, and for an agent that ran many programs."""
     contact: Contact = field(default_factory=Contact)
-    """What its programs had to do with the verifier."""
+    """What the agent had to do with the verifier."""
     played: PlayedConversation | None = None
-    """What an agent with a model, or a command, did."""
+    """What an agent with a model or a command said and did; None for any other."""
 
     @property
     def ended_well(self) -> bool:
-        """Whether it ended by itself and in order: it has tried again whatever failed on the way."""
+        """Whether the agent ended by itself and in order, so that it has repeated whatever failed on the way."""
         if self.outcome is not None:
             return self.outcome.ended_by == "exit" and self.outcome.exit_code == 0
         return self.played is None or self.played.ending.how == "finished"
@@ -58,12 +60,13 @@ class Acted:
         """Seconds that the agent took itself: without the start of its container or workspace, as far as that is
         known, and without waiting for the verifier.
         """
-        took = self.contact.acting.elapsed_s
+        took_s = self.contact.acting.elapsed_s
         if self.played is not None:
-            took = self.played.spent.wall_s
+            took_s = self.played.spent.wall_s
         elif self.outcome is not None:
-            took = self.outcome.wall_s
-        return max(0.0, took - self.contact.verifier_s)
+            took_s = self.outcome.wall_s
+        # Measured in two places: the wait for an answer may outlast the program that asked, as where it was killed.
+        return max(0.0, took_s - self.contact.verifier_s)
 
     @property
     def verifier_s(self) -> float:
@@ -72,7 +75,7 @@ class Acted:
 
     @property
     def output(self) -> bytes:
-        """The output of its programs."""
+        """What the agent's programs wrote to stdout and stderr."""
         if self.played is not None:
             return self.played.output
         return self.outcome.output if self.outcome else b""
@@ -81,10 +84,17 @@ class Acted:
 def judged(result: RolloutResult, verified: VerifiedResult, acted: Acted) -> RolloutResult:
     """The result of an agent that acted to its end.
 
+    Args:
+        result: the result as it stood before anything was scored.
+        verified: the final result as the verifier states it.
+        acted: how the agent acted and ended.
+
     Raises:
         VerifierError: the verifier failed on the way, so that this would not be the agent's result.
     """
     scored = verified.state in {"scored", "held", "deferred", "void"}
+    # An agent that ended in order has repeated the requests that failed, and its score is its own; any other may have
+    # been rejected, or have stopped, because of them.
     if acted.contact.failures and not (scored and acted.ended_well):
         raise VerifierError(
             f"the verifier failed {acted.contact.failures} request(s) of this rollout, whose result would not be the "
@@ -108,11 +118,17 @@ STATES: Mapping[str, State] = {
     "deferred": "deferred",
     "void": "void",
 }
-"""State of a result by what the verifier says."""
+"""State of a result by the state that the verifier gives it."""
 
 
 def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutResult:
-    """A result with everything that the verifier says of it."""
+    """A copy of a result with everything that the verifier states of it.
+
+    Args:
+        result: the result as the launcher knows it.
+        verified: the final result as the verifier states it.
+    """
+    # Where there is no score, what may have been there before is removed too.
     scored = verified.state == "scored"
     return replace(
         result,
@@ -144,23 +160,31 @@ def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutRes
 
 
 def failed(result: RolloutResult, error: OpenFinGymError, acted: Acted) -> RolloutResult:
-    """The result of a rollout that failed for a reason of ours."""
+    """The result of a rollout that failed for a reason of ours.
+
+    Args:
+        result: the result as it stood before the failure.
+        error: the failure.
+        acted: how the agent had acted until then.
+    """
     boundary: Boundary = "sandbox"
     if isinstance(error, VerifierError):
         boundary = "verifier"
     elif isinstance(error, ModelUnavailableError):
         boundary = "model"
-    cleared = replace(spent(result, acted), total_interval=None, relative_interval=None, standard_errors={})
-    told = acted.contact.told
+    # A failure of ours has no score, not even where one was known before the failure.
     return replace(
-        cleared,
+        spent(result, acted),
         state="error",
         reason=str(error),
         boundary=boundary,
         total=None,
+        total_interval=None,
         relative_total=None,
+        relative_interval=None,
         metrics={},
-        told=told,
+        standard_errors={},
+        told=acted.contact.told,
     )
 
 
@@ -168,13 +192,13 @@ def spent(result: RolloutResult, acted: Acted) -> RolloutResult:
     """A copy of the result with the tokens, turns and cost of the agent's model."""
     if acted.played is None:
         return result
-    found = acted.played.spent
+    amounts = acted.played.spent
     return replace(
         result,
-        turns=found.turns,
-        prompt_tokens=found.usage.prompt,
-        completion_tokens=found.usage.completion,
-        cost_usd=found.cost_usd if found.turns else None,
+        turns=amounts.turns,
+        prompt_tokens=amounts.usage.prompt,
+        completion_tokens=amounts.usage.completion,
+        cost_usd=amounts.cost_usd if amounts.turns else None,
     )
 
 
@@ -183,7 +207,9 @@ def _fault(acted: Acted) -> Boundary:
 
 
 def _ended_by(acted: Acted) -> str | None:
-    """The end of the one program, where there was one and nothing else ended the agent."""
+    """How the program ended, where there was exactly one and nothing else ended the agent; else how the conversation
+    ended; None for the oracle.
+    """
     if acted.played is not None and (acted.outcome is None or acted.played.ending.how != "finished"):
         return acted.played.ending.how
     return acted.outcome.ended_by if acted.outcome else None
@@ -208,5 +234,6 @@ def _how_the_program_ended(outcome: Outcome | None) -> str | None:
     }
     if outcome.ended_by != "exit":
         return stopped[outcome.ended_by]
+    # The last line of a traceback is the error itself.
     lines = outcome.output.decode(errors="replace").strip().splitlines()
     return f"the program ended with status {outcome.exit_code}" + (f" ({lines[-1][:300]})" if lines else "")

@@ -1,4 +1,4 @@
-"""Access to verifiers: where they are, a client, and scoring without one."""
+"""Access to verifiers: finding them, asking them, checking their receipts, and scoring files without one."""
 
 from __future__ import annotations
 

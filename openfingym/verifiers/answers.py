@@ -1,6 +1,6 @@
 """Documents that a verifier answers with, for the verifier that writes them and the client that reads them.
 
-Fields that a verifier of an earlier version leaves out have defaults.
+Fields that a verifier of an earlier version leaves out have defaults. Times are texts in ISO 8601 and UTC.
 """
 
 from __future__ import annotations
@@ -18,46 +18,50 @@ class RolloutTicket:
 
     rollout_id: str
     task: str
+    """Name of the task."""
     task_digest: str
+    """Digest of the build of the task that the verifier scores."""
     token: str
-    """Bearer token of the rollout; goes to the gate, never into the sandbox."""
+    """Bearer token of the rollout; it goes to the gate, and never into the sandbox."""
     expires_at: str
-    """ISO 8601, UTC."""
+    """When the token expires."""
     budget: int
-    """Submissions that may be accepted, or private episodes that may be played."""
+    """Number of submissions that may be accepted, or of private episodes that may be played."""
     tape: TapeKind = "given"
     """Which hidden data the rollout has; see :mod:`openfingym.packages.tapes`."""
     split: SplitName = "test"
-    """Whether it is on the task as it is, or on an instance; see :mod:`openfingym.instances`."""
+    """Whether the rollout is on the task as it is, or on an instance; see :mod:`openfingym.instances`."""
     instance: int | None = None
-    """Which instance of the split."""
+    """Which instance of the split; None on the test split."""
     questions: str | None = None
-    """Which of its task's questions it is asked, such as ``1-10``; None for all, and where there are none."""
+    """Which of its task's questions the rollout is asked, such as ``1-10``; None for all, and where there are none."""
     begun: int = 0
-    """Private episodes that were begun before this token was made; all of them, where the rollout has its result."""
+    """Number of private episodes that were begun before this token was made; all of them, where the rollout has its
+    result."""
 
 
 @dataclass(frozen=True)
 class SubmissionFeedback:
-    """The answer to an accepted submission: losses of the public fold, lower is better."""
+    """The answer to an accepted submission: losses on the public fold, lower is better."""
 
     submission: int
     """Number of the submission, from 1."""
     total: float | None
-    """Clipped and rounded; None where feedback is withheld, since enough was told about this task."""
+    """Total loss, clipped and rounded; None where feedback is withheld because enough was disclosed about this task."""
     metrics: dict[str, float]
     """Each loss by name, clipped and rounded; empty where feedback is withheld."""
     remaining: int
-    """Submissions that may still be accepted."""
+    """Number of submissions that may still be accepted."""
 
 
 @dataclass(frozen=True)
 class PublicFeedback:
-    """Public-fold metrics, each in its own direction, and the total loss, clipped and rounded."""
+    """Metrics on the public fold, each in its own direction, and the total loss, all clipped and rounded."""
 
     total: float | None
-    """None, with no metrics, where the participant has had all the feedback that a season allows."""
+    """Total loss; None where the participant has had all the feedback that a season allows."""
     metrics: dict[str, float]
+    """Each metric by name; empty where there is no total."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,9 @@ class PastSubmission:
     """An accepted submission and its feedback so far."""
 
     submission: int
+    """Number of the submission, from 1."""
     feedback: PublicFeedback | None
-    """None for the moment between accepting and scoring after a crash."""
+    """Feedback on the submission; None between accepting and scoring, where the verifier was killed in that moment."""
 
 
 @dataclass(frozen=True)
@@ -79,25 +84,35 @@ class RolloutStatus:
     agent: str | None
     seed: int | None
     state: Literal["open", "expired", "scored", "rejected", "deferred", "void"]
+    """``open`` until the rollout is ended, or ``expired`` where its token ran out before; else how it ended."""
     budget: int
+    """Number of submissions that may be accepted, or of private episodes that may be played."""
     remaining: int
+    """How much of the budget is left."""
     submissions: tuple[PastSubmission, ...]
+    """Accepted submissions, in order."""
     submissions_accepted: int
+    """Number of accepted submissions; of a sequential task, private episodes begun."""
     submissions_rejected: int
+    """Number of refused submissions; of a sequential task, actions refused."""
     last_refusal: str | None
-    """``slug: detail`` of the latest refused submission."""
+    """``slug: detail`` of the latest refused submission; None where none was refused."""
     created_at: str
     expires_at: str
     finalized_at: str | None
+    """When the rollout was ended; None while it is open."""
     tape: TapeKind = "given"
+    """Which hidden data the rollout has; see :mod:`openfingym.packages.tapes`."""
     principal: str = ""
     """Whose rollout it is: ``local``, ``operator``, or a participant's name."""
     season: str = ""
-    """Season in which it was begun."""
+    """Season in which the rollout was begun."""
     split: SplitName = "test"
+    """Whether the rollout is on the task as it is, or on an instance."""
     instance: int | None = None
+    """Which instance of the split; None on the test split."""
     questions: str | None = None
-    """Which of its task's questions it is asked, such as ``1-10``."""
+    """Which of its task's questions the rollout is asked, such as ``1-10``; None for all, and where there are none."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +124,10 @@ class VerifiedResult:
     task_digest: str
     data_kind: DataKind
     state: Literal["scored", "rejected", "held", "deferred", "void"]
-    """``held``: scored, and not told before the season is closed. ``deferred``: what was asked is not resolved yet;
-    ``void``: too little of it ever was."""
+    """``held``: scored, but the score is not disclosed before the season is closed. ``deferred``: what was asked is not
+    resolved yet. ``void``: too little of what was asked was ever resolved."""
     reason: str | None
-    """Why it was rejected, or is held."""
+    """Why the rollout was rejected, or is held; None where it was scored."""
     total: float | None
     """The source paper's weighted loss; lower is better."""
     relative_total: float | None
@@ -124,18 +139,21 @@ class VerifiedResult:
     baseline_total: float | None
     """Total of the baseline on the same fold; None where there is none, or not yet."""
     baseline_metrics: dict[str, float]
+    """Each metric of the baseline on the same fold."""
     submissions_accepted: int
     """Number of accepted submissions; of a sequential task, private episodes begun."""
     submissions_rejected: int
     """Number of refused submissions; of a sequential task, actions refused."""
     budget: int
+    """Number of submissions that could be accepted, or of private episodes that could be played."""
     flags: tuple[str, ...]
     """``probing`` where the submissions look like an attempt to read the labels."""
     policy: PolicyName
-    """What its principal is told about the hidden data, over all of its rollouts."""
+    """How much is disclosed of the hidden data to the rollout's principal, over all of its rollouts."""
     season: str
+    """Season in which the rollout was begun."""
     disclosure: Disclosure
-    """How much of the result this is."""
+    """How much of the private result is in this document."""
     log_head: str
     """Hash of the log's row of this result."""
     created_at: str
@@ -145,27 +163,28 @@ class VerifiedResult:
     total_interval: tuple[float, float] | None = None
     """95 % interval of the total; None where nothing can be said."""
     standard_errors: dict[str, float] = field(default_factory=dict)
-    """Standard error of each metric, in its unit; without those of which nothing can be said."""
+    """Standard error of each metric, in its unit; metrics whose error is not known are left out."""
     tape: TapeKind = "given"
-    """Which hidden data it was scored on, as was the baseline; see :mod:`openfingym.packages.tapes`."""
+    """Which hidden data answer and baseline were scored on; see :mod:`openfingym.packages.tapes`."""
     split: SplitName = "test"
-    """Whether it was on the task as it is; a result of another split is of an instance, and no score."""
+    """Whether the rollout was on the task as it is; a result of another split is of an instance, and no score."""
     instance: int | None = None
-    """Which instance of the split."""
+    """Which instance of the split; None on the test split."""
     session: dict[str, str | int | bool | None] | None = None
-    """What there is to say of the live session that its private episode was: its venue, whether that is simulated, its
-    seconds, bars with missing trades, and the SHA-256 of its tape; None where it had none."""
+    """The live session that was the private episode: its venue, whether that is simulated, its seconds, bars with
+    missing trades, and the SHA-256 of its tape; None where there was no session."""
     questions: dict[str, str | int | bool] | str | None = None
-    """What there is to say of the questions that were asked in the place of the package's private ones: their clock,
-    how many there are, are scored, void and open. A text such as ``1-10``: which of the package's own it was asked, on
-    which it and the baseline were scored. None where it had all of these."""
+    """The questions that were asked in place of the package's private ones: their clock, and how many were asked, are
+    scored, void and open. A text such as ``1-10``: which of the package's own were asked, on which answer and baseline
+    were scored. None where all of the package's own were asked."""
     relative_standard_error: float | None = None
     """Standard error of the logarithm of the relative total, paired with the baseline."""
     total_standard_error: float | None = None
+    """Standard error of the total."""
     principal: str = ""
     """Whose rollout it is: ``local``, ``operator``, or a participant's name."""
     salt: str | None = None
-    """Salt of the digest in the log of what is told; None where the result is held."""
+    """Salt in the digest of this result that the log holds; None where the result is held."""
     agent: str | None = None
     """Name of the agent, as whoever began the rollout stated it."""
     seed: int | None = None
@@ -178,18 +197,18 @@ class Participant:
 
     name: str
     created_at: str
-    """ISO 8601, UTC."""
     revoked_at: str | None
+    """When the key was withdrawn; None while it is valid."""
 
 
 @dataclass(frozen=True)
 class Season:
-    """A time over which a verifier adds up what participants are told."""
+    """A time over which a verifier adds up what it discloses to each participant."""
 
     name: str
     opened_at: str
-    """ISO 8601, UTC."""
     closed_at: str | None
+    """When the season was closed; None while it is open."""
 
 
 @dataclass(frozen=True)
@@ -197,9 +216,13 @@ class LogRow:
     """A row of the verifier's hash-chained log."""
 
     seq: int
+    """Number of the row, from 1."""
     entry: dict[str, object]
+    """What happened, as plain values."""
     prev_hash: str
+    """Hash of the row before."""
     hash: str
+    """Hash of this row, over the one before and the entry."""
 
 
 @dataclass(frozen=True)
@@ -207,8 +230,11 @@ class ReceiptLeaf:
     """An entry of the log in a receipt; see :mod:`openfingym.receipts.receipt`."""
 
     index: int
+    """Place of the entry in the log, from 0."""
     entry: str
+    """The entry, as the log holds it."""
     proof: list[str]
+    """Hashes that lead from the entry to the root of the checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -216,9 +242,13 @@ class ReceiptDocument:
     """A receipt; see :mod:`openfingym.receipts.receipt`."""
 
     format: int
+    """Version of the form of receipts."""
     key: str
+    """Public key of the log, with the log's name."""
     checkpoint: str
+    """Signed note of the checkpoint."""
     leaves: list[ReceiptLeaf]
+    """The entries, in the order of the log."""
 
 
 @dataclass(frozen=True)
@@ -228,12 +258,15 @@ class HeldTask:
     name: str
     version: str
     digest: str
+    """Digest of the build that the verifier scores."""
     data_kind: DataKind
     submission_shape: tuple[int, ...]
     budget: int
+    """Number of submissions of a rollout that may be accepted, or of practice episodes that may be played."""
     baseline: str
+    """Name of the baseline."""
     baseline_total: float | None
-    """None while nobody has needed it: where scoring is heavy, it takes seconds."""
+    """Total of the baseline on the private fold; None until it is first needed, since it may take seconds."""
 
 
 @dataclass(frozen=True)
@@ -241,6 +274,6 @@ class Load:
     """The load of a verifier."""
 
     open_rollouts: int
-    """Rollouts without a result, those that nobody will end among them."""
+    """Number of rollouts without a result, including those that nobody will end."""
     queued_writes: int
-    """Writes of its ledger that wait for the disk."""
+    """Number of writes to its ledger that wait for the disk."""

@@ -20,15 +20,15 @@ def find_verifiers(location: str | VerifierAddress | None, tasks: Iterable[Task]
     """The verifier of each task, by the task's name.
 
     Args:
-        location: the URL or the unix socket of one verifier for all of them, a registry file, or an address; None for
-            ``$OPENFINGYM_VERIFIER``.
+        location: URL or unix socket of one verifier for all tasks, a registry file, or an address; None for what
+            ``$OPENFINGYM_VERIFIER`` names.
         tasks: the tasks to find a verifier for.
 
     Returns:
         Addresses by the names of tasks; None where nothing names a verifier, so that one is to be started.
 
     Raises:
-        UsageError: a task has no verifier or two, the registry is malformed, or an admin token is missing.
+        UsageError: a task has no verifier or several, the registry is malformed, or an admin token is missing.
     """
     if isinstance(location, VerifierAddress):
         return {task.name: location for task in tasks}
@@ -40,27 +40,36 @@ def find_verifiers(location: str | VerifierAddress | None, tasks: Iterable[Task]
         address = VerifierAddress(location, token_of_environment(location))
         return {task.name: address for task in tasks}
     entries = {task.name: registry.find(task) for task in tasks}
+    # One address for each entry: tasks of one verifier share a client, and its token is read once.
     addresses = {entry: address_of(registry, entry) for entry in entries.values()}
     return {name: addresses[entry] for name, entry in entries.items()}
 
 
 def find_registry(location: str) -> Registry | None:
-    """The registry file at a location; None where that is a verifier's own.
+    """The registry at a location; None where the location is a verifier's own URL or socket.
+
+    Args:
+        location: a URL, or the path of a unix socket or of a registry file.
 
     Raises:
-        UsageError: it is one, and cannot be used.
+        UsageError: the location is a registry file that cannot be used.
     """
     from openfingym.verifiers.registry import Registry
 
     path = Path(location).expanduser()
+    # A path that ends with .toml is meant to be a registry, also where the file is missing.
     return Registry.read(path) if path.suffix == ".toml" or path.is_file() else None
 
 
 def address_of(registry: Registry, entry: RegistryEntry) -> VerifierAddress:
     """The address of an entry's verifier, with its token.
 
+    Args:
+        registry: the registry that has the entry.
+        entry: one of the registry's entries.
+
     Raises:
-        UsageError: the token is missing, or not kept as it should be.
+        UsageError: the token is missing, or others may read its file.
     """
     from openfingym.verifiers.registry import read_token
 
@@ -69,10 +78,15 @@ def address_of(registry: Registry, entry: RegistryEntry) -> VerifierAddress:
 
 
 def require_served(packages: Iterable[BuiltPackage], verifiers: Mapping[str, VerifierAddress]) -> None:
-    """Ask every verifier for the tasks that are left to it, before anything is run.
+    """Check, before anything is run, that every verifier serves its tasks in the builds that agents will see.
+
+    Args:
+        packages: the built packages of the tasks.
+        verifiers: address of the verifier of each task, by the task's name.
 
     Raises:
-        VerifierError: one cannot be reached, does not take the token, or scores no such task or another build of it.
+        VerifierError: a verifier cannot be reached, does not accept the token, does not serve one of its tasks, or
+            scores another build of it.
     """
     wanted: dict[VerifierAddress, list[BuiltPackage]] = {}
     for package in packages:
@@ -90,16 +104,17 @@ def require_served(packages: Iterable[BuiltPackage], verifiers: Mapping[str, Ver
 
 
 def require_same_build(package: BuiltPackage, digest: str, address: VerifierAddress) -> None:
-    """Refuse a verifier that scores another build.
+    """Refuse a verifier that scores another build of a task than the one that agents see.
 
     Args:
         package: the build that agents see.
-        digest: digest of the build that is scored.
+        digest: digest of the build that the verifier scores.
         address: address of the verifier, for the message.
 
     Raises:
-        VerifierError: the verifier scores another build than the one agents see.
+        VerifierError: the two builds differ.
     """
+    # Another build may have other windows: its labels would be compared with answers about something else.
     if digest != package.manifest.digest:
         raise VerifierError(
             f"the verifier at {address.location} scores another build of {package.manifest.name!r} ({digest[:16]}) "

@@ -1,8 +1,9 @@
-"""Checking a scored forecast offline: what was asked and answered, what came, and the score once more, from the log.
+"""Checking a scored forecast offline: the question, the answer and the outcome against the log, and the score computed
+once more.
 
-A *scored forecast* is a JSON object of what a verifier answers, of which it has nothing that the log does not commit
-to: ``question`` as it was asked and ``resolution``, the one that decides (``GET /v1/questions/NAME``), ``forecast`` (of
-``GET /v1/forecasts``), and ``receipts`` (``GET /v1/receipts/ROW``) of the rows of the four events.
+A *scored forecast* is a JSON object that is put together of a verifier's answers, and has nothing that the log does not
+commit to: ``question`` as it was asked and ``resolution``, the one that decides (``GET /v1/questions/NAME``),
+``forecast`` (of ``GET /v1/forecasts``), and ``receipts`` (``GET /v1/receipts/ROW``) of the rows of the four events.
 """
 
 from __future__ import annotations
@@ -24,11 +25,17 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import VerifierClient
 
 FIELDS = frozenset({"question", "resolution", "forecast", "receipts"})
+"""Names in a scored forecast."""
 RESOLUTION = ("kind", "truth", "source", "evidence", "vintage")
+"""Fields of a resolution to which the log commits, in the order in which they are hashed."""
 SCORE = ("loss", "naive_loss", "market_loss", "correct")
+"""Fields of a score."""
 WHO = ("principal", "agent", "version")
+"""Fields that say whose forecast it is."""
 TOLD = ("forecast", *WHO, "received_at", "answer", "salt", "reference", *SCORE)
+"""Fields of a forecast in a scored forecast."""
 LATE = ", with what the market showed as it is told: that came after the forecast, in an entry that is not here"
+"""Remark on a score that rests on a reference to which none of the four entries commits."""
 
 
 @dataclass(frozen=True)
@@ -36,22 +43,26 @@ class CheckedForecast:
     """A scored forecast whose receipts hold."""
 
     receipt: Receipt
-    """Of its score."""
+    """Receipt of the score."""
     checkpoint: Checkpoint
+    """Checkpoint of that receipt, whose signature was checked."""
     key_pinned: bool
+    """Whether the key is one that the reader has from elsewhere: given, or known in the store."""
     steps: tuple[PassedStep, ...]
+    """The steps of the check, in order."""
 
 
 def scored_forecast(client: VerifierClient, question: Mapping[str, Any], forecast: Mapping[str, Any]) -> dict[str, Any]:
-    """Put together what :func:`check_forecast` needs of a forecast that is scored.
+    """Put together a scored forecast, as :func:`check_forecast` takes it.
 
     Args:
         client: speaks to the verifier, as the forecaster or the operator.
-        question: the resolved question with its resolutions, which
-            :meth:`~openfingym.verifiers.questions.Questions.show` gives.
-        forecast: one of its forecasts that is scored, which
-            :meth:`~openfingym.verifiers.questions.Questions.forecasts` gives.
+        question: the resolved question with its resolutions, as
+            :meth:`~openfingym.verifiers.questions.QuestionClient.show` gives it.
+        forecast: one of the question's forecasts that is scored, as
+            :meth:`~openfingym.verifiers.questions.QuestionClient.forecasts` gives it.
     """
+    # The first resolution decides; later ones are corrections, which are kept beside it.
     resolution = question["resolutions"][0]
     rows = (question["log_row"], forecast["log_row"], resolution["log_row"], forecast["score_row"])
     return {
@@ -66,26 +77,28 @@ def check_forecast(document: Mapping[str, Any], key: PublicKey | None = None) ->
     """Check a scored forecast, without a verifier.
 
     Args:
-        document: the object, which may be anybody's.
+        document: the scored forecast, which may be a stranger's.
         key: public key of the log; None for the one known in the store, else the one in the receipts.
 
     Raises:
-        ReceiptError: with the first step that fails.
+        ReceiptError: a step of the check fails; the error names it.
     """
     try:
-        receipts = [Receipt.from_dict(one) for one in document["receipts"]]
+        receipts = [Receipt.from_dict(item) for item in document["receipts"]]
         last = receipts[-1]
         key = key or known_key(last.origin)
-        checkpoints = [one.checked(key) for one in receipts]
-        if any((one.key, len(one.leaves)) != (last.key, 1) for one in receipts):
+        # Signatures and inclusion come first: what follows believes the entries.
+        checkpoints = [receipt.checked(key) for receipt in receipts]
+        if any((receipt.key, len(receipt.leaves)) != (last.key, 1) for receipt in receipts):
             raise ReceiptError("the receipts are not of one entry each, of one log", step="format")
-        asked, made, came, scored = (one.leaves[0].document for one in receipts)
-        details = _check(document, asked, made, came, scored)
+        asked, made, resolved, scored = (receipt.leaves[0].document for receipt in receipts)
+        details = _check(document, asked, made, resolved, scored)
     except ReceiptError:
         raise
     except (OpenFinGymError, KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        # The document may be of any form, and is looked into without asking at each step what is there.
         raise ReceiptError(f"not a scored forecast: {type(error).__name__} {error}", step="format") from error
-    entries = ", ".join(str(one.leaves[0].index) for one in receipts)
+    entries = ", ".join(str(receipt.leaves[0].index) for receipt in receipts)
     steps = (
         PassedStep("signature", f"{last.origin}, {checkpoints[-1].size:,} entries"),
         PassedStep("inclusion", f"entries {entries} are in the log"),
@@ -98,42 +111,57 @@ def _check(
     document: Mapping[str, Any],
     asked: Mapping[str, Any],
     made: Mapping[str, Any],
-    came: Mapping[str, Any],
+    resolved: Mapping[str, Any],
     scored: Mapping[str, Any],
 ) -> Sequence[PassedStep]:
-    """Hold what is told against the entries, and compute the score."""
-    what, resolution, forecast = (document[one] for one in ("question", "resolution", "forecast"))
+    """Compare a scored forecast with the entries of its log, and compute the score once more.
+
+    Args:
+        document: the scored forecast.
+        asked: entry of the question.
+        made: entry of the forecast.
+        resolved: entry of the resolution.
+        scored: entry of the score.
+
+    Raises:
+        ReceiptError: something is stated that the entries do not commit to, or the score is another one.
+    """
+    stated_question, resolution, forecast = (document[name] for name in ("question", "resolution", "forecast"))
+    # A field beyond these would be one that nothing proves.
     if forecast.keys() != set(TOLD) or resolution.keys() != {*RESOLUTION, "known_at"}:
         raise ReceiptError("its forecast or its resolution has other fields than the log commits to", step="format")
-    name, number, reference = what["id"], forecast["forecast"], forecast["reference"]
+    name, number, reference = stated_question["id"], forecast["forecast"], forecast["reference"]
     truth = resolution["truth"]
     known_ns = None if resolution["known_at"] is None else moment_ns(resolution["known_at"])
-    told = [_text(resolution[one]) if one in {"truth", "evidence"} else resolution[one] for one in RESOLUTION]
-    told += [known_ns, came["at_ns"], float(truth) if isinstance(truth, int | float) else None]
+    # The fields of the resolution that the entry has the digest of, in the ledger's order and forms.
+    row = [_text(resolution[field]) if field in {"truth", "evidence"} else resolution[field] for field in RESOLUTION]
+    row += [known_ns, resolved["at_ns"], float(truth) if isinstance(truth, int | float) else None]
     answer = _text(forecast["answer"])
     for part, stated, committed in (
         ("events", ("question-asked", "forecast", "question-resolved", "forecast-scored"),
-         tuple(one["event"] for one in (asked, made, came, scored))),
-        ("question", (name, sha256_of_text(_text(what))), (asked["question"], asked["content"])),
-        ("places", [(name, number)] * 2, [(one["question"], one["forecast"]) for one in (made, scored)]),
-        ("forecaster", [forecast[one] for one in WHO], [made[one] for one in WHO]),
+         tuple(entry["event"] for entry in (asked, made, resolved, scored))),
+        ("question", (name, sha256_of_text(_text(stated_question))), (asked["question"], asked["content"])),
+        ("places", [(name, number)] * 2, [(entry["question"], entry["forecast"]) for entry in (made, scored)]),
+        ("forecaster", [forecast[field] for field in WHO], [made[field] for field in WHO]),
         ("time of receipt", forecast["received_at"], utc_text(made["received_ns"])),
         ("time of the truth", resolution["known_at"], None if known_ns is None else utc_text(known_ns)),
         ("answer", sha256_of_text(forecast["salt"] + answer), made["payload"]),
-        ("resolution", (name, 1, sha256_of_text(_text(told))), (came["question"], came["n"], came["resolution"])),
+        ("resolution", (name, 1, sha256_of_text(_text(row))),
+         (resolved["question"], resolved["n"], resolved["resolution"])),
     ):  # fmt: skip
         if stated != committed:
             raise ReceiptError(f"the {part} of forecast {number} is not what the log commits to", step="result")
-    # What came later than the forecast is an entry of its own, which is not among these.
+    # A reference that was captured after the forecast has an entry of its own, which is not among these four.
     late = made["reference"] is None and reference is not None
     if not late and made["reference"] != (reference and sha256_of_text(_text(reference))):
         raise ReceiptError(f"the reference of forecast {number} is not what the log commits to", step="result")
-    asked_of = Question.from_dict(what)
-    found = scores(asked_of, read_answer(asked_of, forecast["answer"]).values, _payouts(truth), reference)
+    question = Question.from_dict(stated_question)
+    computed = scores(question, read_answer(question, forecast["answer"]).values, _payouts(truth), reference)
     for field in SCORE:
-        if not getattr(found, field) == scored[field] == forecast[field]:
+        # To the last digit, since the same arithmetic is done with the same values.
+        if not getattr(computed, field) == scored[field] == forecast[field]:
             raise ReceiptError(
-                f"the {field} of forecast {number} is {getattr(found, field)!r} by its answer and the truth, and "
+                f"the {field} of forecast {number} is {getattr(computed, field)!r} by its answer and the truth, and "
                 f"{scored[field]!r} in the log",
                 step="score",
             )
@@ -141,11 +169,12 @@ def _check(
         PassedStep(
             "result", f"question, answer, time {forecast['received_at']} and truth are what the entries commit to"
         ),
-        PassedStep("score", f"loss {found.loss!r}, computed once more from answer and truth{LATE if late else ''}"),
+        PassedStep("score", f"loss {computed.loss!r}, computed once more from answer and truth{LATE if late else ''}"),
     )
 
 
 def _payouts(truth: Any) -> Any:
+    """A truth as the scoring takes it: payouts, which JSON has as a list, are a tuple."""
     return tuple(truth) if isinstance(truth, list) else truth
 
 

@@ -1,4 +1,6 @@
-"""The tiles of a log from wherever they are, to see that one of its checkpoints goes on from another."""
+"""Reading the tiles of a log, from a verifier, a ledger or a folder, to check that the log of a later checkpoint begins
+with that of an earlier one.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,20 @@ from openfingym.receipts.tiles import WIDTH, TilePath, TileTree
 from openfingym.results import RECEIPT
 
 Fetch = Callable[[TilePath], bytes]
+"""Gives the bytes of a tile."""
 LEDGER = "ledger.db"
+"""Name of the ledger's file in a state folder."""
 
 
 def read_note(path: Path) -> str:
-    """A signed note that somebody kept, as text: of a checkpoint, of a receipt, or of a run's folder.
+    """The signed note of a checkpoint that somebody kept, as text.
 
     Args:
-        path: file of the note or of the receipt, or folder of the run.
+        path: file of the note, file of a receipt that holds it, or folder of a run with a receipt.
 
     Raises:
-        ReceiptError: it is malformed.
-        UsageError: it cannot be read.
+        ReceiptError: the content is malformed.
+        UsageError: the file cannot be read.
     """
     folder, name = (path, RECEIPT) if path.is_dir() else (path.absolute().parent, path.name)
     try:
@@ -39,25 +43,27 @@ def read_note(path: Path) -> str:
 
 
 def require_consistent(one: Checkpoint, other: Checkpoint, log: str | None) -> str:
-    """Check that the log of the later of two checkpoints begins with that of the earlier.
+    """Check that the log of the later of two checkpoints begins with that of the earlier one.
 
     Args:
         one: a checkpoint whose signature was checked.
-        other: another one of the same log.
-        log: where the tiles of the log are; see :func:`opened_tiles`. None is enough where both are of one size.
+        other: another checkpoint of the same log, whose signature was checked too.
+        log: location of the log's tiles, as :func:`opened_tiles` takes it; None is enough where both checkpoints are of
+            the same size.
 
     Returns:
-        What was found, as a phrase.
+        The finding, as a phrase.
 
     Raises:
         ReceiptError: the two are of different logs, or show different histories.
-        UsageError: tiles are needed, and none are named.
+        UsageError: tiles are needed, and no location is given.
         StoreError: a tile is missing or damaged.
     """
-    old, new = sorted((one, other), key=lambda found: found.size)
+    old, new = sorted((one, other), key=lambda checkpoint: checkpoint.size)
     if old.origin != new.origin:
         raise ReceiptError(f"the checkpoints are of two logs, {old.origin} and {new.origin}", step="consistency")
     proof: list[bytes] = []
+    # Checkpoints of one size are consistent if their roots are equal, and every log begins with the empty one.
     if 0 < old.size < new.size:
         if log is None:
             raise UsageError(
@@ -80,14 +86,15 @@ def require_consistent(one: Checkpoint, other: Checkpoint, log: str | None) -> s
 
 @contextlib.contextmanager
 def opened_tiles(log: str) -> Iterator[Fetch]:
-    """The tiles of a log, of which nothing is believed.
+    """What reads tiles of a log, during the block; they need not be trusted, since a proof from wrong tiles fails.
 
     Args:
-        log: a verifier's URL or unix socket, a state folder, a ``ledger.db``, or a folder that holds ``tile/``.
+        log: location of the tiles: a verifier's URL or unix socket, a state folder, a ``ledger.db``, or a folder that
+            holds ``tile/``.
 
     Raises:
-        UsageError: it is none of these.
-        StoreError: a tile is not there.
+        UsageError: the location is none of these.
+        StoreError: a tile is missing.
     """
     path = Path(log).expanduser()
     if (path / "tile").is_dir():
@@ -109,7 +116,7 @@ def _from_folder(folder: Path, tile: TilePath) -> bytes:
         try:
             return read_bytes(folder, f"tile/{tile}", WIDTH * HASH_BYTES)
         except FileNotFoundError:
-            # Whoever serves a log may have removed what is in the full tile now.
+            # A partial tile may be removed once the full one is there, which begins with the same hashes.
             whole = TilePath(tile.level, tile.n)
             return read_bytes(folder, f"tile/{whole}", WIDTH * HASH_BYTES)[: tile.width * HASH_BYTES]
     except OSError as error:
@@ -118,12 +125,13 @@ def _from_folder(folder: Path, tile: TilePath) -> bytes:
 
 @contextlib.contextmanager
 def _ledger(path: Path) -> Iterator[Fetch]:
+    """What makes tiles from the tree in a ledger, during the block."""
     import sqlite3
 
     from openfingym_verifier import tree
 
     def fetch(tile: TilePath) -> bytes:
-        assert isinstance(tile.level, int)
+        assert isinstance(tile.level, int), "a proof needs hashes, and no bundles of entries"
         return b"".join(tree.hashes(connection, tile.level, tile.n * WIDTH, tile.width))
 
     try:

@@ -1,8 +1,8 @@
-"""Opened labels: the hidden half of a package in one file, which anybody can hold against the task's digest, and scores
-computed from it once more.
+"""Opened labels: the hidden half of a package in one file, which anybody can check against the task's digest, and from
+which scores can be computed once more.
 
-The file is an ``.npz``: ``truth.json`` and every hidden array, byte for byte as the package was built with. Its digest
-is in the task's digest, which was stated before any rollout.
+The file is an ``.npz`` with ``truth.json`` and every hidden array, byte for byte as in the built package. The task's
+digest, which was stated before any rollout, commits to them.
 """
 
 from __future__ import annotations
@@ -28,23 +28,29 @@ if TYPE_CHECKING:
     from openfingym.kinds import Array
 
 TRUTH = "truth.json"
+"""Name of the document with the digests of the hidden arrays."""
 MOST_BYTES = 4096 * MEGABYTE
+"""The most bytes of a hidden array."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The same labels give the same file."""
+"""Time of every member of the file, the first that ZIP can state, so that the same labels give the same file."""
 
 
 def write_opened(package: BuiltPackage, out: Path) -> str:
-    """Write the hidden arrays of a package for everybody to read; returns the digest that the task's commits to.
+    """Write the hidden arrays of a package to a file that everybody may read.
 
     Args:
-        package: the built package, whose hidden half is here.
+        package: the built package, whose hidden half is on this machine.
         out: file to write; it must not exist.
+
+    Returns:
+        The digest of the hidden arrays, to which the task's digest commits.
 
     Raises:
         DigestMismatchError: the hidden half is not what the package was built with.
-        StoreError: it cannot be read, or the file cannot be written.
-        UsageError: there is such a file.
+        StoreError: the hidden half cannot be read, or the file cannot be written.
+        UsageError: the file exists already.
     """
+    # Reading the truth checks its digests before anything is written.
     names = sorted(package.read_truth())
     try:
         with store_errors(out), zipfile.ZipFile(out, "x") as archive:
@@ -56,12 +62,19 @@ def write_opened(package: BuiltPackage, out: Path) -> str:
 
 
 def read_opened(path: Path, package: BuiltPackage) -> dict[str, Array]:
-    """The hidden arrays of an opened file, which may be a stranger's, once they are those of the package.
+    """The hidden arrays in a file of opened labels, which may be a stranger's, after they were checked.
+
+    Args:
+        path: the file of opened labels.
+        package: the built package of the task, of which the public half is enough.
+
+    Returns:
+        The hidden arrays by name.
 
     Raises:
         ReceiptError: they are not what the task's digest commits to.
         UsageError: there is no such file.
-        DataError: it is no file of opened labels.
+        DataError: the file is no file of opened labels.
     """
     import numpy as np
 
@@ -76,6 +89,7 @@ def read_opened(path: Path, package: BuiltPackage) -> dict[str, Array]:
         raise UsageError(f"{path}: no such file") from None
     except (OSError, ValueError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: not a file that `openfingym receipt open` wrote ({error})") from error
+    # Before any array is parsed, the bytes are those that the task's digest commits to.
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     manifest = package.manifest
     actual = {"public_digest": manifest.public_digest, "arrays": digests}
@@ -95,18 +109,19 @@ def check_score(folder: Path, checked: CheckedRun, opened: Path) -> PassedStep:
 
     Args:
         folder: folder of the run.
-        checked: what was checked of it, so that its submission and its result are the verifier's.
+        checked: the run after its receipt was checked, so that its submission and its result are the verifier's.
         opened: file with the hidden arrays.
 
     Raises:
-        ReceiptError: the score is another one, with the first figure that differs.
-        UsageError: the run has no score that follows from the package's labels; says why.
+        ReceiptError: the score is another one; the message names the first figure that differs.
+        UsageError: the run has no score that follows from the package's labels; the message says why.
     """
     from openfingym_verifier.finalize import compare_with_baseline, scored_fields
     from openfingym_verifier.truth import load_task
 
     verified = checked.verified
     submission = submission_of(folder, checked)
+    # First of all, whether there is a score that the package's own labels decide, and that was told to the last digit.
     if verified.get("state") != "scored" or submission is None:
         raise UsageError(f"{folder}: the run has no score to compute again; it is {verified.get('state')}")
     if verified.get("disclosure") != "full":
@@ -120,6 +135,7 @@ def check_score(folder: Path, checked: CheckedRun, opened: Path) -> PassedStep:
     ordered = any(isinstance(verified.get(name), dict) for name in ORDERS)
     if verified.get("tape") != "given" or ordered:
         raise UsageError(f"{folder}: the run had hidden data of its own, which the labels of the package do not say")
+    # Then the verifier's own steps: its task with the opened arrays, its grader, its fields of a result.
     package = _package(str(verified["task"]), str(verified["task_digest"]))
     task = load_task(package, read_opened(opened, package))
     task = task.asking(QuestionRange.parse(asked)) if isinstance(asked, str) else task
@@ -129,16 +145,17 @@ def check_score(folder: Path, checked: CheckedRun, opened: Path) -> PassedStep:
             f"{submission}: of shape {list(values.shape)}, the task's is {list(task.shape)}", step="score"
         )
     baseline = task.grader.baseline_score()
-    found: dict[str, Any] = scored_fields(compare_with_baseline(task, task.grader.private_score(values), baseline))
-    found |= {"baseline_total": baseline.total, "baseline_metrics": baseline.metrics}
-    _compare(found, verified)
+    computed: dict[str, Any] = scored_fields(compare_with_baseline(task, task.grader.private_score(values), baseline))
+    computed |= {"baseline_total": baseline.total, "baseline_metrics": baseline.metrics}
+    _compare(computed, verified)
     return PassedStep(
-        "score", f"computed again from the labels: relative total {found['relative_total']!r}, to the last digit"
+        "score", f"computed again from the labels: relative total {computed['relative_total']!r}, to the last digit"
     )
 
 
-def _compare(found: Mapping[str, Any], verified: Mapping[str, Any]) -> None:
-    for name, value in found.items():
+def _compare(computed: Mapping[str, Any], verified: Mapping[str, Any]) -> None:
+    for name, value in computed.items():
+        # Equal in canonical JSON means equal to the last digit, as the log's digest of the result has it.
         if canonical_json(value) != canonical_json(verified.get(name)):
             raise ReceiptError(
                 f"the labels give {name} = {str(value)[:200]}, and the receipt is of {str(verified.get(name))[:200]}",
@@ -147,13 +164,18 @@ def _compare(found: Mapping[str, Any], verified: Mapping[str, Any]) -> None:
 
 
 def _package(name: str, digest: str) -> BuiltPackage:
-    """The built package of that digest."""
+    """The built package of a task with a certain digest.
+
+    Raises:
+        StoreError: this installation builds the task with another digest.
+    """
+    # The run's folder does not say whether pulled real data took the place of the task's own.
     for real in (False, True):
         try:
             package = build(catalog.load_task(name, real=real))
         except OpenFinGymError:
             if real:
-                break
+                break  # the task has no real data, or none was pulled here
             raise
         if package.manifest.digest == digest:
             return package
@@ -164,9 +186,15 @@ def _package(name: str, digest: str) -> BuiltPackage:
 
 
 def _member(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str, most: int) -> bytes:
+    """The content of a member of an archive that may be a stranger's.
+
+    Raises:
+        KeyError: there is no such member.
+        ValueError: the member states a size of more than ``most`` bytes.
+    """
     member = members[name]
     if member.file_size > most:
         raise ValueError(f"{name} is larger than {most:,} bytes")
-    # What is packed may unpack to more than it states: no more than that is read.
+    # A member may unpack to more than it states: no more than that is read.
     with archive.open(member) as stream:
         return stream.read(member.file_size)

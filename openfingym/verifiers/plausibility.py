@@ -1,7 +1,7 @@
-"""Answers that are admissible and yet hardly meant: wrong units, constants, the same answer for every window, a look at
-the next one.
+"""Warnings about answers that are admissible but hardly meant: wrong units, constants, the same answer for every
+window, a look at the next one.
 
-None of it is refused, because any of it may be right; whoever sent it is told.
+None of these is refused, because any of them may be right; but whoever sent the answer is told.
 """
 
 from __future__ import annotations
@@ -23,47 +23,50 @@ if TYPE_CHECKING:
     from openfingym.task.contracts import Contract
 
 FACTOR = 20.0
-"""A typical prediction this many times larger or smaller than a typical training target is in another unit."""
+"""How many times larger or smaller than a typical training target a typical prediction must be to look as if it were in
+another unit; percent in place of decimals makes 100."""
 SAMPLE = 5_000
-"""Training items that a typical target is taken from, evenly spread."""
+"""Number of training items, evenly spread, from which the size of a typical target is taken."""
 REPEATED = 0.1
-"""Share of generated windows that may equal another one before it is remarked on."""
+"""Share of generated windows that may repeat another one before a remark is made."""
 
 
 def warnings_for(package: BuiltPackage, submission: NDArray[np.float64]) -> tuple[str, ...]:
-    """Warnings about an admissible submission that hardly can be meant, a sentence each.
+    """Warnings about an admissible submission that is hardly meant, one sentence each.
 
     Args:
-        package: the task; only its public half is read.
-        submission: float64 of the task's submission shape, finite and in range.
+        package: the built package of the task, of which only the public half is read.
+        submission: the submission, float64 of the task's submission shape, finite and in range.
     """
     contract = package.task.spec.contract
-    found = remarks(contract, package.manifest.labels, typical_sizes(contract, package.array), submission)
+    warnings = remarks(contract, package.manifest.labels, typical_sizes(contract, package.array), submission)
     ahead = _ahead(contract, package.array, submission)
-    return (*found, ahead) if ahead else found
+    return (*warnings, ahead) if ahead else warnings
 
 
 def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | None:
-    """1 %, 50 % and 99 % quantile of each label's absolute training targets, float64[3, labels]; None where an answer
-    is no forecast.
+    """Quantiles of the absolute training targets of each label.
 
     Args:
         contract: the contract of the task.
         read: reads a public array of the task, given its name.
+
+    Returns:
+        The 1 %, 50 % and 99 % quantile, float64[3, labels]; None where an answer is no forecast.
     """
     targets = kind_named(contract).known_targets(contract, read)
     if targets is None:
         return None
-    chosen = np.asarray(targets[:: max(len(targets) // SAMPLE, 1)], dtype=np.float64)
+    sample = np.asarray(targets[:: max(len(targets) // SAMPLE, 1)], dtype=np.float64)
     return np.asarray(
-        np.quantile(np.abs(chosen.reshape(-1, chosen.shape[-1])), (0.01, 0.5, 0.99), axis=0), dtype=np.float64
+        np.quantile(np.abs(sample.reshape(-1, sample.shape[-1])), (0.01, 0.5, 0.99), axis=0), dtype=np.float64
     )
 
 
 def remarks(
     contract: Contract, labels: Sequence[str], sizes: NDArray[np.float64] | None, submission: NDArray[np.float64]
 ) -> tuple[str, ...]:
-    """Remarks on a submission, like :func:`warnings_for`, from what was computed of the task beforehand.
+    """Remarks on a submission, like :func:`warnings_for`, without reading the package again.
 
     Args:
         contract: the contract of the task.
@@ -72,35 +75,40 @@ def remarks(
         submission: the submission, float64 of the task's submission shape.
     """
     kind = kind_named(contract)
+    # A record of what an agent did is written by the verifier, and has nothing that could be meant otherwise.
     if kind.is_record:
         return ()
-    found = _constant(labels, submission) or (_repeated if kind.drawn else _identical)(submission)
-    return tuple(remark for remark in (_units(contract, labels, sizes, submission), found) if remark)
+    # A constant answer is identical for all windows too; one remark is enough.
+    sameness = _constant(labels, submission) or (_repeated if kind.drawn else _identical)(submission)
+    return tuple(remark for remark in (_units(contract, labels, sizes, submission), sameness) if remark)
 
 
 def _ahead(contract: Contract, read: Reader, submission: NDArray[np.float64]) -> str | None:
-    """Whether forecasts go where the next hidden window is shown to begin, which nobody knew in time."""
+    """A remark where forecasts move towards the first input of the next hidden window, which nobody knew in time."""
     ends = kind_named(contract).ends(contract, read)
     if ends is None:
         return None
-    found = looks_ahead(ends, submission)
-    if found is None:
+    correlation = looks_ahead(ends, submission)
+    if correlation is None:
         return None
     return (
-        f"ahead: looks like interpolation between hidden inputs: a correlation of {found:.2f} with the way to the "
-        "first input of the next window, beyond what a window itself shows; nobody could know it in time"
+        f"ahead: looks like interpolation between hidden inputs: a correlation of {correlation:.2f} with the way to "
+        "the first input of the next window, beyond what a window itself shows; nobody could know it in time"
     )
 
 
 def _columns(labels: Sequence[str], submission: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The submission as float64[rows, labels]."""
     return submission.reshape(-1, len(labels))
 
 
 def _units(
     contract: Contract, labels: Sequence[str], sizes: NDArray[np.float64] | None, submission: NDArray[np.float64]
 ) -> str | None:
+    """A remark where typical predictions of a label are far larger or smaller than its typical training targets."""
     if sizes is None:
         return None
+    # Medians, which a few far values do not move.
     own = np.median(np.abs(_columns(labels, submission)), axis=0)
     lowest, typical, highest = sizes
     known = (typical > 0.0) & (own > 0.0)
@@ -125,6 +133,7 @@ def _units(
 
 
 def _constant(labels: Sequence[str], submission: NDArray[np.float64]) -> str | None:
+    """A remark where all predictions of a label, or of all labels, are the same number."""
     columns = _columns(labels, submission)
     same = (columns == columns[0]).all(axis=0)
     if len(columns) < 2 or not same.any():
@@ -137,14 +146,14 @@ def _constant(labels: Sequence[str], submission: NDArray[np.float64]) -> str | N
 
 
 def _identical(submission: NDArray[np.float64]) -> str | None:
-    """Whether all answers about windows are the same."""
+    """A remark where the answer is the same for all windows."""
     if submission.ndim < 3 or submission.shape[0] < 2 or not (submission == submission[0]).all():
         return None
     return f"identical: the answer is the same for all {len(submission)} windows"
 
 
 def _repeated(submission: NDArray[np.float64]) -> str | None:
-    """Whether many drawn windows are the same as another one."""
+    """A remark where many generated windows repeat another one."""
     if submission.ndim < 3 or submission.shape[0] < 2:
         return None
     windows = submission.reshape(-1, submission.shape[-2] * submission.shape[-1])

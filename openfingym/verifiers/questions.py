@@ -1,4 +1,4 @@
-"""The client's side of questions, forecasts and resolutions."""
+"""A client of the verifier for questions about what has not happened yet: asking them, forecasting, resolving."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import VerifierClient
 
 PAGE = 1000
-"""Rows that a verifier gives at once."""
+"""The most rows that a verifier gives in one answer."""
 
 
 class QuestionClient:
     """Asks, reads and answers questions at one verifier, over the connections of its client.
 
-    Every request may be repeated: a question is known by its id, and a forecast carries an idempotency key.
+    Every request may be repeated: a question is known by its id, and a forecast carries an idempotency key. Methods
+    raise a ``VerifierError`` where the verifier does not answer, or refuses what it is asked.
     """
 
     def __init__(self, client: VerifierClient) -> None:
@@ -31,23 +32,34 @@ class QuestionClient:
     def ask(self, questions: Sequence[Question]) -> None:
         """Ask questions, all or none; needs the admin token.
 
+        Args:
+            questions: the questions; one that was asked before, and is the same, changes nothing.
+
         Raises:
             VerifierError: one of them is refused, with the reason; nothing was asked.
         """
-        self._client.json("POST", QUESTIONS, json={"questions": [one.to_dict() for one in questions]})
+        self._client.json("POST", QUESTIONS, json={"questions": [question.to_dict() for question in questions]})
 
     def record(self, truths: Sequence[Mapping[str, Any]]) -> None:
-        """Have truths of past questions kept, all or none, until the clocks of their replay have come to them.
+        """Have the verifier keep truths of past questions, all or none, until the clock of their replay reaches them.
 
         Args:
-            truths: one mapping a question, with its id as ``question``, and ``available_ns``, ``truth``, ``reason``,
-                ``source`` and ``reference``; those of a history are
+            truths: one mapping for each question, with its id as ``question``, and ``available_ns``, ``truth``,
+                ``reason``, ``source`` and ``reference``; for a past season that is read from files they are
                 :attr:`openfingym.questions.history.PastSeason.truths`.
         """
         self._client.json("POST", RECORDINGS, json={"truths": list(truths)})
 
     def advance(self, clock: str, now_ns: int) -> str:
-        """Make a simulated clock, or move it forward; returns where it stands, in ISO 8601."""
+        """Make a simulated clock, or move it forward.
+
+        Args:
+            clock: name of the clock.
+            now_ns: time to which the clock is set, in nanoseconds since the epoch.
+
+        Returns:
+            The time of the clock afterwards, in ISO 8601 and UTC.
+        """
         return str(self._client.json("POST", f"{CLOCKS}/{quote(clock)}", json={"now": now_ns})["now"])
 
     def forecast(
@@ -66,12 +78,12 @@ class QuestionClient:
             answer: the answer, as :func:`openfingym.questions.read_answer` takes it.
             agent: name of the agent that made it.
             version: version of the agent.
-            idempotency_key: a key of this request: sent again with the same answer, it gives the same forecast again
-                and makes no other; None for a new key.
+            idempotency_key: a key of this request: sent again with the same answer, it gives the same forecast and
+                makes no other; None for a new key.
 
         Returns:
-            ``forecast``, its number; ``received_at``, by the question's clock; its ``digest`` and ``salt``; and its
-            ``receipt``, which proves that the log has it.
+            The forecast's number as ``forecast``; the time at which it was received, by the question's clock, as
+            ``received_at``; its ``digest`` and ``salt``; and its ``receipt``, which proves that the log has it.
 
         Raises:
             UsageError: the key is not an idempotency key.
@@ -82,77 +94,111 @@ class QuestionClient:
         if not is_idempotency_key(key):
             raise UsageError(f"{KEY_RULE} Found {key[:80]!r}.")
         body = {"question": question, "answer": dict(answer), "agent": agent, "version": version}
-        found: dict[str, Any] = self._client.json(
+        document: dict[str, Any] = self._client.json(
             "POST", FORECASTS, refusable=True, json=body, headers={"Idempotency-Key": key}
         )
-        return found
+        return document
 
     def resolve(self, *, everything: bool = True, void_after_s: float | None = None) -> dict[str, Any]:
-        """Have what is due resolved and scored; returns what became of it, in numbers. Needs the admin token.
+        """Have the verifier resolve and score what is due; needs the admin token.
 
         Args:
-            everything: ask providers again before the pause after their last answer is over.
-            void_after_s: seconds after its evaluation time that a question is void without a truth; None for the
-                verifier's own.
+            everything: whether providers are asked again before the pause after their last answer is over.
+            void_after_s: seconds after its evaluation time at which a question without a truth becomes void; None for
+                the verifier's own setting.
+
+        Returns:
+            How many questions were resolved, are void, waiting and so on, and the ``problems`` of providers by
+            question.
         """
-        found: dict[str, Any] = self._client.json(
+        document: dict[str, Any] = self._client.json(
             "POST", RESOLUTIONS, json={"everything": everything, "void_after_s": void_after_s}
         )
-        return found
+        return document
 
     def decide(self, question: str, truth: object, *, evidence: Mapping[str, Any], reason: str = "") -> dict[str, Any]:
-        """Decide one question of the provider ``manual``, void one of any, or correct one that is resolved.
+        """Decide a question of the provider ``manual``, void a question of any provider, or correct a resolved one.
 
         Args:
             question: the id of the question.
             truth: a number, payouts, or the name of the outcome that came; None where there will be no truth.
-            evidence: what the verdict rests on, as JSON.
-            reason: why there will be no truth.
+            evidence: the grounds of the decision, as JSON.
+            reason: the reason why there will be no truth; empty where there is one.
+
+        Returns:
+            The same as :meth:`resolve` does.
         """
         body = {"question": question, "truth": truth, "evidence": dict(evidence), "reason": reason}
-        found: dict[str, Any] = self._client.json("POST", RESOLUTIONS, json=body)
-        return found
+        document: dict[str, Any] = self._client.json("POST", RESOLUTIONS, json=body)
+        return document
 
     def list(
         self, *, state: str | None = None, round_name: str | None = None, only_open: bool = False
     ) -> Iterator[Any]:
-        """Questions in the order in which they were asked, each with its state."""
+        """Questions in the order in which they were asked, each with its state.
+
+        Args:
+            state: only questions in this state; None for all.
+            round_name: only questions of this round; None for all.
+            only_open: whether to give only questions that take forecasts at the time of the request.
+        """
         wanted = {"state": state, "round": round_name, "open": "true" if only_open else None}
         yield from self._pages(QUESTIONS, wanted, lambda row: row["question"]["id"])
 
     def show(self, question: str) -> dict[str, Any]:
-        """A question with its state and its resolutions."""
-        found: dict[str, Any] = self._client.json("GET", f"{QUESTIONS}/{quote(question)}")
-        return found
+        """A question with its state and its resolutions.
+
+        Args:
+            question: the id of the question.
+        """
+        document: dict[str, Any] = self._client.json("GET", f"{QUESTIONS}/{quote(question)}")
+        return document
 
     def forecasts(self, *, question: str | None = None, agent: str | None = None) -> Iterator[Any]:
-        """Forecasts in the order in which they came: one's own, those of others once they are scored; all of them for
-        the operator.
+        """Forecasts in the order in which they were received: the caller's own, and those of others once they are
+        scored; all of them for the operator.
+
+        Args:
+            question: only forecasts of the question with this id; None for all.
+            agent: only forecasts of the agent of this name; None for all.
         """
         yield from self._pages(FORECASTS, {"question": question, "agent": agent}, lambda row: row["forecast"])
 
     def shown(self, question: Question) -> dict[str, Any] | None:
-        """What the market shows of a question now, which need not have been asked; None where it shows nothing. Needs
-        the admin token.
+        """The reference that the market shows for a question at this moment; needs the admin token.
+
+        Args:
+            question: the question, which need not have been asked.
+
+        Returns:
+            The reference; None where the market shows nothing.
 
         Raises:
-            VerifierError: with the problem ``unavailable`` where its provider cannot be asked.
+            VerifierError: with the problem ``unavailable`` where the question's provider cannot be asked.
         """
-        found: dict[str, Any] | None = self._client.json("POST", REFERENCES, json={"question": question.to_dict()})[
+        reference: dict[str, Any] | None = self._client.json("POST", REFERENCES, json={"question": question.to_dict()})[
             "reference"
         ]
-        return found
+        return reference
 
     def status(self) -> dict[str, Any]:
         """How many questions and forecasts there are in each state, and what is due; needs the admin token."""
-        found: dict[str, Any] = self._client.json("GET", LEDGER)
-        return found
+        document: dict[str, Any] = self._client.json("GET", LEDGER)
+        return document
 
     def _pages(self, path: str, wanted: Mapping[str, object], place: Any) -> Iterator[Any]:
+        """All rows of a route, page by page.
+
+        Args:
+            path: path of the route.
+            wanted: parameters of the request; those that are None are left out.
+            place: gives the parameter ``after`` for the next page, given the last row of a page.
+        """
         parameters = {name: value for name, value in wanted.items() if value is not None}
         while True:
             rows = self._client.json("GET", path, params=parameters)
             yield from rows
             if len(rows) < PAGE:
                 return
+            # After a row and not after a number of rows: rows that come meanwhile shift nothing.
             parameters["after"] = place(rows[-1])

@@ -1,6 +1,6 @@
-"""Checking the receipt of a run: what its folder says against what the verifier's log proves.
+"""Checking the receipt of a run: what its folder states against what the verifier's log proves.
 
-Nothing here asks a verifier. Each step is a :class:`PassedStep`; the first that fails is a
+Nothing here asks a verifier. Each step that holds is a :class:`PassedStep`; the first step that fails raises a
 :class:`~openfingym.errors.ReceiptError` that names it.
 """
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from openfingym.receipts.receipt import Leaf
 
 VERIFIED_LIMIT = MEGABYTE
+"""The most bytes of a ``verified.json``."""
 SUBMISSION_LIMIT = 2048 * MEGABYTE
+"""The most bytes of a submission."""
 PROVEN = (
     "rollout_id",
     "task",
@@ -55,16 +57,17 @@ PROVEN = (
     "questions",
     "log_head",
 )
-"""Fields of ``result.json`` that the verifier states."""
+"""Fields of ``result.json`` that the verifier states, and that its log therefore proves."""
 IDENTITY = ("task", "task_digest", "agent", "seed", "split", "instance")
-"""Fields that say what a result without a score is of."""
+"""Fields that say which rollout a result without a score is of."""
 SCORE_FIELDS = frozenset({"total", "relative_total", "relative_interval", "total_interval"})
+"""Fields that only a scored result has."""
 ORDERS = ("session", "questions")
-"""Fields that the verifier leaves out of a rollout that has none."""
+"""Fields that the verifier leaves out of the result of a rollout that has no session, or no questions of its own."""
 UNPROVEN = tuple(sorted(RolloutResult.__dataclass_fields__.keys() - {*PROVEN, "state", "direction", "format", "path"}))
-"""Fields that are what the launcher says of itself."""
+"""Fields that only the launcher states, such as times and costs."""
 COMMITTED = {"full": "result", "held": "held"}
-"""Field of the log's entry with the digest of what was told, by how much that was; else ``told``."""
+"""Name, in the log's entry, of the digest of what was disclosed, by how much that was; ``told`` for anything else."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class PassedStep:
 
     name: ReceiptStep
     detail: str
+    """What was checked, as a phrase for people."""
 
 
 @dataclass(frozen=True)
@@ -81,35 +85,46 @@ class CheckedRun:
 
     receipt: Receipt
     checkpoint: Checkpoint
+    """The receipt's checkpoint, whose signature was checked."""
     key_pinned: bool
     """Whether the key is one that the reader has from elsewhere: given, or known in the store."""
     verified: Mapping[str, Any]
     """The result as the verifier wrote it."""
     steps: tuple[PassedStep, ...]
+    """The steps of the check, in order."""
 
 
 def read_receipt(folder: Path) -> Receipt:
     """The receipt in a run's folder, which may be a stranger's.
 
     Raises:
-        StoreError: there is none, or it cannot be read.
-        ReceiptError: it is malformed.
+        StoreError: the folder has no receipt, or it cannot be read.
+        ReceiptError: the receipt is malformed.
     """
     return Receipt.from_json(_content(folder, RECEIPT, MOST_BYTES))
 
 
 def read_receipt_file(path: Path) -> Receipt:
-    """The receipt in a file; see :func:`read_receipt`."""
+    """The receipt in a file, which may be a stranger's.
+
+    Raises:
+        StoreError: the file is missing, or cannot be read.
+        ReceiptError: the receipt is malformed.
+    """
     return Receipt.from_json(_content(path.absolute().parent, path.name, MOST_BYTES))
 
 
 def read_object(path: Path) -> Mapping[str, Any] | None:
-    """The JSON object in a file, which may be a stranger's; None where it is something else."""
+    """The JSON object in a file, which may be a stranger's; None where the file holds something else.
+
+    Raises:
+        StoreError: the file is missing, or cannot be read.
+    """
     try:
-        found = parse_json(_content(path.absolute().parent, path.name, MOST_BYTES).decode())
+        document = parse_json(_content(path.absolute().parent, path.name, MOST_BYTES).decode())
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def check_run(folder: Path, key: PublicKey | None = None) -> CheckedRun:
@@ -120,13 +135,14 @@ def check_run(folder: Path, key: PublicKey | None = None) -> CheckedRun:
         key: public key of the log; None for the one known in the store, else the one in the receipt.
 
     Raises:
-        ReceiptError: with the first step that fails.
+        ReceiptError: a step of the check fails; the error names it.
         StoreError: a file is missing, or cannot be read.
     """
     receipt, result = read_receipt(folder), read_run(folder)
     key = key or known_key(receipt.origin)
+    # Signature and inclusion come first: what follows believes the entries.
     checkpoint = receipt.checked(key)
-    # Whatever was rejected may have had nothing that was scored.
+    # The last entry is the end of the rollout; before it is the submission that was scored, if there was one.
     *scored, end = receipt.leaves
     verified = _verified(folder, end, result.rollout_id)
     steps = [
@@ -135,6 +151,7 @@ def check_run(folder: Path, key: PublicKey | None = None) -> CheckedRun:
         _check_result(result, verified, end),
         *(_check_submission(folder, leaf, verified) for leaf in scored),
     ]
+    # A rejected rollout may have had no submission to score.
     if verified.get("state") != "rejected" and len(scored) != 1:
         raise ReceiptError("the receipt does not say which submission was scored", step="entry")
     _check_derived(folder, result)
@@ -146,8 +163,9 @@ def is_backed(folder: Path, result: RolloutResult) -> bool:
 
     Args:
         folder: folder of the run.
-        result: what its ``result.json`` says.
+        result: the result in the folder's ``result.json``.
     """
+    # The submission is not read, which may be large: reports ask this of every run.
     try:
         receipt = read_receipt(folder)
         receipt.checked(known_key(receipt.origin))
@@ -159,13 +177,28 @@ def is_backed(folder: Path, result: RolloutResult) -> bool:
 
 
 def submission_of(folder: Path, checked: CheckedRun) -> Path | None:
-    """File of the submission that was scored; None where nothing was."""
+    """The file of the submission that was scored; None where nothing was scored.
+
+    Args:
+        folder: folder of the run.
+        checked: the run after its receipt was checked.
+    """
     *scored, _ = checked.receipt.leaves
     return _file_of(folder, scored[-1]) if scored else None
 
 
 def _verified(folder: Path, end: Leaf, rollout_id: str) -> dict[str, Any]:
-    """The verifier's own result, whose digest the log holds."""
+    """The verifier's own result in a run's folder, once it is what the log commits to.
+
+    Args:
+        folder: folder of the run.
+        end: entry of the rollout's end.
+        rollout_id: id of the rollout, as ``result.json`` states it.
+
+    Raises:
+        ReceiptError: the entry is not this rollout's end, or the result is not the one that it commits to.
+        StoreError: the result is missing, or cannot be read.
+    """
     entry = end.document
     if entry.get("rollout") != rollout_id or entry.get("event") not in {"finalized", "settled"}:
         raise ReceiptError(
@@ -181,8 +214,9 @@ def _verified(folder: Path, end: Leaf, rollout_id: str) -> dict[str, Any]:
         raise _wrong(end, f"{VERIFIED} is no object")
     disclosure = str(verified.get("disclosure"))
     if disclosure == "held" and (entry.get("disclosure") != "held" or verified.get("state") == "scored"):
-        # Nothing is told yet, and so nothing may be claimed.
+        # Of a held result nothing was disclosed yet, and so nothing may be claimed.
         raise _wrong(end, f"{VERIFIED} says that the result is held, and entry {end.index} does not")
+    # The hash of the log's row is made after the entry, and so cannot be in the digest that the entry holds.
     document = {name: value for name, value in verified.items() if name != "log_head"}
     try:
         digest = sha256_of_json(document)
@@ -194,11 +228,21 @@ def _verified(folder: Path, end: Leaf, rollout_id: str) -> dict[str, Any]:
 
 
 def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf) -> PassedStep:
-    """Compare ``result.json`` with what the verifier wrote."""
+    """Compare ``result.json`` with what the verifier wrote.
+
+    Args:
+        result: the result in ``result.json``.
+        verified: the result as the verifier wrote it.
+        end: entry of the rollout's end.
+
+    Raises:
+        ReceiptError: the two differ, or a score is stated where there is none.
+    """
+    # A launcher may call any rollout a failure of ours; but then it may claim no score.
     if result.state == "error":
         if result.metrics or any(getattr(result, name) is not None for name in SCORE_FIELDS):
             raise _wrong(end, "result.json is an error of ours, which has no score, and states one")
-        # What a verifier of another version does not state, it does not prove.
+        # What a verifier of another version does not state is not compared.
         for name in (name for name in IDENTITY if name in verified):
             if not _equal(getattr(result, name), verified[name]):
                 raise _wrong(end, f"result.json is of another {name} than entry {end.index}")
@@ -207,15 +251,15 @@ def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf)
             raise _wrong(end, f"result.json is of other questions than entry {end.index}")
         state = verified.get("state")
         return PassedStep("result", f"no score is claimed: an error, says its launcher; to the verifier it is {state}")
-    told = {**dict.fromkeys(ORDERS), **verified}
+    disclosed = {**dict.fromkeys(ORDERS), **verified}
     if verified.get("state") != "scored":
-        told |= dict.fromkeys(SCORE_FIELDS)
-    # What a verifier of another version does not state, it does not prove.
-    wanted = {name: told[name] for name in PROVEN if name in told}
-    found = {name: getattr(result, name) for name in wanted}
-    if not _equal(found, wanted):
-        name = next(name for name in wanted if not _equal(found[name], wanted[name]))
-        raise _wrong(end, f"result.json says {name} = {_short(found[name])}, the verifier {_short(wanted[name])}")
+        disclosed |= dict.fromkeys(SCORE_FIELDS)
+    # What a verifier of another version does not state is not compared.
+    proven = {name: disclosed[name] for name in PROVEN if name in disclosed}
+    stated = {name: getattr(result, name) for name in proven}
+    if not _equal(stated, proven):
+        name = next(name for name in proven if not _equal(stated[name], proven[name]))
+        raise _wrong(end, f"result.json says {name} = {_short(stated[name])}, the verifier {_short(proven[name])}")
     if result.state != ("deferred" if verified.get("state") == "held" else verified.get("state")):
         raise _wrong(end, f"result.json says that the rollout is {result.state}, the verifier {verified.get('state')}")
     if list(result.flags) != end.document.get("flags", []):
@@ -229,23 +273,30 @@ def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf)
 
 
 def _check_derived(folder: Path, result: RolloutResult) -> None:
-    """Check what ``result.json`` states twice: figures that follow from others, and are not read back."""
+    """Check the figures in ``result.json`` that follow from others, such as the skill: they are not read back, but
+    people and other programs see them.
+
+    Raises:
+        ReceiptError: a figure is not what the others give.
+        StoreError: the file cannot be read.
+    """
     try:
         stated: Any = read_json(folder, RESULT, MEGABYTE)
     except (OSError, ValueError) as error:
         raise StoreError(f"{folder / RESULT}: cannot be read ({error})") from error
-    told = result.to_dict()
-    for name in told.keys() - RolloutResult.__dataclass_fields__.keys():
-        if name in stated and not _equal(stated[name], told[name]):
+    derived = result.to_dict()
+    for name in derived.keys() - RolloutResult.__dataclass_fields__.keys():
+        if name in stated and not _equal(stated[name], derived[name]):
             raise ReceiptError(
-                f"result.json says {name} = {_short(stated[name])}, and its own figures give {_short(told[name])}",
+                f"result.json says {name} = {_short(stated[name])}, and its own figures give {_short(derived[name])}",
                 step="result",
             )
 
 
 def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> PassedStep:
+    """Compare the submission in a run's folder with the entry of the log that commits to it."""
     entry = leaf.document
-    # A submission before the last is in the log too, and was not the one that was scored.
+    # Earlier submissions are in the log too: the last one is the one that was scored.
     last = 1 if entry.get("event") == "played" else verified.get("submissions_accepted")
     if (entry.get("rollout"), entry.get("submission")) != (verified.get("rollout_id"), last):
         raise ReceiptError(
@@ -260,6 +311,7 @@ def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> 
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise StoreError(f"{path}: the submission that was scored cannot be read ({reason})") from error
+    # The log has the digest of the bare values; the header of a .npy may differ between versions of NumPy.
     if values.dtype != "<f8" or sha256_of(values.tobytes()) != entry.get("payload"):
         raise ReceiptError(
             f"{path} is not the submission that entry {leaf.index} commits to: it was changed",
@@ -270,7 +322,9 @@ def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> 
 
 
 def _file_of(folder: Path, leaf: Leaf) -> Path:
+    """The file of the submission that an entry of the log is about."""
     number = leaf.document.get("submission")
+    # The number becomes a part of a path; and a bool would pass for an int.
     if type(number) is not int or leaf.document.get("event") not in {"accepted", "played"}:
         raise ReceiptError(f"entry {leaf.index} is no submission", step="entry", index=leaf.index)
     return folder / "submissions" / f"{number}.npy"
@@ -294,6 +348,7 @@ def _named(receipt: Receipt, key: PublicKey | None) -> str:
 
 def _equal(one: object, other: object) -> bool:
     """Whether two JSON values are the same, numbers to the last digit."""
+    # By their canonical JSON, which makes no difference between a tuple and a list; with NaN it is none.
     try:
         return canonical_json(one) == canonical_json(other)
     except ValueError:

@@ -37,20 +37,23 @@ from openfingym.task.toml import checked, read_toml
 from openfingym.verifiers.address import QUICK_ANSWER_S, VerifierAddress
 
 SHORTEST_TOKEN = 16
+"""Fewest characters of an admin token."""
 HEADER = (
     "# Which verifier serves which tasks; kept by `openfingym verifier serve --register FILE`, which drops comments.\n"
 )
 
 
 class RegistryEntry(Section):
-    """One of ``[[verifiers]]``."""
+    """One of ``[[verifiers]]``: a verifier and the tasks that are left to it."""
 
     url: str | None = None
+    """URL of the verifier; either this or :attr:`socket`."""
     socket: str | None = None
-    """Path of a unix socket; either this or :attr:`url`."""
+    """Path of the verifier's unix socket, relative to the file; either this or :attr:`url`."""
     tasks: tuple[str, ...]
-    """Names, globs over names (``fx-*``), or ``family/glob`` (``fraud/*``)."""
+    """Names of tasks, globs over names (``fx-*``), or ``family/glob`` (``fraud/*``)."""
     admin_token_file: str | None = None
+    """File with the admin token, relative to the registry; None where the token is in ``$OPENFINGYM_ADMIN_TOKEN``."""
 
     _lists = field_validator("tasks", mode="before")(as_tuple)
 
@@ -78,11 +81,11 @@ class RegistryEntry(Section):
 
     @property
     def place(self) -> str:
-        """The address of the verifier, as the file has it."""
+        """The address of the verifier, as the file states it."""
         return self.url or str(self.socket)
 
     def serves(self, task: Task) -> bool:
-        """Whether a task is one of its own."""
+        """Whether a task is left to this verifier."""
         return any(TaskPattern.parse(pattern).gives(task) for pattern in self.tasks)
 
 
@@ -97,14 +100,16 @@ class Registry:
     """The content of a registry file."""
 
     path: Path
+    """Path of the file, to which the paths in it are relative."""
     entries: tuple[RegistryEntry, ...]
+    """The entries, in the order of the file."""
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read a registry file.
 
         Raises:
-            UsageError: it cannot be read, or says what it may not; the message names the key.
+            UsageError: the file cannot be read, or a value in it is not allowed; the message names the key.
         """
         return cls(path, checked(_File, read_toml(path, "the registry of verifiers"), str(path)).verifiers)
 
@@ -112,36 +117,38 @@ class Registry:
         """The one verifier of a task.
 
         Raises:
-            UsageError: there is none, or more than one.
+            UsageError: no verifier serves the task, or more than one.
         """
-        found = [entry for entry in self.entries if entry.serves(task)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            places = " and ".join(entry.place for entry in found)
-            raise UsageError(f"{self.path}: {task.name!r} has {len(found)} verifiers, {places}; leave it to one")
+        matches = [entry for entry in self.entries if entry.serves(task)]
+        if len(matches) == 1:
+            return matches[0]
+        # Budgets and disclosures are counted by each verifier for itself, so that two would give twice as much.
+        if matches:
+            places = " and ".join(entry.place for entry in matches)
+            raise UsageError(f"{self.path}: {task.name!r} has {len(matches)} verifiers, {places}; leave it to one")
         served = ", ".join(f"{entry.place} ({', '.join(entry.tasks)})" for entry in self.entries) or "nothing at all"
         raise UsageError(f"{self.path}: no verifier serves {task.name!r}; listed: {served}")
 
     def location(self, entry: RegistryEntry) -> str:
-        """The URL of an entry's verifier, or the whole path of its socket."""
+        """The URL of an entry's verifier, or the absolute path of its socket."""
         return entry.url or str(self.path.parent.absolute() / str(entry.socket))
 
     def token_file(self, entry: RegistryEntry) -> Path | None:
-        """The file with its admin token; None where the environment has it."""
+        """The file with the admin token of an entry's verifier; None where the token is in the environment."""
         return None if entry.admin_token_file is None else self.path.parent / Path(entry.admin_token_file).expanduser()
 
 
 def read_token(path: Path) -> str:
-    """The admin token in a file that is not for everybody.
+    """The admin token in a file that others may not read.
 
     Raises:
-        UsageError: it cannot be read, others may read it, or it holds no token.
+        UsageError: the file cannot be read, others may read it, or it holds no token.
     """
     try:
         mode, token = path.stat().st_mode, path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError as error:
         raise UsageError(f"{path}: the admin token cannot be read ({error.strerror})") from error
+    # Only the rights of others count: the file's group may read it.
     if mode & 0o007:
         raise UsageError(
             f"{path}: everybody may read this admin token (mode {mode & 0o777:04o}); run: chmod o= {path}, and make a "
@@ -155,12 +162,13 @@ def read_token(path: Path) -> str:
 
 
 def make_token(path: Path) -> None:
-    """Write a new admin token, for this user alone, where there is no file yet.
+    """Write a new admin token to a file that only this user may read, unless the file exists.
 
     Raises:
-        UsageError: the token's file cannot be written.
+        UsageError: the file cannot be written.
     """
     try:
+        # O_EXCL: of two verifiers that start at once, only one makes the token, and the other one reads it.
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as stream:
             stream.write(secrets.token_hex(32) + "\n")
     except FileExistsError:
@@ -170,15 +178,16 @@ def make_token(path: Path) -> None:
 
 
 def register(path: Path, entry: RegistryEntry, tasks: Iterable[Task]) -> list[RegistryEntry]:
-    """Add a verifier that has started, in the place of what was there before at the same address.
+    """Add a verifier that has started; an earlier entry with the same address is replaced.
 
     Args:
         path: path of the registry file; made if missing.
-        entry: what to add; its tasks are names.
-        tasks: the tasks that it serves.
+        entry: the new entry, whose tasks are names.
+        tasks: the tasks that the verifier serves.
 
     Returns:
-        Entries that were replaced because nobody answers there, and all they served is served by this one.
+        Entries of other addresses that were dropped, because no verifier answers there and this one serves all of their
+        tasks.
 
     Raises:
         UsageError: another verifier serves one of the tasks, or the file cannot be read or written.
@@ -197,8 +206,8 @@ def register(path: Path, entry: RegistryEntry, tasks: Iterable[Task]) -> list[Re
                 raise UsageError(
                     f"{path}: {other.place} serves {', '.join(shared)} already; leave each task to one verifier"
                 )
-            # A verifier that was killed could not take its entry out; it is dropped only if nothing else was left to
-            # it.
+            # A verifier that was killed could not take its entry out. The entry is dropped only if that leaves no task
+            # without a verifier.
             elif set(other.tasks) <= set(entry.tasks):
                 dead.append(other)
             else:
@@ -212,7 +221,11 @@ def register(path: Path, entry: RegistryEntry, tasks: Iterable[Task]) -> list[Re
 
 
 def unregister(path: Path, entry: RegistryEntry) -> None:
-    """Take out an entry of :func:`register`, unless somebody else did.
+    """Take out the entry of a verifier that ends, unless somebody else has taken it out or changed it.
+
+    Args:
+        path: path of the registry file.
+        entry: the entry that was given to :func:`register`.
 
     Raises:
         UsageError: the file cannot be read or written.
@@ -222,19 +235,22 @@ def unregister(path: Path, entry: RegistryEntry) -> None:
 
 
 def _answers(location: str) -> bool:
+    """Whether a verifier answers at a location, be it well or not."""
+    # Without a token, which is another verifier's.
     with VerifierAddress(location, "").connect(timeout_s=QUICK_ANSWER_S) as client:
         try:
             client.require_well()
         except VerifierAbsentError:
             return False
         except VerifierError:
-            return True  # it is there, if not well
+            return True
     return True
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Keep other writers out; readers need no lock, for the file is always whole."""
+    """Keep other writers out; readers need no lock, since the file is always whole."""
+    # A file beside it, since the registry itself is replaced by every write.
     try:
         lock = take(path.with_name(f".{path.name}.lock"))
     except OSError as error:

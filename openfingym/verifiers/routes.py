@@ -1,7 +1,7 @@
-"""What the interface for agents is called: its paths, media types and problems.
+"""Names in the verifier's HTTP interface: paths, media types, and the types of problems.
 
-The verifier answers, the gate lets through, and the client asks. The agent image holds nothing of this library, and so
-names what it uses itself.
+The verifier, the gate and the client take them from here. The agent image holds nothing of this library, and so has
+names of its own for what it uses.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ SUBMISSIONS, EPISODES, STEPS, LIVE = "/v1/submissions", "/v1/episodes", "/v1/ste
 QUESTIONS, FORECASTS, RESOLUTIONS = "/v1/questions", "/v1/forecasts", "/v1/resolutions"
 RECORDINGS, CLOCKS, LEDGER, REFERENCES = "/v1/recordings", "/v1/clocks", "/v1/ledger", "/v1/references"
 PROBLEM = "urn:openfingym:problem:"
-"""What the type of a problem document (RFC 9457) starts with."""
+"""Beginning of the type of every problem document (RFC 9457)."""
 JSON, NPY, NPZ, ZIP = "application/json", "application/x-npy", "application/x-npz", "application/zip"
 ARROW_STREAM, ARROW_FILE, PARQUET = (
     "application/vnd.apache.arrow.stream",
@@ -19,4 +19,4 @@ ARROW_STREAM, ARROW_FILE, PARQUET = (
     "application/vnd.apache.parquet",
 )
 MEDIA_TYPES = (NPY, NPZ, ZIP, ARROW_STREAM, ARROW_FILE, PARQUET, JSON)
-"""Those that a submission may have."""
+"""Media types that a submission may have."""

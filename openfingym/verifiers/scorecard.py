@@ -1,7 +1,7 @@
 """Scoring files by hand, for whoever owns both the submission and the truth.
 
-What the verifier would do with them, without a verifier: the same parsing, the same checks, the
-same metrics on the same folds.
+The files are treated as the verifier would treat them, without a verifier: the same parsing, the same checks, the same
+metrics on the same folds.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.truth import HiddenTask
 
 SUBMISSION_LIMIT = 2 * 1024**3
+"""The most bytes that a file of a submission may have."""
 MEDIA_TYPES: Mapping[str, str] = {
     ".npy": NPY,
     ".npz": NPZ,
@@ -34,7 +35,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".arrow": ARROW_FILE,
     ".parquet": PARQUET,
 }
-"""How a submission is read, by the end of its name; ``.csv`` is read here."""
+"""Media type of a submission by the suffix of its file; ``.csv``, which the verifier does not take, is converted."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class FoldScore:
     """The score of one fold."""
 
     items: int
-    """Hidden items of the fold."""
+    """Number of hidden items in the fold."""
     total: float
     """The source paper's weighted loss; lower is better."""
     relative_total: float
@@ -67,10 +68,11 @@ class Scorecard:
     task_digest: str
     data_kind: str
     baseline: str
+    """Name of the baseline."""
     public: FoldScore
     private: FoldScore
     warnings: tuple[str, ...] = ()
-    """What is admissible and yet hardly meant, such as percent for decimals."""
+    """Remarks on what is admissible but hardly meant, such as percent in place of decimals."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for ``--json``."""
@@ -81,14 +83,14 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
     """Score a submission against a truth.
 
     Args:
-        package: the task; only its public half is read, unless ``truth`` is its truth half.
-        submission: ``.npy``, ``.npz``, ``.json``, ``.arrow``, ``.parquet``, or ``.csv`` with a column for each
-            name along the last axis and the rows in order.
-        truth: a folder of ``.npy`` files named as the hidden arrays of the task, an ``.npz`` of them, or one
-            ``.npy`` where the task has a single one.
+        package: the built package of the task; only its public half is read, unless ``truth`` is its hidden half.
+        submission: file of the submission: ``.npy``, ``.npz``, ``.json``, ``.arrow``, ``.parquet``, or ``.csv`` with a
+            column for each name along the last axis and the rows in order.
+        truth: a folder of ``.npy`` files named as the hidden arrays of the task, an ``.npz`` of them, or one ``.npy``
+            where the task has a single hidden array.
 
     Raises:
-        SubmissionError: the verifier would refuse the submission; says what was wrong.
+        SubmissionError: the verifier would refuse the submission; the message says what is wrong.
         DataError: the truth does not fit the task.
         UsageError: a file is missing or of an unknown sort, or the task is stepped through.
     """
@@ -107,21 +109,22 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
     task, values = read_answer(package, submission, read_truth(package, truth))
     grader, spec = task.grader, task.spec
     grader.check(values)
-    scored = {}
+    scores = {}
     for name, fold, items in (
         ("public", grader.public, task.manifest.n_public),
         ("private", grader.private, task.manifest.n_private),
     ):
+        # The same resamples of the hidden rows for both, so that the interval of their ratio is a paired one.
         design = kind_named(spec.contract).resampling(spec.contract, fold)
         own, base = (
-            score_with_replicates(spec.contract, spec.scoring, fold, one, design) for one in (values, grader.baseline)
+            score_with_replicates(spec.contract, spec.scoring, fold, answer, design)
+            for answer in (values, grader.baseline)
         )
-        rank = relative(spec.scoring, own.metrics, base.metrics)
         error = sampling_error(spec.scoring, own, base)
-        scored[name] = FoldScore(
+        scores[name] = FoldScore(
             items,
             own.total,
-            rank,
+            relative(spec.scoring, own.metrics, base.metrics),
             error.relative_interval,
             error.total_interval,
             own.metrics,
@@ -134,8 +137,8 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
         task_digest=manifest.digest,
         data_kind=manifest.data_kind,
         baseline=spec.scoring.baseline,
-        public=scored["public"],
-        private=scored["private"],
+        public=scores["public"],
+        private=scores["private"],
         warnings=warnings_for(package, values),
     )
 
@@ -143,15 +146,19 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
 def read_answer(
     package: BuiltPackage, submission: Path, hidden: Mapping[str, Array] | None
 ) -> tuple[HiddenTask, NDArray[np.float64]]:
-    """A task with its hidden arrays, and a submission from a file of the caller's as the verifier reads it.
+    """Read a submission from a file as the verifier reads one.
 
     Args:
-        package: the task.
-        submission: a file of the submission's array, in one of the formats that :func:`score_files` reads.
-        hidden: the hidden arrays, by name; None for those of the package.
+        package: the built package of the task.
+        submission: file of the submission, in one of the formats that :func:`score_files` takes.
+        hidden: the hidden arrays by name; None for those of the package.
+
+    Returns:
+        The task with its hidden arrays, and the submission, float64 of the task's submission shape.
 
     Raises:
-        SubmissionError: the verifier would refuse the submission for its shape or its values; says what was wrong.
+        SubmissionError: the verifier would refuse the submission for its shape or its values; the message says what is
+            wrong.
         UsageError: the file is missing or of an unknown sort.
     """
     from openfingym_verifier.problems import Problem
@@ -167,11 +174,19 @@ def read_answer(
 
 
 def read_truth(package: BuiltPackage, path: Path) -> dict[str, Array]:
-    """The hidden arrays of a task from files of the caller's.
+    """Read the hidden arrays of a task from files of the caller's.
+
+    Args:
+        package: the built package of the task.
+        path: a folder of ``.npy`` files, an ``.npz``, or one ``.npy`` where the task has a single hidden array.
+
+    Returns:
+        The hidden arrays by name.
 
     Raises:
-        UsageError: there is no such file.
-        DataError: it cannot be read, or an array is missing or of another shape than the task's.
+        UsageError: there is no such file, or it is of an unknown sort.
+        DataError: a file cannot be read, or an array is missing, of another shape than the task's, or holds what it may
+            not.
     """
     import numpy as np
 
@@ -180,12 +195,12 @@ def read_truth(package: BuiltPackage, path: Path) -> dict[str, Array]:
     wanted = kind_of(package.task).hidden_shapes(package.manifest.submission_shape, package.manifest.n_test)
     try:
         if path.is_dir():
-            found = {name: np.load(path / f"{name}.npy", allow_pickle=False) for name in wanted}
+            arrays = {name: np.load(path / f"{name}.npy", allow_pickle=False) for name in wanted}
         elif path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:
-                found = {name: archive[name] for name in archive.files}
+                arrays = {name: archive[name] for name in archive.files}
         elif path.suffix == ".npy" and len(wanted) == 1:
-            found = {next(iter(wanted)): np.load(path, allow_pickle=False)}
+            arrays = {next(iter(wanted)): np.load(path, allow_pickle=False)}
         else:
             raise UsageError(
                 f"{path}: a truth is a folder of .npy files, an .npz, or one .npy; the arrays are {', '.join(wanted)}"
@@ -195,20 +210,21 @@ def read_truth(package: BuiltPackage, path: Path) -> dict[str, Array]:
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
     for name, shape in wanted.items():
-        if name not in found:
-            raise DataError(f"{path}: no array {name!r}; found {', '.join(found) or 'none'}")
-        if found[name].shape != shape:
-            raise DataError(f"{path}: {name} has shape {list(found[name].shape)}, expected {list(shape)}")
-        if found[name].dtype.kind not in "fiu" or not np.isfinite(found[name]).all():
+        if name not in arrays:
+            raise DataError(f"{path}: no array {name!r}; found {', '.join(arrays) or 'none'}")
+        if arrays[name].shape != shape:
+            raise DataError(f"{path}: {name} has shape {list(arrays[name].shape)}, expected {list(shape)}")
+        if arrays[name].dtype.kind not in "fiu" or not np.isfinite(arrays[name]).all():
             raise DataError(f"{path}: {name} must hold finite numbers")
-        if name == "labels" and not np.isin(found[name], (0, 1)).all():
-            at = int((~np.isin(found[name], (0, 1))).argmax())
-            raise DataError(f"{path}: labels must be 0 or 1, found {found[name][at]} at {at}")
-    return {name: found[name] for name in wanted}
+        if name == "labels" and not np.isin(arrays[name], (0, 1)).all():
+            at = int((~np.isin(arrays[name], (0, 1))).argmax())
+            raise DataError(f"{path}: labels must be 0 or 1, found {arrays[name][at]} at {at}")
+    # An .npz may hold other arrays too, which are left out.
+    return {name: arrays[name] for name in wanted}
 
 
 def _read(path: Path, task: HiddenTask, package: BuiltPackage) -> tuple[str, bytes]:
-    """(media type, body) of a submission file."""
+    """Media type and body of a submission's file, as a request to the verifier would have them."""
     if path.suffix != ".csv" and path.suffix not in MEDIA_TYPES:
         raise UsageError(f"{path}: not a known sort of submission; known: .csv, {', '.join(MEDIA_TYPES)}")
     try:
@@ -218,7 +234,7 @@ def _read(path: Path, task: HiddenTask, package: BuiltPackage) -> tuple[str, byt
                     f"{path}: larger than {SUBMISSION_LIMIT // 1024**3} GiB, the most a submission may have"
                 )
             content = path.read_bytes()
-            # Some editors put a byte-order mark before a text; from an agent the verifier takes none.
+            # Some editors put a byte-order mark before a text; the verifier, which reads programs' answers, takes none.
             return MEDIA_TYPES[path.suffix], content.removeprefix(BOM_UTF8) if path.suffix == ".json" else content
         return MEDIA_TYPES[".npy"], _csv_as_npy(path, task, package)
     except OSError as error:
@@ -226,7 +242,7 @@ def _read(path: Path, task: HiddenTask, package: BuiltPackage) -> tuple[str, byt
 
 
 def _csv_as_npy(path: Path, task: HiddenTask, package: BuiltPackage) -> bytes:
-    """A table with one column a label and all other axes as rows, as ``.npy`` of the submission's shape."""
+    """A table with a column for each label and all other axes as rows, as ``.npy`` of the submission's shape."""
     import numpy as np
     import pandas as pd
 
@@ -245,25 +261,31 @@ def _csv_as_npy(path: Path, task: HiddenTask, package: BuiltPackage) -> bytes:
         axes = " x ".join(task.manifest.submission_axes[:-1]) or task.manifest.submission_axes[0]
         raise SubmissionError(f"{path}: {len(table)} rows, expected {rows} ({axes})", problem="wrong-shape")
     _check_times(path, table, package)
-    chosen = table[labels]
+    # Columns are taken by name: their order in the file does not matter, and other columns are left out.
+    predictions = table[labels]
     for name in labels:
-        if chosen[name].dtype.kind not in "fiu":
-            row = int(pd.to_numeric(chosen[name], errors="coerce").isna().to_numpy().argmax())
+        if predictions[name].dtype.kind not in "fiu":
+            row = int(pd.to_numeric(predictions[name], errors="coerce").isna().to_numpy().argmax())
+            # Lines of the file are counted from 1, and the first one holds the names.
             raise SubmissionError(
-                f"{path}: row {row + 2}, column {name!r}: {chosen[name].iloc[row]!r} is not a number",
+                f"{path}: row {row + 2}, column {name!r}: {predictions[name].iloc[row]!r} is not a number",
                 problem="wrong-dtype",
             )
     content = io.BytesIO()
-    np.save(content, chosen.to_numpy(dtype=np.float64).reshape(shape), allow_pickle=False)
+    np.save(content, predictions.to_numpy(dtype=np.float64).reshape(shape), allow_pickle=False)
     return content.getvalue()
 
 
 TIME_COLUMNS = ("time", "date")
-"""Columns of a table that, where they are there, must be the times that are predicted."""
+"""Names of columns which, where a table has one, must hold the times that are predicted."""
 
 
 def _check_times(path: Path, table: pd.DataFrame, package: BuiltPackage) -> None:
-    """Refuse rows that are unsorted, repeated or of other times; only a table with a column of times says so."""
+    """Refuse rows that are unsorted, repeated or of other times, where a table has a column of times.
+
+    Raises:
+        SubmissionError: a row has another time than expected; the message names the first one.
+    """
     import numpy as np
     import pandas as pd
 
@@ -273,12 +295,13 @@ def _check_times(path: Path, table: pd.DataFrame, package: BuiltPackage) -> None
     expected = kind_of(package.task).target_times(package.task.spec.contract, package.array)
     if not named or expected is None:
         return
-    found = (
+    # As UTC without a time zone, which is how the package has its times; a text that is no time is no match.
+    times = (
         pd.to_datetime(table[named[0]], utc=True, format="ISO8601", errors="coerce")
         .dt.tz_localize(None)
         .to_numpy("datetime64[ns]")
     )
-    wrong = found != expected
+    wrong = times != expected
     if wrong.any():
         row = int(wrong.argmax())
         wanted = np.datetime_as_string(expected[row], unit="auto")

@@ -1,4 +1,4 @@
-"""Where the time of a rollout goes: to the agent, or to the verifier it waits for."""
+"""Measuring where the time of a rollout goes: to the agent, or to the verifier that it waits for."""
 
 from __future__ import annotations
 
@@ -8,29 +8,33 @@ from collections.abc import Callable, Iterator
 
 
 class Stopwatch:
-    """Adds up the seconds in which anything of a sort is under way; several at once count once.
+    """Adds up the seconds in which at least one activity is under way; activities that overlap count once.
 
     One thread runs it, and others may read it.
 
     Args:
-        clock: monotonic seconds.
+        clock: gives seconds that only go forward.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._before_s = 0.0
+        """Seconds of the times that are over."""
         self._under_way = 0
+        """Number of activities that are under way."""
         self._since: float | None = None
+        """When the current time began, by the clock; None while nothing is under way."""
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds so far, with those of what is under way now."""
+        """Seconds so far, including those of what is under way."""
+        # Read once: the running thread may set it to None between two looks at it.
         since = self._since
         return self._before_s if since is None else self._before_s + self._clock() - since
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Something is under way during the block."""
+        """Count the time of the block."""
         if not self._under_way:
             self._since = self._clock()
         self._under_way += 1

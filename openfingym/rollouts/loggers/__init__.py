@@ -1,9 +1,9 @@
-"""Loggers: where else the results of a run go, as they come in.
+"""Loggers, such as TensorBoard, which are told of the results of a run as they come in.
 
-A logger is a module of this package with a class ``LOGGER``, or such a class of an installed distribution, by an entry
-point of the group ``openfingym.loggers`` named as the logger. It is made with the folder of the run, and told of every
-result that is kept (:class:`RunLogger`). What it does goes on beside the run: its failures never fail a rollout, and
-its waiting keeps none.
+A logger is a class ``LOGGER`` in a module of this package; or such a class of an installed distribution, found through
+an entry point of the group ``openfingym.loggers`` with the logger's name. It is made with the folder of the run, and
+told of every result that is kept (:class:`RunLogger`). It works beside the run: its failures fail no rollout, and no
+rollout waits for it.
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ FIGURES = (
     "completion_tokens",
     "cost_usd",
 )
+"""Numbers of a result that loggers are given, by the names of a result's fields and properties."""
 LABELS = ("task", "task_digest", "data_kind", "tape", "agent", "model", "seed", "attempt", "state", "boundary")
 
 
 class RunLogger(Protocol):
-    """Is told of results, one after another, in a thread of its own; what it raises ends it, and nothing else."""
+    """Is told of results, one after another, in a thread of its own; an exception ends the logger and nothing else."""
 
     def ended(self, result: RolloutResult) -> None:
-        """A rollout's result is kept."""
+        """A rollout has ended, and its result is kept."""
 
     def close(self) -> None:
-        """The run is over; nothing more is told."""
+        """The run is over, and no more results come."""
 
 
 LoggerMaker: TypeAlias = Callable[[Path], RunLogger]
@@ -52,25 +53,29 @@ LoggerMaker: TypeAlias = Callable[[Path], RunLogger]
 
 
 def load_loggers(wanted: Sequence[str | LoggerMaker]) -> dict[str, LoggerMaker]:
-    """What makes each of some loggers, by name; none is made yet.
+    """Find what makes each of some loggers; none is made yet.
 
     Args:
-        wanted: names of loggers, or what makes one.
+        wanted: names of loggers, or functions that make one from the folder of a run.
+
+    Returns:
+        The makers, by the names of their loggers.
 
     Raises:
         UsageError: a logger is unknown, or its library is not installed.
     """
-    found: dict[str, LoggerMaker] = {}
-    for one in wanted:
-        if isinstance(one, str):
-            found[one] = _load(one)
+    makers: dict[str, LoggerMaker] = {}
+    for logger in wanted:
+        if isinstance(logger, str):
+            makers[logger] = _load(logger)
         else:
-            found[getattr(one, "__name__", type(one).__name__)] = one
-    return found
+            makers[getattr(logger, "__name__", type(logger).__name__)] = logger
+    return makers
 
 
 def figures_of(result: RolloutResult) -> dict[str, float]:
-    """The numbers of a result that are there, with ``success``; the names are those of a result."""
+    """The numbers of :data:`FIGURES` that a result has, by name, and ``success``: 1 if it was scored, 0 if rejected."""
+    # Failures of ours, and what is not resolved yet, are neither a success nor a failure, and have no reward.
     judged = result.state in {"scored", "rejected"}
     values = {name: getattr(result, name) for name in FIGURES if name != "reward"}
     values |= {"reward": result.reward(), "success": float(result.state == "scored")} if judged else {}
@@ -78,7 +83,7 @@ def figures_of(result: RolloutResult) -> dict[str, float]:
 
 
 def labels_of(result: RolloutResult) -> dict[str, str]:
-    """What a result is of, and how it ended, as text; without what it does not have."""
+    """The texts of :data:`LABELS` that a result has, by name: what it is of, and how it ended."""
     values = {name: getattr(result, name) for name in LABELS}
     return {name: str(value) for name, value in values.items() if value is not None}
 
@@ -93,8 +98,9 @@ def _load(name: str) -> LoggerMaker:
         raise UsageError(f"there is no logger {name!r}; known: {', '.join((*OWN, *sorted(installed)))}")
     try:
         maker: LoggerMaker = entry.load()
-    except Exception as error:  # whatever a stranger's module may raise
+    except Exception as error:  # a module of an installed distribution may raise anything
         raise UsageError(f"logger {name!r} cannot be loaded from {entry.value!r} ({error})") from error
+    # The loggers of this package import their libraries when they are made: what is missing is said here already.
     needs = getattr(maker, "needs", None)
     if name in OWN and find_spec(str(needs)) is None:
         raise UsageError(f"logger {name!r} needs the extra `{name}`: pip install 'openfingym[{name}]'")

@@ -26,6 +26,7 @@ class TensorBoardLogger:
         for name, value in figures_of(result).items():
             self._writer.add_scalar(f"{name}/{series}", value, self._steps[series])
         self._steps[series] += 1
+        # So that a page that is open shows it, and a run that is killed has it.
         self._writer.flush()
 
     def close(self) -> None:

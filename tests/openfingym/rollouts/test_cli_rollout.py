@@ -138,6 +138,8 @@ WRONG = {
     "unknown agent": (["--tasks", "fx-forecast", "--agent", "rigde"], "did you mean 'ridge'?"),
     "no tasks": (["--tasks", "zzz*", "--agent", "naive"], "matches no task"),
     "seeds": (["--tasks", "fx-forecast", "--agent", "naive", "--seeds", "two"], "--seeds"),
+    "no seeds": (["--tasks", "fx-forecast", "--agent", "naive", "--seeds", ""], "--seeds: expected at least one"),
+    "no seed": (["--tasks", "fx-forecast", "--agent", "naive", "--seeds", ","], "--seeds: expected at least one"),
     "no key": (
         ["--tasks", "fx-forecast", "--agent", "oneshot", "--model", "far-away"],
         "needs a key in $OPENAI_API_KEY",

@@ -96,8 +96,9 @@ def test_a_note_is_only_a_file(tmp_path: Path) -> None:
         "[]",
         json.dumps({**kept, "rollout_id": "../v1/season/close"}),
         json.dumps({**kept, "spent": {"turns": 3}}),
-        json.dumps({**kept, "resumed": "many"}),
+        json.dumps({**kept, "resumed": "many", "spent": {**kept["spent"], "turns": 3}}),
     ):
         path.write_text(wrong)
         found = RolloutNote(path)
         assert found._rollout_id == "", wrong
+        assert (found.resumed, found.spent) == (0, Spent()), "a rollout that begins anew is charged for nothing"

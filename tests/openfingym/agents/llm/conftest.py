@@ -58,7 +58,7 @@ Play = Callable[..., Left]
 def launched(backend: str) -> Iterator[Launcher]:
     packages = [build(load_task(name)) for name in TASKS.values()]
     with Launcher(packages, backend=backend) as launcher, ConversationRunner(patience_s=PATIENCE_S) as conversations:
-        launcher._runner = conversations  # an endpoint that is away must not be waited for ten minutes
+        launcher._parts._runner = conversations  # an endpoint that is away must not be waited for ten minutes
         yield launcher
 
 
@@ -101,15 +101,15 @@ def talk(sandboxed: Launcher) -> Callable[..., PlayedConversation]:
 
     def played(agent: str, model: LanguageModel, kind: str = "trading", **limits: float) -> PlayedConversation:
         package = next(package for package in sandboxed.packages if package.manifest.name == TASKS[kind])
-        line = sandboxed._line(package)
+        line = sandboxed._parts.line_of(package)
         ticket = line.client.create_rollout(package.manifest.name)
         resolved = resolve(agent)
-        backend = sandboxed._backend(resolved)
+        backend = sandboxed._parts.backend_for(resolved)
         assert resolved.acts is not None
         assert backend is not None
-        gates, limited = sandboxed._gate_keeper(line), limits_of(package)
+        gates, limited = sandboxed._parts.gate_keeper(line), limits_of(package)
         resources = RolloutResources(
-            sandboxed._conversation_runner(), line.client, gates, backend, limited, 1 << 20, 100
+            sandboxed._parts.conversations(), line.client, gates, backend, limited, 1 << 20, 100
         )
         allowance = with_defaults(Allowance(**limits), package)  # type: ignore[arg-type]
         setup = ModelSetup(resolved.acts, None, model, allowance, PriceTable({}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -19,11 +20,17 @@ from .conftest import player
 
 
 @pytest.mark.sandbox
-def test_what_waits_is_taken_and_nothing_stays(store_home: Path, tmp_path: Path) -> None:
-    before = {process.pid for process in psutil.Process().children(recursive=True)}
-    with Launcher([build(load_task("treasury-forecast"))], backend="sandbox") as launcher:
+def test_what_waits_is_taken_and_nothing_stays(
+    store_home: Path, tmp_path: Path, warm_start: Callable[..., None]
+) -> None:
+    package = build(load_task("treasury-forecast"))
+    # What stays for as long as this process is there before: fork servers, and the verifiers that tests share.
+    warm_start(science=True)
+    with Launcher([package]):
+        before = {process.pid for process in psutil.Process().children(recursive=True)}
+    with Launcher([package], backend="sandbox") as launcher:
         launcher.warm(launcher.packages[0], resolve("oneshot"), 3)
-        pool = launcher._line(launcher.packages[0]).pool
+        pool = launcher._parts.line_of(launcher.packages[0]).pool
         assert pool is not None
         give_up = time.monotonic() + 20
         while pool.waiting < 2 and time.monotonic() < give_up:
@@ -49,7 +56,7 @@ def test_every_rollout_of_a_run_finds_a_workspace(store_home: Path, tmp_path: Pa
     with LocalRollouts([package], RolloutSettings("sandbox", upcoming=tuple(specs), places=2)) as rollouts:
         assert rollouts.run(specs[0], tmp_path, threading.Event()).state == "scored"
         assert rollouts._started is not None
-        pool = rollouts._started.launcher._line(package).pool
+        pool = rollouts._started.launcher._parts.line_of(package).pool
         assert pool is not None
         give_up = time.monotonic() + 60
         while pool.waiting == 0 and time.monotonic() < give_up:
