@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 from openfingym.kinds import is_sequential
 from openfingym.packages.package import BuiltPackage
 from openfingym.task.episodes import MAX_ACTION_BYTES
+from openfingym.verifiers.routes import most_body_bytes
 
 if TYPE_CHECKING:
     from openfingym_runtime.job import Limits
 
-BODY_OVERHEAD = 64 * 1024
-"""Bytes of a submission's body beyond its numbers: headers and names of arrays, brackets and commas."""
-BODY_BYTES_PER_NUMBER = 16
-"""Bytes of a submission's body for each number: a binary one takes eight, and a short one as text not much more."""
 CALLS_PER_SUBMISSION = 200
 """Calls that a program may make for each submission in its budget: reading the task and the state of its rollout, and
 repeating what was refused or failed."""
@@ -47,7 +44,7 @@ def gate_bounds(package: BuiltPackage) -> tuple[int, int]:
     if is_sequential(package.task.spec.contract):
         # Axis 1 of the outcomes is at least as long as an episode. The budget counts practice episodes here.
         return MAX_ACTION_BYTES, calls + CALLS_PER_STEP * (budget + manifest.n_private) * manifest.submission_shape[1]
-    return BODY_BYTES_PER_NUMBER * math.prod(manifest.submission_shape) + BODY_OVERHEAD, calls
+    return most_body_bytes(math.prod(manifest.submission_shape)), calls
 
 
 def lifetime_s(package: BuiltPackage, wall_s: float | None = None) -> float:

@@ -52,12 +52,18 @@ def write_opened(package: BuiltPackage, out: Path) -> str:
     """
     # Reading the truth checks its digests before anything is written.
     names = sorted(package.read_truth())
+    if out.exists():
+        raise UsageError(f"{out}: there is such a file; choose another name")
+    # Under another name until it is whole: half a file would be refused by whoever checks it, and keep the name taken.
+    partial = out.with_name(f".{out.name}.partial")
     try:
-        with store_errors(out), zipfile.ZipFile(out, "x") as archive:
-            for name in (TRUTH, *(f"{name}.npy" for name in names)):
-                archive.writestr(zipfile.ZipInfo(name, _EPOCH), read_bytes(package.truth, name, MOST_BYTES))
-    except FileExistsError:
-        raise UsageError(f"{out}: there is such a file; choose another name") from None
+        with store_errors(out):
+            with zipfile.ZipFile(partial, "w") as archive:
+                for name in (TRUTH, *(f"{name}.npy" for name in names)):
+                    archive.writestr(zipfile.ZipInfo(name, _EPOCH), read_bytes(package.truth, name, MOST_BYTES))
+            partial.rename(out)
+    finally:
+        partial.unlink(missing_ok=True)
     return package.manifest.truth_digest
 
 

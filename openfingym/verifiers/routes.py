@@ -20,3 +20,12 @@ ARROW_STREAM, ARROW_FILE, PARQUET = (
 )
 MEDIA_TYPES = (NPY, NPZ, ZIP, ARROW_STREAM, ARROW_FILE, PARQUET, JSON)
 """Media types that a submission may have."""
+BODY_OVERHEAD_BYTES = 64 * 1024
+"""Bytes of a submission's body beyond its numbers: headers and names of arrays, brackets and commas."""
+BODY_BYTES_PER_NUMBER = 32
+"""Bytes of a submission's body for each number: the longest text of one takes 24 and a comma, a binary one eight."""
+
+
+def most_body_bytes(numbers: int) -> int:
+    """The longest body of a submission of so many numbers, whatever its media type."""
+    return BODY_OVERHEAD_BYTES + BODY_BYTES_PER_NUMBER * numbers

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import json
 import shutil
 import sqlite3
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ import pytest
 import sqlite_utils
 
 from openfingym.catalog import load_task
-from openfingym.errors import OpenFinGymError, ReceiptError, StoreError, SubmissionError, VerifierError
+from openfingym.errors import OpenFinGymError, ReceiptError, StoreError, SubmissionError, UsageError, VerifierError
 from openfingym.packages.build import build
 from openfingym.receipts import Checkpoint, PublicKey, Receipt, SigningKey
 from openfingym.receipts.merkle import leaf_hash, node_hash
@@ -325,9 +327,31 @@ def test_the_score_follows_from_opened_labels(scene: Scene, folder: Path, tmp_pa
     assert caught.value.step == "score"
 
 
-def test_other_labels_are_not_what_the_digest_commits_to(tmp_path: Path) -> None:
-    import zipfile
+def test_a_disk_that_fills_up_leaves_no_half_of_the_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, out = build(load_task(TASK)), tmp_path / "labels.npz"
+    written = 0
 
+    def until_full(archive: zipfile.ZipFile, *arguments: object) -> None:
+        nonlocal written
+        written += 1
+        if written == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        writestr(archive, *arguments)  # type: ignore[arg-type]
+
+    writestr = zipfile.ZipFile.writestr
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "writestr", until_full)
+        with pytest.raises(StoreError, match="free some space"):
+            write_opened(package, out)
+    assert list(tmp_path.iterdir()) == []
+    write_opened(package, out)
+    before = out.read_bytes()
+    with pytest.raises(UsageError, match="there is such a file"):
+        write_opened(package, out)
+    assert out.read_bytes() == before
+
+
+def test_other_labels_are_not_what_the_digest_commits_to(tmp_path: Path) -> None:
     package = build(load_task(TASK))
     write_opened(package, tmp_path / "labels.npz")
     with zipfile.ZipFile(tmp_path / "labels.npz") as archive:

@@ -26,6 +26,7 @@ from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
 from openfingym.packages.tapes import draw, renewal
 from openfingym.task.episodes import MAX_ACTION_BYTES
+from openfingym.verifiers.routes import most_body_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,10 +46,6 @@ if TYPE_CHECKING:
 
 MIN_PRICE = 1e-12
 """Prices must stay above this, or their returns leave the range of float64."""
-BODY_OVERHEAD_BYTES = 64 * 1024
-"""Room for all of a body that is no number: headers, names, brackets."""
-BODY_BYTES_PER_CELL = 32
-"""Room for one number as JSON text; binary formats need eight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +201,7 @@ class HiddenTask:
     @property
     def max_body_bytes(self) -> int:
         """Largest body read, and largest array unpacked, for one submission or action."""
-        return MAX_ACTION_BYTES if self.sequential else BODY_OVERHEAD_BYTES + BODY_BYTES_PER_CELL * self.cells
+        return MAX_ACTION_BYTES if self.sequential else most_body_bytes(self.cells)
 
     @property
     def low(self) -> float:

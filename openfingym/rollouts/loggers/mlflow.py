@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class MlflowLogger:
         started_ms = int(1000.0 * datetime.fromisoformat(result.started_at).timestamp()) if result.started_at else 0
         name = f"{result.task} {result.agent} {result.seed}"
         run = self._client.create_run(self._experiment, start_time=started_ms or None, run_name=name).info.run_id
-        ended_ms = started_ms + int(1000.0 * result.wall_s)
+        ended_ms = started_ms + int(1000.0 * result.wall_s) if started_ms else int(1000.0 * time.time())
         figures = [Metric(key, value, ended_ms, 0) for key, value in figures_of(result).items()]
         self._client.log_batch(run, figures, [Param(*label) for label in labels_of(result).items()])
         whole = result.state in {"scored", "rejected"}

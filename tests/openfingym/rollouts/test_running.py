@@ -10,13 +10,16 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from openfingym import rollouts
 from openfingym.errors import UsageError
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
+from openfingym.rollouts.bounds import gate_bounds
 from openfingym.rollouts.engine import RunWatcher
+from openfingym_verifier.truth import load_task as load_truth
 from tests.openfingym.rollouts.driving import NAIVE, Cli, runs
 
 PLAN = {"tasks": ["treasury-forecast"], "agents": ["naive", "mean"], "seeds": 2, "backend": "inline", "concurrency": 2}
@@ -96,3 +99,11 @@ def test_an_interruption_leaves_what_is_finished_and_nothing_else(
     assert said == "interrupted ['default_int_handler', 'default_int_handler']\n"
     assert [(one["seed"], one["state"]) for one in runs(out)] == [(0, "scored")]
     assert cli.leftovers() == []
+
+
+def test_the_gate_forwards_whatever_body_the_verifier_would_read(treasury: BuiltPackage) -> None:
+    longest, _ = gate_bounds(treasury)
+    assert longest == load_truth(treasury).max_body_bytes
+    # The longest text of a float64, in a submission of nothing else.
+    number = repr(-np.nextafter(np.finfo(np.float64).tiny, 1.0))
+    assert (len(number) + 1) * np.prod(treasury.manifest.submission_shape) < longest
