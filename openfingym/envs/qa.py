@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 
 from openfingym import catalog
-from openfingym.envs.hidden import Split, hidden_episodes
-from openfingym.errors import SubmissionError, UsageError
+from openfingym.envs.hidden import Split
+from openfingym.envs.stepped import SteppedEnv
+from openfingym.errors import UsageError
 from openfingym.kinds import Fold, score_fold
 from openfingym.kinds.qa import KIND, QaContract
 from openfingym.kinds.qa_episodes import MOST_TEXT
@@ -21,8 +21,7 @@ from openfingym.task import Task
 from openfingym.task.episodes import MAX_ACTION_BYTES, Step
 
 if TYPE_CHECKING:
-    from openfingym.results import RolloutResult
-    from openfingym.task.episodes import EpisodeStep, SteppedEpisode
+    from openfingym.task.episodes import EpisodeStep
 
 Info = dict[str, object]
 
@@ -35,7 +34,7 @@ class AnyText(spaces.Text):
         return isinstance(x, str) and len(x) <= self.max_length
 
 
-class QuestionEnv(gymnasium.Env[str, str]):
+class QuestionEnv(SteppedEnv[str, str]):
     """Questions, one an episode.
 
     ## Action space
@@ -59,19 +58,14 @@ class QuestionEnv(gymnasium.Env[str, str]):
     v0: first version.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
-
     def __init__(self, task: str | Path | Task, *, split: Split = "train", fresh: bool = False) -> None:
         self.task = task if isinstance(task, Task) else catalog.load_task(task)
         if not isinstance(self.task.spec.contract, QaContract):
             raise UsageError(f"{self.task.name!r} asks no questions with tools; openfingym.make finds its environment")
-        self.package = build(self.task)
-        self.render_mode = None
-        self._hidden = hidden_episodes(self.package, split, fresh=fresh)
+        super().__init__(build(self.task), split, fresh=fresh)
         self._answers = self.package.array("train_answers")
         self._number = 0
-        self._train: SteppedEpisode | None = None
-        self._over = True
+        """The training question at hand."""
         self.observation_space = AnyText(2 * MOST_TEXT)
         self.action_space = AnyText(MAX_ACTION_BYTES)
 
@@ -118,36 +112,10 @@ class QuestionEnv(gymnasium.Env[str, str]):
             message = json.loads(action)
         except (TypeError, ValueError) as error:
             raise UsageError(f"an action is a JSON text: {error}; found {str(action)[:100]!r}") from None
-        shown: Step | EpisodeStep
-        try:
-            if self._hidden is not None:
-                shown = self._hidden.step(message)
-            else:
-                assert self._train is not None
-                shown = self._train.step(message)
-        except SubmissionError as error:
-            raise UsageError(str(error)) from None
-        self._over = shown.done
-        reward = -self._loss() if self._over and self._hidden is None else 0.0
+        shown = self._take(message)
+        reward = -self._loss() if shown.done and self._hidden is None else 0.0
         info = {**shown.info, "observation": dict(shown.observation)}
         return str(shown.observation["text"]), reward, shown.terminated, shown.truncated, info
-
-    def result(self) -> RolloutResult:
-        """End the rollout of the hidden questions and get its verified score.
-
-        Raises:
-            UsageError: the environment is on the training split, or no question was begun.
-        """
-        if self._hidden is None:
-            raise UsageError("training questions have no verified score; make the environment with split='test'")
-        self._over = True
-        return self._hidden.finish()
-
-    def close(self) -> None:
-        """End the episode, and release the verifier."""
-        self._over = True
-        if self._hidden is not None:
-            self._hidden.close()
 
     def _as_training(self, name: str) -> Any:
         return self.package.array("train_questions" if name == "test_questions" else name)
