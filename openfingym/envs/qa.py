@@ -27,7 +27,7 @@ Info = dict[str, object]
 
 
 class AnyText(spaces.Text):
-    """Texts of any characters, up to a length; Gymnasium's own knows those of an alphabet."""
+    """Texts of any characters, up to a length; Gymnasium's own space has texts of an alphabet."""
 
     def contains(self, x: Any) -> bool:
         """Whether it is a text of at most so many characters."""
@@ -73,8 +73,8 @@ class QuestionEnv(SteppedEnv[str, str]):
         """Ask the next question.
 
         Args:
-            seed: decides which training questions are asked; recorded with the rollout otherwise.
-            options: ``number``: a training question by its number, from 0.
+            seed: seed from which training questions are drawn; with a hidden split it is only recorded.
+            options: ``number`` is the number of the training question to ask, from 0; no other options are known.
 
         Raises:
             UsageError: every hidden question was asked, or there is no such option or number.
@@ -118,9 +118,11 @@ class QuestionEnv(SteppedEnv[str, str]):
         return str(shown.observation["text"]), reward, shown.terminated, shown.truncated, info
 
     def _as_training(self, name: str) -> Any:
+        """A public array of the package; an episode asks for hidden questions, and gets the training ones."""
         return self.package.array("train_questions" if name == "test_questions" else name)
 
     def _loss(self) -> float:
+        """Loss of the answer to the training question at hand, by the task's own metrics."""
         from openfingym.metrics import Truth
 
         assert self._train is not None

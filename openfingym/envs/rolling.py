@@ -26,7 +26,7 @@ Observation = dict[str, NDArray[np.float64]]
 Info = dict[str, object]
 
 LARGEST = 1e18
-"""No price or volume is larger."""
+"""Upper bound of prices and volumes in the observation space; none is larger."""
 
 
 class RollingEnv(SteppedEnv[Observation, NDArray[np.float64]]):
@@ -72,7 +72,7 @@ class RollingEnv(SteppedEnv[Observation, NDArray[np.float64]]):
         """Begin an episode.
 
         Args:
-            seed: decides where training episodes begin; recorded with the rollout otherwise.
+            seed: seed from which the beginning of a training episode is drawn; with a hidden split it is only recorded.
             options: must be empty; no options are known.
 
         Raises:
@@ -105,6 +105,7 @@ class RollingEnv(SteppedEnv[Observation, NDArray[np.float64]]):
         return self._observed(shown), shown.reward, shown.terminated, shown.truncated, self._info(shown)
 
     def _training_window(self) -> Window:
+        """A stretch of the training bars as long as a hidden episode, which begins at random."""
         contract = self._contract
         bars, times = self.package.array("train_bars"), self.package.array("train_times")
         length = contract.lookback - 1 + contract.steps + contract.horizon
@@ -112,6 +113,7 @@ class RollingEnv(SteppedEnv[Observation, NDArray[np.float64]]):
             raise UsageError(f"{self.task.name!r} has {len(bars)} training bars; an episode needs {length}")
         first = int(self.np_random.integers(len(bars) - length + 1))
         rows = slice(first, first + length)
+        # The public training arrays hold no splits and dividends: a ratio of 1 and no cash in every row.
         nothing = np.broadcast_to(np.array([1.0, 0.0]), (length, bars.shape[1], 2))
         return Window("public", first, np.asarray(bars[rows]), nothing, np.asarray(times[rows]))
 
