@@ -90,9 +90,11 @@ class QuestionEnv(SteppedEnv[str, str]):
             shown = self._hidden.start(seed)
         else:
             count = len(self._answers)
-            self._number = int(self.np_random.integers(count)) if number is None else int(number)
-            if not 0 <= self._number < count:
-                raise UsageError(f"there is no training question {self._number}; there are {count}, counted from 0")
+            if number is None:
+                number = self.np_random.integers(count)
+            if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 0 <= number < count:
+                raise UsageError(f"there is no training question {number!r}; there are {count}, counted from 0")
+            self._number = int(number)
             self._train = KIND.episode(self.task.spec, self._as_training, {}, self._number)
             shown = self._train.start()
         self._over = False
@@ -110,7 +112,7 @@ class QuestionEnv(SteppedEnv[str, str]):
             raise UsageError("call reset() first; the question is over")
         try:
             message = json.loads(action)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"an action is a JSON text: {error}; found {str(action)[:100]!r}") from None
         shown = self._take(message)
         reward = -self._loss() if shown.done and self._hidden is None else 0.0
