@@ -56,8 +56,8 @@ def spec_of(name: str, options: dict[str, object]) -> EnvSpec:
     """The specification by which Gymnasium makes the environment of a task.
 
     Args:
-        name: the task's name.
-        options: arguments of ``openfingym.make``.
+        name: name of the task.
+        options: arguments by which ``openfingym.make`` makes the environment.
     """
     making = "openfingym.envs.making"
     return EnvSpec(

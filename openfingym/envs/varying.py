@@ -26,7 +26,7 @@ class Varying(Space[NDArray[Any]]):
             high: largest number that an array may have.
             shape: shape of samples until :attr:`current` is set; arrays have as many axes.
             dtype: type of the numbers.
-            seed: seed of samples.
+            seed: seed from which samples are drawn.
         """
         super().__init__(None, dtype, seed)
         self.low, self.high = low, high

@@ -1,4 +1,4 @@
-"""What a forecast says about risk: gaps of Sharpe ratio, VaR and ES between predicted and realised paths.
+"""Risk of forecasts: gaps of Sharpe ratio, VaR and ES between predicted and realised paths.
 
 Every function takes ``y_true`` and ``y_pred`` [n, h, d], ``last_value`` [n, d] (the last row of each
 window's inputs), and what the values are. Returns along the paths are pooled over windows and

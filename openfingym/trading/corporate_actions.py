@@ -19,7 +19,7 @@ def act(portfolio: Portfolio, splits: Sequence[float] | None, dividends: Sequenc
     """Apply the corporate actions of a row: for each symbol the split, then the dividend.
 
     Args:
-        portfolio: the account.
+        portfolio: account that is changed.
         splits: new units for an old one, of each symbol; 1 for no split, and None for none at all.
         dividends: cash a unit of each symbol, counted after the split; 0 for no dividend, and None for none at all.
     """

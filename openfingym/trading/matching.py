@@ -103,8 +103,8 @@ def carry(
     The part that closes a position fills; of the part that opens one, all or nothing.
 
     Args:
-        portfolio: the account.
-        order: one of its open orders; what is left of it becomes less.
+        portfolio: account that the order belongs to.
+        order: an open order, of which less is left afterwards.
         quantity: units to fill, at most what is left of the order.
         base: price before slippage.
         price_of: the price of a fill, slippage included.

@@ -17,7 +17,7 @@ def rebalance(portfolio: Portfolio, weights: Sequence[float], tradable: Sequence
     Where cash does not suffice, earlier symbols come first.
 
     Args:
-        portfolio: the account.
+        portfolio: account that trades.
         weights: wanted share of each symbol in equity at the open, negative for short.
         tradable: whether each symbol trades in this bar; all do if None.
     """

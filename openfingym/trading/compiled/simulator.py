@@ -110,7 +110,7 @@ def _submit(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
     orders, k = a.orders, int(a.cells[i, ORDERS])
     symbol, side, quantity = nearest(requests[j, 0]), requests[j, 1], requests[j, 2]
     kind, time_in_force = nearest(requests[j, 3]), nearest(requests[j, 6])
-    # Written so that NaN, of which every comparison is false, is malformed too: ``abs(side) >= 0.0`` is false of NaN alone.
+    # Written so that NaN, of which every comparison is false, is malformed too; ``abs(side) >= 0.0`` asks nothing else.
     if not (side != 0.0 and abs(side) >= 0.0 and 0.0 <= kind <= 3.0 and 0.0 <= time_in_force <= 1.0):
         say(a, i, _REJECTED, 0.0, -1.0, 0.0, math.nan, math.nan, 0.0, 0.0, _MALFORMED)
         return
