@@ -137,6 +137,9 @@ def _float64(
         raise error(f"{name} must have {ndim} axes, found shape {values.shape}")
     if values.size == 0:
         raise error(f"{name} is empty: shape {values.shape}")
-    if scan and not isinstance(values, Checked) and not all_finite(values):
-        raise error(f"{name}{first(~np.isfinite(values))} is not a finite number")
-    return np.asarray(values, dtype=np.float64)
+    # Converted first: a long double beyond float64 becomes infinite here, and is refused like any other infinity.
+    with np.errstate(over="ignore"):
+        numbers = np.asarray(values, dtype=np.float64)
+    if scan and not isinstance(values, Checked) and not all_finite(numbers):
+        raise error(f"{name}{first(~np.isfinite(numbers))} is not a finite number")
+    return numbers
