@@ -67,6 +67,7 @@ class HiddenEpisodes:
         """
         lease = self._lease = self._lease or Lease.take(self.package, "auto")
         client = lease.client
+        # A rollout begins with its first episode, so that an environment that was only made leaves none behind.
         if self._ticket is None:
             self._seed = seed or 0
             self._ticket = client.create_rollout(
@@ -105,6 +106,7 @@ class HiddenEpisodes:
         if self._ticket is None or self._lease is None:
             raise UsageError("no episode was begun, so there is nothing to score")
         verified = self._lease.client.finalize(self._ticket.rollout_id)
+        # The verifier stays leased: the next rollout needs it.
         self._ticket = self._last = None
         return as_result(verified, self.package.manifest, self._agent, self._seed)
 

@@ -98,6 +98,7 @@ class QuestionEnv(SteppedEnv[str, str]):
             self._train = KIND.episode(self.task.spec, self._as_training, {}, self._number)
             shown = self._train.start()
         self._over = False
+        # The question as text, for a model; as data it is in ``info``.
         observed = shown.observation
         text = f"{observed['question']}\n\nAs of: {observed['as_of']}\nAnswer: {observed['answer']}"
         return text, {**shown.info, "observation": dict(observed)}
@@ -115,6 +116,7 @@ class QuestionEnv(SteppedEnv[str, str]):
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"an action is a JSON text: {error}; found {str(action)[:100]!r}") from None
         shown = self._take(message)
+        # Of hidden questions only the verifier knows the loss, and tells it at the end of the rollout.
         reward = -self._loss() if shown.done and self._hidden is None else 0.0
         info = {**shown.info, "observation": dict(shown.observation)}
         return str(shown.observation["text"]), reward, shown.terminated, shown.truncated, info

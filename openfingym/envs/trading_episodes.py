@@ -198,6 +198,7 @@ class Episodes:
             asked = np.asarray(action, _FLOAT64, "C")
         except (TypeError, ValueError) as error:
             raise UsageError(f"an action is target weights of shape {shape}; found {reprlib.repr(action)}") from error
+        # Refused here and not by the market: a wrong shape is an error in a program, a weight of 2 a decision.
         if asked.shape != shape:
             raise UsageError(f"an action is target weights of shape {shape}; found shape {asked.shape}")
         return project(asked, self.market.max_short) if self._projected else asked
@@ -235,6 +236,7 @@ class Episodes:
         Raises:
             UsageError: ``start`` is none of these, or a row that leaves no room for look-back and steps.
         """
+        # The first observation shows ``lookback`` rows, and after the last start the bars hold ``steps`` rows, or one.
         first, last = self.lookback - 1, len(self.bars) - 1 - (self.steps or 1)
         if start == "random":
             return random.integers(first, last, count, endpoint=True)

@@ -164,6 +164,7 @@ def describe(state: State, bars: Floats, lookback: int, *, proceeds_fund_longs: 
     row, working = int(cells[ROW]), state.orders[0, : int(cells[ORDERS])]
     orders = np.zeros((state.orders.shape[1] - 1, len(_SHOWN)))
     orders[: len(working)] = np.nan_to_num(working[:, _SHOWN])
+    # Long and short positions count apart, and what shorts brought in is not free unless the market says so.
     value = book[:, POSITION] * book[:, MARK]
     long, short = value[value > 0.0].sum(), -value[value < 0.0].sum()
     free = cells[CASH] - (0.0 if proceeds_fund_longs else short) - working[:, HOLD_CASH].sum()

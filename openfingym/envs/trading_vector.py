@@ -230,11 +230,13 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             raise UsageError(f"actions have the shape {self._shape}; found {reprlib.repr(actions)}") from error
         if asked.shape != self._shape:
             raise UsageError(f"actions have the shape {self._shape}; found shape {asked.shape}")
+        # New arrays in every step, since callers keep them.
         out, rewards, equity = np.empty((count, e.size), np.float32), np.empty(count), np.empty(count)
         terminated, truncated = np.empty(count, np.bool_), np.empty(count, np.bool_)
         # With NEXT_STEP, environments whose episodes are over begin their next ones in this step.
         begins = self._over.copy()
         blocks = min(numba.get_num_threads(), 1 + count // _WORTH_A_THREAD)
+        # Machine code for these types of arrays, looked up once.
         if self._step is None:
             self._core = address_of(CORE)
             self._step = bound(

@@ -203,6 +203,7 @@ class _FaultError(Exception):
 def _value(metric: Metric, case: Case, answer: Arrays, seed: int) -> float:
     """The result, checked; read-only copies show whether the metric writes into its inputs."""
     arrays = {name: np.array(values) for name, values in {**case.truth, **answer}.items()}
+    # Several metrics read the same arrays: one that writes into them would change what the next one scores.
     for values in arrays.values():
         values.flags.writeable = False
     try:
@@ -214,6 +215,7 @@ def _value(metric: Metric, case: Case, answer: Arrays, seed: int) -> float:
         raise
     except Exception as error:
         raise _FaultError(f"raises {error!r} instead of an error of openfingym.errors") from error
+    # Not ``isinstance``, which a float64 of NumPy would pass.
     if type(result) is not float:
         raise _FaultError(f"returns {type(result).__name__}, expected float")
     if not math.isfinite(result):

@@ -232,6 +232,7 @@ def relative_total(
             f"values, baseline and weights must name the same metrics, found {sorted(values)}, {sorted(baseline)}, "
             f"{sorted(shares)}"
         )
+    # Written so that a weight of NaN, of which every comparison is false, is refused too.
     total = math.fsum(shares.values())
     if not all(share >= 0.0 for share in shares.values()) or not 0.0 < total < math.inf:
         raise UsageError("weights must not be negative, and one must be positive")
@@ -243,6 +244,8 @@ def relative_total(
 
 
 def _ratio(loss: float, base: float) -> float:
+    """A loss relative to the baseline's, within its bounds."""
+    # Beside a perfect baseline, a loss is as good as it, or as bad as counts.
     if base <= 0.0:
         return 1.0 if loss <= 0.0 else LARGEST_RATIO
     return min(max(loss / base, SMALLEST_RATIO), LARGEST_RATIO)

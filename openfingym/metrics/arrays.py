@@ -28,7 +28,7 @@ class Checked(np.ndarray[Any, np.dtype[np.float64]]):
     """A view of float64 values that were found to be finite, so that no metric searches them again."""
 
     def __array_wrap__(self, array: Numbers, context: object = None, return_scalar: bool = False) -> Any:
-        """Results of arithmetic are ordinary arrays: they may overflow."""
+        """Results of arithmetic are ordinary arrays, which are searched again: they may have overflowed."""
         plain = np.asarray(array)
         return plain[()] if return_scalar else plain
 
@@ -131,6 +131,7 @@ def all_finite(values: NDArray[Any]) -> bool:
 def _float64(
     name: str, values: Numbers, ndim: int | None, scan: bool, error: type[OpenFinGymError]
 ) -> NDArray[np.float64]:
+    # Text that looks like numbers, dates, masks and objects are refused, and not converted: see the module.
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
         raise error(f"{name} must be an array of real numbers, found {getattr(values, 'dtype', type(values).__name__)}")
     if ndim is not None and values.ndim != ndim:

@@ -87,6 +87,7 @@ def class_divergence(y_true: Numbers, y_pred: Numbers, classes: int) -> float:
     starts = np.cumsum((0, *{2: BINARY, 4: QUAD}[int(classes)][:-1]))
     true, guess = (np.add.reduceat(marks[:, :FIRST_LEVEL], starts, axis=1) for marks in (truth, named))
     _require_true(true.sum(axis=1), 1)
+    # An empty answer is divided by 1 and not by 0: its bins stay empty.
     p, q = (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0) + EPSILON for counts in (true, guess))
     return max(float((p * np.log(p / q)).sum(axis=1).mean()), 0.0)
 
@@ -135,6 +136,7 @@ def voted_f1(y_true: Numbers, samples: Numbers, votes: float = VOTES) -> float:
     rows.
     """
     truth, drawn = _sampled(y_true, samples)
+    # Of a single sample, one vote is enough.
     agreed = drawn.sum(axis=2) >= min(votes, drawn.shape[2])
     return float(_f1(truth, agreed.astype(np.float64)).mean())
 

@@ -67,10 +67,8 @@ class Truth:
         """
         if self.y_true.ndim != 3:
             raise DataError(f"the realised values must be [windows, horizon, channels], found {self.y_true.shape}")
-        last, shape = (
-            known("last_value", cast("NDArray[Any]", self._array("last_value"))),
-            (self.y_true.shape[0], self.y_true.shape[2]),
-        )
+        last = known("last_value", cast("NDArray[Any]", self._array("last_value")))
+        shape = (self.y_true.shape[0], self.y_true.shape[2])
         if last.shape != shape:
             raise DataError(f"the last values must have shape {shape}, found {last.shape}")
         return last

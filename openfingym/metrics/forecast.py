@@ -58,6 +58,7 @@ def _returns(
     y_true: Numbers, last_value: Numbers, y_pred: Numbers, semantics: ValueSemantics
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns along the realised and the predicted paths, float64[d, n * h] each."""
+    # The truth first, whose last values the prediction's returns start from: a fault in it is not the agent's.
     y, last = known("y_true", y_true, 3), known("last_value", last_value, 2)
     try:
         true = path_returns(y, last, semantics)

@@ -97,6 +97,7 @@ def interval_score(y_true: Numbers, lower: Numbers, upper: Numbers, target: floa
 def _bounds(y_true: Numbers, lower: Numbers, upper: Numbers) -> Bounds:
     """Truth, lower and upper bounds, upper - lower, and the mean of that, all checked."""
     y, low, high = _arrays(y_true, lower, upper)
+    # Whether bounds cross is seen from the width, which is needed anyway.
     with np.errstate(over="ignore", invalid="ignore"):
         width = high - low
         mean = float(np.add.reduce(width, axis=None)) / width.size

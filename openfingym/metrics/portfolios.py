@@ -124,6 +124,7 @@ def kupiec_rejection(
     in_unit_interval("level", level)
     held = _weights(weights, ours.shape[2])
     var = tail_risk(strategy_profits(theirs, held), level)[0]
+    # Whether a window breaches the VaR does not depend on the sample that it is drawn into.
     breached = strategy_profits(ours, held) < var[:, None]
     # Drawing windows with replacement and counting breaches of every strategy is one product with the numbers of times
     # that each window is drawn.

@@ -113,6 +113,7 @@ def _trained(
     Returns:
         The network's prediction, as a function of windows.
     """
+    # Weights and the order of batches are drawn from PyTorch's generator, which :func:`seeded` has seeded.
     layers = getattr(torch.nn, kind)(x.shape[2], hidden, num_layers=LAYERS, batch_first=True)
     head = torch.nn.Linear(hidden, y.shape[1])
 
@@ -161,6 +162,7 @@ def seeded(seed: int) -> Iterator[Any]:
     # On networks this small a second thread costs several times the processor time of one.
     torch.set_num_threads(1)
     try:
+        # The caller's own draws go on afterwards as if nothing had been drawn here.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             yield torch

@@ -90,6 +90,7 @@ def find_metric(name: str) -> Metric:
     raise UsageError(f"unknown metric {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
 
+# Admission tries a metric on many cases, so once in a process must do.
 @cache
 def third_party_metrics() -> Mapping[str, Metric]:
     """The metrics that installed packages offer, by name, after each has passed the admission suite.

@@ -101,6 +101,7 @@ def r2(y_true: Numbers, y_pred: Numbers) -> float:
     """
     y, f = pair(y_true, y_pred)
     error = _square(f, y)
+    # SST is 0, or rounding.
     if y.min() == y.max():
         return 1.0 if error == 0.0 else 0.0
     return 1.0 - number("R2", error / _square(y, y.mean()))

@@ -97,6 +97,7 @@ def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Sco
         UsageError: the table names an unknown metric, or one twice, or disagrees with the truth's options,
             or a package that a metric rests on is not installed.
     """
+    # All arrays of the answer are checked before any metric is computed.
     given, comparison = _given(truth, answer)
     values: dict[str, float] = {}
     total = 0.0

@@ -127,6 +127,7 @@ def panel_diebold_mariano(error_1: Numbers, error_2: Numbers, period: Numbers, l
     """
     a, b = answer("error_1", error_1, 1), answer("error_2", error_2, 1)
     same_shape("error_2", b, a.shape)
+    # The mean over the rows of each period makes one series, in which only dependence over time is left.
     index, counts = _periods(period, a.size)
     with np.errstate(over="ignore", invalid="ignore"):
         d = np.bincount(index, weights=a * a - b * b) / counts

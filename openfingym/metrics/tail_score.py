@@ -101,6 +101,7 @@ def score_test_rejection(
         np.concatenate((strategy_profits(side, weights), more))
         for side, more in zip((ours, theirs), dynamic, strict=True)
     )
+    # Centred and scaled by the real profits, where the score is proper and means are comparable between strategies.
     true, guess = _scaled(true, guess, level)
     # Samples with replacement as the numbers of times that each window is drawn, so that means are one product.
     draws = (
@@ -174,6 +175,7 @@ def _generalization(
             f"fake windows have [steps, channels] = {list(guess.shape[1:])}, expected {list(seen.shape[1:])}"
         )
     channels = seen.shape[2]
+    # Without the buy-and-hold strategies, which other scores use.
     weights = strategy_weights(channels, seed=HELD_OUT_SEED)[channels:]
     profits = strategy_profits(guess, weights)
     distances = [distance(*_scaled(strategy_profits(real, weights), profits, level)) for real in (unseen, seen)]

@@ -72,7 +72,10 @@ array_at: Callable[[int, tuple[int, ...], Any], Any] = cast("Any", intrinsic(_ar
 
 
 def _called(typing: Any, function: Any, address: Any, what: Any, begin: Any, end: Any) -> Any:  # noqa: ARG001
-    """Call the function at an address, which takes four int64 and returns one."""
+    """Call the function at an address, which takes four int64 and returns one.
+
+    By its address, the core is called without being compiled into every kernel that calls it.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001
         word = context.get_value_type(types.int64)

@@ -134,10 +134,12 @@ def record(
     cells, book = a.cells, a.book
     paid = rules.fee(quantity * price, m.fee_rate, m.fee_per_trade)
     cash = cells[i, CASH] - d * quantity * price - paid
+    # A debt that is there already, as after a dividend on a short position, may become smaller.
     if cash < 0.0 and cash < cells[i, CASH]:
         return False
     position = book[i, symbol, POSITION]
     after = rules.settled(position, d * quantity, m.lot)
+    # Units held on the other side, which the fill closes; below zero, units held on its own side.
     against = -d * position
     if against > 0.0:
         closing = min(quantity, against)
