@@ -16,13 +16,14 @@ def names_of(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], ob
 
     Args:
         package: full name of the package.
-        homes: for each name, the module below the package that it is loaded from.
+        homes: for each name, the module that it is loaded from, relative to the package: ``orders`` is a module below
+            it, ``.data.bars`` one of its parent.
     """
 
     def load(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        value = getattr(importlib.import_module(f".{homes[name]}", package), name)
         # An ordinary attribute from now on, so that this function is called once for each name.
         setattr(sys.modules[package], name, value)
         return value

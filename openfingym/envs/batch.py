@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from openfingym import catalog
 from openfingym.agents import PROGRAM_LIMIT, Agent
-from openfingym.envs.code import told_of
-from openfingym.envs.instances import InstanceRound, Seen
+from openfingym.envs.code import program_info
+from openfingym.envs.instances import InstanceCycle, PublicHalf
 from openfingym.envs.lease import Lease, as_result
 from openfingym.envs.varying import Varying
 from openfingym.errors import RuntimeFailureError, SubmissionError, UsageError, VerifierError
@@ -106,9 +106,9 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         if fresh and split != "test":
             raise UsageError("an instance has hidden data of its own; leave out fresh, or the split")
         self._fresh = fresh
-        self._instances = None if split == "test" else InstanceRound(self.package, split, index)
+        self._instances = None if split == "test" else InstanceCycle(self.package, split, index)
         if split == "test":
-            place_of(split, index)
+            place_of(split, index)  # refuses an index, which the task itself does not have
         self._ticket: RolloutTicket | None = None
         self.render_mode = None
         self._reward: RewardName = reward
@@ -118,11 +118,13 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         self.rollout_id: str | None = None
         self._ready = False
         self._predicts = action == "predictions"
-        self._own: Observation = {}
-        self._on = Seen.of(self.package) if self._instances is None else self._instances.first()
-        made = partial(_box, bounded=not fresh) if self._instances is None else _varying
+        self._fresh_arrays: Observation = {}
+        """Arrays of a fresh rollout, which take the place of the package's."""
+        self._public = PublicHalf.of(self.package) if self._instances is None else self._instances.first()
+        """The public half of the task, or of the instance at hand."""
+        space_of = partial(_box, bounded=not fresh) if self._instances is None else _varying
         # Gymnasium's Dict is not generic in its values.
-        parts = {name: made(array) for name, array in self._on.observation.items()}
+        parts = {name: space_of(array) for name, array in self._public.observation.items()}
         self.observation_space = spaces.Dict(parts)  # type: ignore[assignment, arg-type]
         contract, shape = self.task.spec.contract, self.package.manifest.submission_shape
         self.action_space = (
@@ -130,21 +132,26 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             if action == "code"
             else spaces.Box(contract.low, contract.high, shape, np.float64)
             if self._instances is None
-            else Varying(contract.low, contract.high, self._on.manifest.submission_shape, np.float64)
+            else Varying(contract.low, contract.high, self._public.manifest.submission_shape, np.float64)
         )
 
     @property
     def instruction(self) -> str:
         """The instruction of the task, in Markdown, as an agent gets it; with a split, that of the instance at hand."""
-        return self._on.instruction
+        return self._public.instruction
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
-        """Start a new rollout; the observation is the same every time, but for a fresh one's inputs to predict and for
-        instances.
+        """Start a new rollout.
+
+        The observation is the same every time, except for the inputs of a fresh rollout and for instances.
 
         Args:
-            seed: given to a program as ``OPENFINGYM_SEED``; of instances also which is the first.
-            options: with a split ``index``, which of its instances; else none is known.
+            seed: seed of the rollout, which a program finds as ``OPENFINGYM_SEED``; with a split, the instance to go on
+                from follows from it too.
+            options: with a split, ``index`` is the number of the instance to take; no other options are known.
+
+        Raises:
+            UsageError: there is no such option or instance.
         """
         super().reset(seed=seed)
         known = {"index"} if self._instances is not None else set()
@@ -152,26 +159,27 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             raise UsageError(f"unknown reset options: {', '.join(unknown)}")
         self._seed = seed if seed is not None else 0
         if self._instances is not None:
-            self._on = self._instances.next(seed, (options or {}).get("index"))
+            self._public = self._instances.next(seed, (options or {}).get("index"))
             if isinstance(self.action_space, Varying):
-                self.action_space.current = self._on.manifest.submission_shape
+                self.action_space.current = self._public.manifest.submission_shape
         self._ready = True
-        self._own = self._begin() if self._fresh and self._predicts else {}
-        manifest = self._on.manifest
+        # Predictions need the inputs of the fresh tape at once; a program's rollout is begun by the launcher.
+        self._fresh_arrays = self._begin_fresh() if self._fresh and self._predicts else {}
+        manifest, texts = self._public.manifest, self._public.texts
         return self._observe(), {
             **self._provenance(),
             "family": self.task.spec.family,
             "unit": self.task.spec.contract.unit,
             "kind": self.task.spec.contract.kind,
-            "arrays": copy.deepcopy(self._on.contract["arrays"]),
+            "arrays": copy.deepcopy(self._public.contract["arrays"]),
             "submission_shape": manifest.submission_shape,
             "submission_axes": manifest.submission_axes,
             "labels": list(manifest.labels),
             "metrics": {metric.name: metric.weight for metric in self.task.spec.scoring.metrics},
             "dataset": manifest.dataset,
             **(
-                {"texts": {name: self._own.get(name, texts).tolist() for name, texts in self._on.texts.items()}}
-                if self._on.texts
+                {"texts": {name: self._fresh_arrays.get(name, text).tolist() for name, text in texts.items()}}
+                if texts
                 else {}
             ),
         }
@@ -189,7 +197,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         if not self._ready:
             raise UsageError("call reset() first; an episode of a batch task is one step long")
         self._ready = False
-        lease = self._taken()
+        lease = self._leased()
         ran: Info = {}
         result = self._run_code(lease, action, ran) if isinstance(action, str) else self._submit(lease, action)
         self.rollout_id = result.rollout_id
@@ -223,25 +231,27 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             self._lease = None
 
     def _observe(self) -> Observation:
-        """Fresh arrays each time: what a caller keeps or changes is the caller's."""
-        return {name: self._own.get(name, array).copy() for name, array in self._on.observation.items()}
+        """The observation, as new arrays each time: a caller may keep and change them."""
+        arrays = self._public.observation
+        return {name: self._fresh_arrays.get(name, array).copy() for name, array in arrays.items()}
 
-    def _begin(self) -> dict[str, NDArray[np.generic]]:
+    def _begin_fresh(self) -> dict[str, NDArray[np.generic]]:
         """Begin a rollout on a tape of its own, and return the arrays that replace the package's."""
-        client = self._taken().client
+        client = self._leased().client
         self._ticket = client.create_rollout(self.package.manifest.name, agent=AGENT, seed=self._seed, fresh=True)
         return client.data(self._ticket.rollout_id)
 
-    def _taken(self) -> Lease:
+    def _leased(self) -> Lease:
+        """The share of a verifier, taken on first use."""
         self._lease = self._lease or Lease.take(self.package, self._backend)
         return self._lease
 
-    def _place(self) -> tuple[SplitName, int | None]:
-        """The split, and which instance of it."""
+    def _split_and_instance(self) -> tuple[SplitName, int | None]:
+        """The split, and the number of the instance at hand; None for the task itself."""
         return ("test", None) if self._instances is None else (self._instances.split, self._instances.index)
 
     def _provenance(self) -> Info:
-        manifest, (split, instance) = self._on.manifest, self._place()
+        manifest, (split, instance) = self._public.manifest, self._split_and_instance()
         return {
             "split": split,
             "instance": instance,
@@ -253,7 +263,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
 
     def _run_code(self, lease: Lease, source: str, ran: Info) -> RolloutResult:
         """Run a program to its result, and note in ``ran`` how it ended."""
-        before, (split, instance) = time.monotonic(), self._place()
+        before, (split, instance) = time.monotonic(), self._split_and_instance()
         result = lease.launcher.run(
             self.package,
             Agent("code", "program", source),
@@ -261,9 +271,10 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             fresh=self._fresh,
             split=split,
             instance=instance,
-            ended=lambda outcome: ran.update(told_of(outcome)),
+            ended=lambda outcome: ran.update(program_info(outcome)),
         )
         ran["wall_s"] = round(time.monotonic() - before, 3)
+        # A failure of ours must not reach a trainer as a reward.
         if result.state == "error":
             raise RuntimeFailureError(result.reason or "the rollout failed for a reason of ours")
         return result
@@ -273,12 +284,14 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             if set(action) != {"predictions"}:
                 raise UsageError(f"an action dict has the one key 'predictions', found {sorted(action)}")
             action = action["predictions"]
-        client, name, (split, instance) = lease.client, self.package.manifest.name, self._place()
+        client, name, (split, instance) = lease.client, self.package.manifest.name, self._split_and_instance()
+        # A fresh rollout was begun by ``reset``; any other begins with its submission.
         ticket, self._ticket = (
             self._ticket or client.create_rollout(name, agent=AGENT, seed=self._seed, split=split, instance=instance),
             None,
         )
-        if instance is not None and ticket.task_digest != self._on.manifest.digest:
+        # The verifier cuts the instance itself; with another digest it would score an answer to another question.
+        if instance is not None and ticket.task_digest != self._public.manifest.digest:
             raise VerifierError(
                 f"the verifier has another instance {instance} of {split} than this process: it is of another version"
             )
@@ -286,19 +299,25 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         try:
             client.submit(ticket.token, np.asarray(action))
         except SubmissionError as error:
+            # The agent's fault, and so a result: the rollout ends without a score.
             refusal = str(error)
-        return as_result(client.finalize(ticket.rollout_id), self._on.manifest, AGENT, self._seed, refusal)
+        return as_result(client.finalize(ticket.rollout_id), self._public.manifest, AGENT, self._seed, refusal)
 
 
 def _varying(array: NDArray[np.generic]) -> Varying:
-    """The space of an array of which every instance has another."""
+    """The space of an array that has another shape in every instance."""
     dtype = np.dtype(array.dtype)
     low, high = (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype.str).min, np.iinfo(dtype.str).max)
     return Varying(float(low), float(high), array.shape, array.dtype.type)
 
 
 def _box(array: NDArray[np.generic], *, bounded: bool) -> spaces.Box:
-    """The space of one array of ours: bounds that it keeps, or where it may be another each time, none."""
+    """The space of a public array.
+
+    Args:
+        array: the array, as the package has it.
+        bounded: whether its own lowest and highest value bound it; False where each rollout has another array.
+    """
     if not bounded:
         kind = np.dtype(array.dtype)
         low, high = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind.str).min, np.iinfo(kind.str).max)

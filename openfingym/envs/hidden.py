@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import RolloutTicket
 
 Split = Literal["train", "practice", "test"]
-"""Which bars a sequential environment is on: those everybody has, or the hidden ones of the public or the private
-fold."""
+"""The data that a sequential environment is on: the training data, which everybody has, or the hidden data of the
+public fold (``practice``) or of the private fold (``test``)."""
 
 
 class HiddenEpisodes:
-    """One rollout's episodes. Private ones come in order of time, each once; when all are played the rollout can be
-    finished.
+    """The episodes of one rollout at a time, played through the verifier.
+
+    Private ones come in order of time, each once; when all are played, the rollout can be finished.
     """
 
     def __init__(self, package: BuiltPackage, *, fold: FoldName, agent: str = "policy", fresh: bool = False) -> None:
@@ -31,7 +32,7 @@ class HiddenEpisodes:
         Args:
             package: built package of a sequential task.
             fold: fold whose episodes are played: ``private`` is scored, ``public`` is practice.
-            agent: name recorded with the result.
+            agent: name of the agent that is recorded with the result.
             fresh: whether each rollout gets hidden bars of its own instead of the package's.
 
         Raises:
@@ -45,7 +46,8 @@ class HiddenEpisodes:
         self._fresh = fresh
         self._lease: Lease | None = None
         self._ticket: RolloutTicket | None = None
-        self._at: EpisodeStep | None = None
+        self._last: EpisodeStep | None = None
+        """The last step of the episode at hand."""
         self._seed = 0
 
     @property
@@ -57,7 +59,7 @@ class HiddenEpisodes:
         """Begin the next episode; one that is not over ends as if nothing more were done in it.
 
         Args:
-            seed: recorded with the rollout, if this is its first episode.
+            seed: seed that is recorded with the rollout, if this is its first episode.
 
         Raises:
             UsageError: all episodes of the fold have been played, or the budget for practice is spent.
@@ -65,18 +67,19 @@ class HiddenEpisodes:
         """
         lease = self._lease = self._lease or Lease.take(self.package, "auto")
         client = lease.client
+        # A rollout begins with its first episode, so that an environment that was only made leaves none behind.
         if self._ticket is None:
             self._seed = seed or 0
             self._ticket = client.create_rollout(
                 self.package.manifest.name, agent=self._agent, seed=self._seed, fresh=self._fresh
             )
         try:
-            self._at = client.start_episode(self._ticket.token, self._fold)
+            self._last = client.start_episode(self._ticket.token, self._fold)
         except SubmissionError as error:
             raise UsageError(
                 f"{error}; result() gives the score of this rollout, and the reset() after it begins another"
             ) from None
-        return self._at
+        return self._last
 
     def step(self, action: Mapping[str, object] | None) -> EpisodeStep:
         """Take one action.
@@ -86,10 +89,12 @@ class HiddenEpisodes:
             UsageError: no episode is open; call :meth:`start` first.
             VerifierError: the verifier does not answer, or fails.
         """
-        if self._at is None or self._at.done or self._ticket is None or self._lease is None:
+        if self._last is None or self._last.done or self._ticket is None or self._lease is None:
             raise UsageError("call reset() first; the episode is over")
-        self._at = self._lease.client.step(self._ticket.token, self._at.episode, self._at.step + 1, action)
-        return self._at
+        # The number of the step makes a repeated request harmless: the verifier answers it as before.
+        number = self._last.step + 1
+        self._last = self._lease.client.step(self._ticket.token, self._last.episode, number, action)
+        return self._last
 
     def finish(self) -> RolloutResult:
         """End the rollout and get its verified result; the next episode begins another rollout.
@@ -101,7 +106,8 @@ class HiddenEpisodes:
         if self._ticket is None or self._lease is None:
             raise UsageError("no episode was begun, so there is nothing to score")
         verified = self._lease.client.finalize(self._ticket.rollout_id)
-        self._ticket = self._at = None
+        # The verifier stays leased: the next rollout needs it.
+        self._ticket = self._last = None
         return as_result(verified, self.package.manifest, self._agent, self._seed)
 
     def close(self) -> None:
@@ -109,7 +115,7 @@ class HiddenEpisodes:
         if self._lease is not None:
             self._lease.give_back()
             self._lease = None
-        self._ticket = self._at = None
+        self._ticket = self._last = None
 
 
 FOLDS: Mapping[str, FoldName] = {"practice": "public", "test": "private"}

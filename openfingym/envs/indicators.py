@@ -25,7 +25,9 @@ _MEMORY = 40
 
 
 class _Prices(NamedTuple):
-    """What indicators are computed from, float64[T, S] each, in shares of before the first row."""
+    """What indicators are computed from, float64[T, S] each; splits are undone, so that units are those of the first
+    row.
+    """
 
     close: Floats
     high: Floats
@@ -48,15 +50,16 @@ class _Formula(NamedTuple):
     """How an indicator is computed."""
 
     values: Callable[..., Floats]
-    """From prices of T rows and the periods: float64[T - warm_up + 1, S], the rows from where it is defined."""
+    """Takes the prices of T rows and the periods, and gives the values of the rows from where the indicator is
+    defined, float64[T - warm_up + 1, S]."""
     periods: tuple[int, ...]
-    """Bars, where the caller names none."""
+    """Default periods in bars, for an indicator that is named without any."""
     warm_up: Callable[..., int]
-    """From the periods: the number of bars that must have been seen."""
+    """Takes the periods, and gives the number of bars that must have been seen."""
     bounds: Callable[..., tuple[float, float]]
-    """From the periods: the lowest and the highest value, to which it is clipped."""
+    """Takes the periods, and gives the lowest and the highest value, to which the indicator is clipped."""
     least: int = 1
-    """The shortest period."""
+    """The shortest period that is defined."""
 
 
 class Indicator(NamedTuple):
@@ -67,25 +70,25 @@ class Indicator(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Its name with all periods, such as ``rsi:14``."""
+        """Name of the indicator with all periods, such as ``rsi:14``."""
         return ":".join((self.name, *map(str, self.periods)))
 
     @property
     def warm_up(self) -> int:
-        """Number of bars, the newest included, from which it is defined."""
+        """Number of bars, the newest included, from which the indicator is defined."""
         return FORMULAS[self.name].warm_up(*self.periods)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Its lowest and its highest value."""
+        """The lowest and the highest value that the indicator can have."""
         return FORMULAS[self.name].bounds(*self.periods)
 
 
 def parse(asked: Sequence[str], rows: int) -> tuple[Indicator, ...]:
-    """The indicators that a user names.
+    """Read the indicators that a user names.
 
     Args:
-        asked: names, such as ``["rsi", "macd:8:21:5"]``.
+        asked: names of indicators, such as ``["rsi", "macd:8:21:5"]``.
         rows: the most bars that an agent sees.
 
     Raises:
@@ -93,36 +96,37 @@ def parse(asked: Sequence[str], rows: int) -> tuple[Indicator, ...]:
     """
     if isinstance(asked, str) or not isinstance(asked, Sequence) or not all(isinstance(text, str) for text in asked):
         raise UsageError(f"indicators is {asked!r}; expected a list of names, such as ['rsi', 'macd']")
-    found = tuple(_parsed(text) for text in asked)
-    twice = sorted({one.label for one in found if found.count(one) > 1})
+    indicators = tuple(_parsed(text) for text in asked)
+    twice = sorted({indicator.label for indicator in indicators if indicators.count(indicator) > 1})
     if twice:
         raise UsageError(f"indicators has {', '.join(twice)} more than once; name each once")
-    for one in found:
-        if one.warm_up >= rows:
+    for indicator in indicators:
+        if indicator.warm_up >= rows:
             raise UsageError(
-                f"indicator {one.label!r} is defined from {one.warm_up} bars on, and an agent sees {rows} at most; "
-                "give it a shorter period"
+                f"indicator {indicator.label!r} is defined from {indicator.warm_up} bars on, and an agent sees {rows} "
+                "at most; give it a shorter period"
             )
-    return found
+    return indicators
 
 
 def _parsed(text: str) -> Indicator:
-    name, *given = text.split(":")
+    name, *named = text.split(":")
     formula = FORMULAS.get(name)
     if formula is None:
         raise UsageError(
             f"{text!r} is no indicator; known: {', '.join(FORMULAS)}, with periods in bars behind a colon, as in "
             "'rsi:21'"
         )
-    if not given:
+    if not named:
         return Indicator(name, formula.periods)
     example = ":".join((name, *map(str, formula.periods)))
-    whole = all(part.isascii() and part.isdigit() and len(part) < 10 for part in given)
-    if len(given) != len(formula.periods) or not whole:
+    # At most nine ASCII digits: ``int`` takes other digits, signs and underscores too, and text of any length.
+    whole = all(part.isascii() and part.isdigit() and len(part) < 10 for part in named)
+    if len(named) != len(formula.periods) or not whole:
         raise UsageError(
             f"indicator {text!r}: expected {len(formula.periods)} period(s), whole numbers of bars, as in {example!r}"
         )
-    periods = tuple(map(int, given))
+    periods = tuple(map(int, named))
     if min(periods) < formula.least or (name == "macd" and periods[0] >= periods[1]):
         order = " and the first shorter than the second" if name == "macd" else ""
         raise UsageError(
@@ -132,20 +136,20 @@ def _parsed(text: str) -> Indicator:
 
 
 def table(bars: Bars, indicators: Sequence[Indicator]) -> Floats:
-    """What each row shows, float64[T, S, F]: F indicators, which read that row and those before; 0 while warming up."""
+    """F indicators of each row, float64[T, S, F], which depend on that row and those before; 0 while warming up."""
     out = np.zeros((*bars.close.shape, len(indicators)))
     prices = _Prices.of(bars)
-    for place, one in enumerate(indicators):
-        if len(bars) >= one.warm_up:
-            values = FORMULAS[one.name].values(prices, *one.periods)
-            np.clip(values, *one.bounds, out=out[one.warm_up - 1 :, :, place])
+    for place, indicator in enumerate(indicators):
+        if len(bars) >= indicator.warm_up:
+            values = FORMULAS[indicator.name].values(prices, *indicator.periods)
+            np.clip(values, *indicator.bounds, out=out[indicator.warm_up - 1 :, :, place])
     return out
 
 
 def warm(rows: int, indicators: Sequence[Indicator]) -> Floats:
     """Which indicators are defined in each of the first rows of all bars, float64[T, F]: 1, or 0 while warming up."""
     seen = np.arange(1, rows + 1)[:, None]
-    return (seen >= [one.warm_up for one in indicators]).astype(np.float64)
+    return (seen >= [indicator.warm_up for indicator in indicators]).astype(np.float64)
 
 
 class SeenBars:
@@ -153,7 +157,7 @@ class SeenBars:
 
     def __init__(self, symbols: Sequence[str], indicators: Sequence[Indicator]) -> None:
         self._symbols, self._indicators = tuple(symbols), tuple(indicators)
-        memory = _MEMORY * max((sum(one.periods) for one in indicators), default=0)
+        memory = _MEMORY * max((sum(indicator.periods) for indicator in indicators), default=0)
         self._rows: deque[tuple[Floats, Floats]] = deque(maxlen=memory)
 
     def clear(self) -> None:
@@ -164,13 +168,14 @@ class SeenBars:
         """Take the newest bar, or at the beginning of an episode all that are shown, and compute the indicators.
 
         Args:
-            window: float64[L, S, 5], the last bars.
-            split: float64[S], new shares per old share in the newest of them.
+            window: the last bars, float64[L, S, 5].
+            split: new shares per old share in the newest of them, float64[S].
 
         Returns:
             The last row of :func:`table`, float64[S, F], and of :func:`warm`, float64[F].
         """
         none = np.ones(len(self._symbols))
+        # The verifier does not show splits among the bars before an episode begins; they are taken for none.
         new = window[-1:] if self._rows else window
         self._rows.extend((bar, none) for bar in new[:-1])
         self._rows.append((new[-1], split))
@@ -241,7 +246,7 @@ def _volatility(p: _Prices, period: int) -> Floats:
 
 
 def _momentum(p: _Prices, period: int) -> Floats:
-    # Of the sum over the root of the sum of squares, both come from the moments of a window.
+    # The sum of returns over the root of the sum of their squares; both follow from mean and deviation of the window.
     mean, deviation = _moments(_returns(p), period)
     size = np.sqrt(mean**2 + deviation**2)
     moved = size > _FLAT
@@ -253,6 +258,7 @@ def _within(low: float, high: float) -> Callable[..., tuple[float, float]]:
 
 
 def _root(number: int) -> tuple[float, float]:
+    """Bounds of plus and minus the root of a number."""
     return -math.sqrt(number), math.sqrt(number)
 
 

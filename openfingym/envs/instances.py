@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """What a caller sees of a package, in memory."""
+class PublicHalf:
+    """The public half of a package, in memory."""
 
     manifest: PackageManifest
     contract: Mapping[str, Any]
+    """The contract as JSON values."""
     instruction: str
+    """The instruction to agents, in Markdown."""
     observation: Mapping[str, NDArray[np.generic]]
     """Public arrays that hold numbers, by name."""
     texts: Mapping[str, NDArray[np.generic]]
@@ -34,9 +36,14 @@ class Seen:
 
     @classmethod
     def of(cls, package: BuiltPackage, *, copied: bool = False) -> Self:
-        """Read the public half of a package; ``copied`` where its files will go."""
-        made = np.array if copied else np.asarray
-        arrays = {name: made(package.array(name)) for name in package.contract["arrays"]}
+        """Read the public half of a package.
+
+        Args:
+            package: the built package.
+            copied: whether to copy its arrays, which are otherwise mapped from its files: where these will be deleted.
+        """
+        loaded = np.array if copied else np.asarray
+        arrays = {name: loaded(package.array(name)) for name in package.contract["arrays"]}
         return cls(
             package.manifest,
             package.contract,
@@ -46,35 +53,40 @@ class Seen:
         )
 
 
-class InstanceRound:
-    """The instances of one split, in order of their numbers, and from the last to the first again."""
+class InstanceCycle:
+    """The instances of one split, in order of their numbers; after the last comes the first again."""
 
     def __init__(self, package: BuiltPackage, split: SplitName, only: int | None) -> None:
-        """Begin with the first of them, or keep to one.
+        """Begin with the first instance.
+
+        Args:
+            package: built package of the task that instances are cut from.
+            split: ``train`` or ``validation``.
+            only: number of the one instance to keep to; None for all of them.
 
         Raises:
             UsageError: there is no such split or instance.
         """
         place = place_of(split, 0 if only is None else only)
-        assert place is not None, "of the split test there is no round"
+        assert place is not None, "the split 'test' has no instances"
         self.split: InstanceSplit = place[0]
         self.index = place[1]
-        """The instance at hand."""
+        """Number of the instance at hand."""
         self._source = InstanceSource.of(package)
         self._only = only
-        self._seen: Seen | None = None
+        self._public: PublicHalf | None = None
         self._begun = False
 
-    def first(self) -> Seen:
-        """The instance at hand, before any episode."""
+    def first(self) -> PublicHalf:
+        """The instance at hand before any episode, from which spaces and instruction are taken."""
         return self._built(self.index)
 
-    def next(self, seed: int | None, index: object) -> Seen:
+    def next(self, seed: int | None, index: object) -> PublicHalf:
         """The instance of the next episode.
 
         Args:
-            seed: where to begin, which the next ones follow; None to go on.
-            index: which one, whatever came before; None for the next.
+            seed: seed from which an instance is chosen to go on from; None to go on from the one at hand.
+            index: number of the instance to take, whatever came before; None for the one that is due.
 
         Raises:
             UsageError: there is no such instance, or this round keeps to another.
@@ -92,14 +104,17 @@ class InstanceRound:
             wanted = int(np.random.SeedSequence(seed).generate_state(1)[0]) % COUNT
         else:
             wanted = (self.index + 1) % COUNT if self._begun else self.index
-        found = self._built(wanted)
+        public = self._built(wanted)
+        # Only now: a number that is refused leaves the cycle where it was.
         self._begun = True
-        return found
+        return public
 
-    def _built(self, index: int) -> Seen:
-        if self._seen is None or index != self.index:
-            place_of(self.split, index)
+    def _built(self, index: int) -> PublicHalf:
+        if self._public is None or index != self.index:
+            place_of(self.split, index)  # refuses a number that no instance has
+            # The folder is gone after this block, so arrays must not be mapped from it.
             with store.staging() as folder:
-                self._seen = Seen.of(build_instance(self._source, self.split, index, folder), copied=True)
+                package = build_instance(self._source, self.split, index, folder)
+                self._public = PublicHalf.of(package, copied=True)
             self.index = index
-        return self._seen
+        return self._public

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import VerifiedResult, VerifierClient
 
     Key = tuple[str, str, VerifierAddress | None]
-    """Digest of a package, a backend, and the verifier that is named for it; None for one of this process's own."""
+    """Digest of a package, a backend, and the verifier that is named for the task; None for one that this process
+    starts."""
 
 
 class Lease:
@@ -38,8 +39,9 @@ class Lease:
         from openfingym.verifiers import find_verifiers
 
         verifiers = find_verifiers(None, [package.task])
-        # Who names another verifier than the environments before must not be scored by theirs.
+        # Part of the key: an environment for which another verifier is named must not be scored by the one in use.
         key = (package.manifest.digest, backend, None if verifiers is None else verifiers[package.task.name])
+        # Held to the end, so that environments that begin together share one launcher.
         with cls._lock:
             if key not in cls._open:
                 stack = contextlib.ExitStack()
@@ -67,6 +69,7 @@ class Lease:
             if users > 1:
                 self._open[self._key] = (launcher, stack, users - 1)
             else:
+                # A verifier that ends badly is no failure of the environment that is closed.
                 with contextlib.suppress(OpenFinGymError):
                     stack.close()
 
@@ -81,7 +84,8 @@ def as_result(
         manifest: what the package of the task, or its instance, states of itself.
         agent: name of the agent, as the verifier has it.
         seed: seed that ``reset`` was given.
-        refusal: why the verifier refused what was submitted, where that is a better reason than the verifier's own.
+        refusal: the verifier's answer to a submission that it refused, which says more than the reason in its result;
+            None where nothing was refused.
     """
     blank = RolloutResult(
         rollout_id=verified.rollout_id,

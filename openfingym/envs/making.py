@@ -1,4 +1,4 @@
-"""``openfingym.make`` and ``openfingym.make_vec``."""
+"""Making environments by the names of tasks: ``openfingym.make`` and ``openfingym.make_vec``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make(
 ) -> gymnasium.Env[Any, Any]:
     """Make the environment of a task, building its package on first use.
 
-    Which one, the task's kind says (:attr:`openfingym.kinds.Kind.environment`). A batch task gives a
+    The task's kind says which environment it is (:attr:`openfingym.kinds.Kind.environment`). A batch task gives a
     :class:`~openfingym.envs.batch.BatchEnv`, whose one action is a submission. A sequential task is stepped through: on
     the training bars, which everybody has, with ``split="train"`` (:class:`~openfingym.envs.trading.TradingEnv` or
     :class:`~openfingym.envs.rolling.RollingEnv`); on hidden ones behind the verifier with ``practice`` (the public
@@ -44,8 +44,8 @@ def make(
 
     Args:
         task: a task's name, its folder, or a task.
-        split: bars that a sequential task is played on, ``train``, ``practice`` or ``test``; None for ``train``. Of a
-            batch task, ``test``, ``train`` or ``validation``; None for ``test``.
+        split: data that the task is played on. For a sequential task ``train``, ``practice`` or ``test``, and None for
+            ``train``; for a batch task ``test``, ``train`` or ``validation``, and None for ``test``.
         options: options of the environment, such as ``action`` and ``reward`` of a batch task, or ``lookback``,
             ``action``, ``observation``, ``indicators`` and ``reward`` of a trading task. Target weights are projected
             onto the admissible ones on training bars, and refused where they are not admissible on hidden ones, unless
@@ -59,13 +59,14 @@ def make(
 
     loaded = task if isinstance(task, Task) else catalog.load_task(task)
     kind = kind_of(loaded)
-    maker = _named(kind.environment)
+    maker = _load(kind.environment)
     if isinstance(kind, SequentialKind):
-        env = _made(maker, loaded, split=split or "train", **options)
+        env = _instantiate(maker, loaded, split=split or "train", **options)
         return _with_spec(env, task, loaded, {"split": split or "train", **options})
+    # Left out where it was not given: an environment of a third party's kind need not know splits.
     if split is not None:
         options = {"split": split, **options}
-    return _with_spec(_made(maker, loaded, **options), task, loaded, options)
+    return _with_spec(_instantiate(maker, loaded, **options), task, loaded, options)
 
 
 def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> VectorEnv[Any, Any, Any]:
@@ -90,52 +91,52 @@ def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> Vecto
             f"{loaded.name!r} is a {kind.name} task, and only trading tasks are vectorised; "
             "gymnasium.vector.SyncVectorEnv runs several of any other"
         )
-    env = _made(_named(kind.vector_environment), loaded, num_envs=num_envs, **options)
+    env = _instantiate(_load(kind.vector_environment), loaded, num_envs=num_envs, **options)
     return _with_spec(env, task, loaded, {"num_envs": num_envs, **options})
 
 
 def trading_vector(task: Task, *, num_envs: int, **options: object) -> TradingVectorEnv:
-    """Many accounts on the training bars of a trading task."""
+    """Many accounts on the training bars of a trading task; the vector environment that its kind names."""
     from openfingym.envs.trading_vector import TradingVectorEnv
     from openfingym.packages.build import build
 
-    return _made(TradingVectorEnv, num_envs=num_envs, **_training(build(task), options))
+    return _instantiate(TradingVectorEnv, num_envs=num_envs, **_training(build(task), options))
 
 
 def trading_environment(task: Task, *, split: str, **options: object) -> TradingEnv | HiddenTradingEnv:
-    """An account on a trading task's training bars, or on its hidden ones."""
+    """An account on a trading task's training bars, or on its hidden ones; the environment that its kind names."""
     from openfingym.packages.build import build
 
     package = build(task)
     if split == "train":
         from openfingym.envs.trading import TradingEnv
 
-        return _made(TradingEnv, **_training(package, options))
+        return _instantiate(TradingEnv, **_training(package, options))
     from openfingym.envs.hidden import FOLDS
     from openfingym.envs.trading_hidden import HiddenTradingEnv
 
     if split not in FOLDS:
         raise UsageError(f"split is {split!r}; known: 'train', {', '.join(map(repr, FOLDS))}")
-    return _made(HiddenTradingEnv, package, fold=FOLDS[split], **{"lookback": LOOKBACK, **options})
+    return _instantiate(HiddenTradingEnv, package, fold=FOLDS[split], **{"lookback": LOOKBACK, **options})
 
 
 def _training(package: BuiltPackage, options: dict[str, object]) -> dict[str, object]:
-    """Arguments of an environment on a task's training bars: the task's own, where the caller gives no others."""
+    """Arguments of an environment on a task's training bars: the task's own, which the caller's options override."""
     from openfingym.envs.trading_hidden import training_bars
     from openfingym.kinds.trading import contract_of, market_of
 
     contract = contract_of(package.task.spec.contract)
-    own = {
+    defaults = {
         "market": market_of(contract),
         "initial_cash": contract.initial_cash,
         "lookback": LOOKBACK,
         "steps": contract.steps,
     }
-    return {"bars": training_bars(package), **own, **options}
+    return {"bars": training_bars(package), **defaults, **options}
 
 
 def _with_spec(env: T, task: str | Path | Task, loaded: Task, options: dict[str, object]) -> T:
-    """An environment that says how it was made, so that Gymnasium can make it again."""
+    """The environment, after noting in it how it was made, so that Gymnasium can make it again."""
     from openfingym.envs.registration import spec_of
 
     arguments: dict[str, object] = {"task": str(task) if isinstance(task, Path) else task, **options}
@@ -143,27 +144,32 @@ def _with_spec(env: T, task: str | Path | Task, loaded: Task, options: dict[str,
     return env
 
 
-def _named(place: str) -> Callable[..., Any]:
-    """The object that a kind names as ``module:name``.
+def _load(place: str) -> Callable[..., Any]:
+    """The class or function that a kind names as ``module:name``.
 
     Raises:
-        UsageError: there is no such thing.
+        UsageError: there is nothing at this place.
     """
     try:
-        found: Callable[..., Any] = pkgutil.resolve_name(place)
+        maker: Callable[..., Any] = pkgutil.resolve_name(place)
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"the environment {place!r}, which a kind of task names, cannot be loaded: {error}") from error
-    return found
+    return maker
 
 
-def _made(kind: Callable[..., T], *arguments: object, **options: object) -> T:
-    """An environment, or an error of ours where it does not know an option."""
+def _instantiate(maker: Callable[..., T], *arguments: object, **options: object) -> T:
+    """Make an environment.
+
+    Raises:
+        UsageError: it does not know an option, or refuses its value.
+    """
     import inspect
 
-    known = inspect.signature(kind).parameters
+    # Looked up before the call: a TypeError from it could be of anything that goes wrong inside.
+    known = inspect.signature(maker).parameters
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     if not takes_all and (unknown := [name for name in options if name not in known]):
         raise UsageError(
-            f"unknown option {', '.join(map(repr, unknown))} of {kind.__name__}; known: {', '.join(known)}"
+            f"unknown option {', '.join(map(repr, unknown))} of {maker.__name__}; known: {', '.join(known)}"
         )
-    return kind(*arguments, **options)
+    return maker(*arguments, **options)

@@ -38,16 +38,17 @@ class SeenEpisode:
     """One episode as its agent saw it: n steps, and one observation more."""
 
     observations: list[NDArray[np.float32]] = field(default_factory=list)
+    """Flat observations, float32[size] each."""
     actions: list[NDArray[np.float64]] = field(default_factory=list)
-    """Target weights; where the agent held, those it had."""
+    """Target weights, float64[S] each; where the agent held, the weights that it had."""
     rewards: list[float] = field(default_factory=list)
     terminations: list[bool] = field(default_factory=list)
     truncations: list[bool] = field(default_factory=list)
     infos: dict[str, list[Any]] = field(default_factory=lambda: {"equity": [], "held": [], "prices": []})
 
 
-class _Replayed(HiddenEpisodes):
-    """Hidden episodes that were played, without a verifier."""
+class _ReplayedEpisodes(HiddenEpisodes):
+    """Hidden episodes that are played again in this process, which holds the truth half of the package."""
 
     def __init__(self, package: BuiltPackage) -> None:
         super().__init__(package, fold="private")
@@ -68,11 +69,11 @@ class _Replayed(HiddenEpisodes):
     def step(self, action: Mapping[str, object] | None) -> EpisodeStep:
         """Take one action again."""
         assert self._episode is not None
-        assert self._at is not None
-        return self._shown(self._episode.step(action), self._at.step + 1)
+        assert self._last is not None
+        return self._shown(self._episode.step(action), self._last.step + 1)
 
     def _shown(self, step: Step, number: int) -> EpisodeStep:
-        self._at = EpisodeStep(
+        self._last = EpisodeStep(
             self._next,
             "private",
             self._next - 1,
@@ -84,26 +85,31 @@ class _Replayed(HiddenEpisodes):
             step.truncated,
             step.info,
         )
-        return self._at
+        return self._last
 
 
-class _Watched(HiddenTradingEnv):
+class _ReplayedEnv(HiddenTradingEnv):
     """The environment of hidden bars, on episodes that are played again as they were."""
 
     def __init__(self, package: BuiltPackage, lookback: int) -> None:
         super().__init__(package, lookback=lookback)
-        self._hidden = _Replayed(package)
+        self._hidden = _ReplayedEpisodes(package)
 
-    def again(self, actions: Sequence[object]) -> SeenEpisode:
-        """Play the next episode up to its last action, and no further."""
+    def replay(self, actions: Sequence[object]) -> SeenEpisode:
+        """Play the next episode up to its last action, and no further.
+
+        Args:
+            actions: the actions that the agent took, as the verifier recorded them; None where it held.
+        """
         seen = SeenEpisode()
         observation, info = self.reset()
-        self._see(seen, observation, info, held=False)
+        self._append(seen, observation, info, held=False)
         for number, action in enumerate(actions, 1):
             seen.actions.append(self._weights_of(action))
+            # Not by ``step``: the episode gets the action as it was recorded, None included.
             shown = self._hidden.step(cast("Mapping[str, object] | None", action))
             observation, info = self._observed(shown), self._info(shown)
-            self._see(seen, observation, info, held=action is None)
+            self._append(seen, observation, info, held=action is None)
             seen.rewards.append(shown.reward)
             seen.terminations.append(shown.terminated)
             # An agent that stopped midway is cut off there.
@@ -111,6 +117,7 @@ class _Watched(HiddenTradingEnv):
         return seen
 
     def _weights_of(self, action: object) -> NDArray[np.float64]:
+        """The target weights of an action, float64[S]; where the agent held, the weights that it had."""
         if action is None:
             return np.array(self._weights, np.float64)
         weights = action.get("weights") if isinstance(action, Mapping) else None
@@ -122,18 +129,21 @@ class _Watched(HiddenTradingEnv):
         return np.array([math.nan if weight is None else weight for weight in weights], np.float64)
 
     @staticmethod
-    def _see(seen: SeenEpisode, observation: NDArray[np.float32], info: Mapping[str, Any], *, held: bool) -> None:
+    def _append(seen: SeenEpisode, observation: NDArray[np.float32], info: Mapping[str, Any], *, held: bool) -> None:
         seen.observations.append(observation)
         for name, value in (("equity", info["equity"]), ("prices", info["prices"]), ("held", held)):
             seen.infos[name].append(value)
 
 
 def seen_episodes(folder: Path, *, lookback: int = 16) -> tuple[BuiltPackage, list[SeenEpisode]]:
-    """The private episodes of a finished run as its agent saw them; one in which it did nothing is left out.
+    """The private episodes of a finished run as its agent saw them; an episode in which it did nothing is left out.
 
     Args:
         folder: folder of the run, on the machine that holds the truth half of its task.
-        lookback: bars that an observation shows.
+        lookback: number of bars that an observation shows.
+
+    Returns:
+        The package of the run's task, and the episodes in order of time.
 
     Raises:
         StoreError: the folder is no run, or its actions do not lead to the account that the verifier kept.
@@ -145,10 +155,11 @@ def seen_episodes(folder: Path, *, lookback: int = 16) -> tuple[BuiltPackage, li
     if result.agent == "oracle":
         raise UsageError(f"{folder}: the oracle's actions tell of bars that no agent had seen; export other runs")
     actions = read_actions(folder)
-    env, seen = _Watched(package, lookback), []
-    for place, found in enumerate(replay(folder)):
-        episode = env.again(actions.get(place, ()))
-        equity = found.trace.record[: len(episode.infos["equity"]), 0]
+    env, seen = _ReplayedEnv(package, lookback), []
+    for place, replayed in enumerate(replay(folder)):
+        episode = env.replay(actions.get(place, ()))
+        # To the last bit: a difference means that the actions or the bars are not those of the run.
+        equity = replayed.trace.record[: len(episode.infos["equity"]), 0]
         if not np.array_equal(episode.infos["equity"], equity):
             raise StoreError(f"{folder}: the account of episode {place} differs from the one that was recorded")
         if episode.rewards:
@@ -162,11 +173,11 @@ def to_minari(
     """Write runs of one trading task into Minari's local datasets.
 
     Args:
-        folders: folders of finished runs; each private episode of each is one of the dataset.
+        folders: folders of finished runs; each private episode of each becomes an episode of the dataset.
         name: id of the dataset, such as ``equity-trading/momentum-v0``.
-        author: who made it.
-        lookback: bars that an observation shows.
-        data_format: how Minari keeps it.
+        author: name of the dataset's author; None for an unknown one.
+        lookback: number of bars that an observation shows.
+        data_format: format of Minari's files, such as ``hdf5``.
 
     Returns:
         The ``minari.MinariDataset``.
@@ -177,12 +188,9 @@ def to_minari(
             build of one trading task.
     """
     minari = import_minari()
-    results: list[RolloutResult] = [read_run(folder) for folder in folders]
-    if len({(result.task, result.task_digest) for result in results}) > 1:
-        tasks = ", ".join(sorted({f"{result.task} ({result.task_digest[:12]})" for result in results}))
-        raise UsageError(f"a dataset is of one build of one task; found {tasks}")
+    results = _runs_of_one_build(folders)
     played = [seen_episodes(folder, lookback=lookback) for folder in folders]
-    episodes = [episode for _, found in played for episode in found]
+    episodes = [episode for _, of_run in played for episode in of_run]
     if not episodes:
         raise UsageError(
             "no episode was played in these runs; give the folders of trading runs in which an agent acted"
@@ -192,26 +200,15 @@ def to_minari(
     options = {"task": manifest.name, "split": "train", "action": "weights", "lookback": lookback}
     spaces = HiddenTradingEnv(package, lookback=lookback)
     symbols = contract_of(package.task.spec.contract).symbols
-    buffer = [
-        minari.data_collector.EpisodeBuffer(
-            id=number,
-            observations=episode.observations,
-            actions=episode.actions,
-            rewards=episode.rewards,
-            terminations=episode.terminations,
-            truncations=episode.truncations,
-            infos=episode.infos,
-        )
-        for number, episode in enumerate(episodes)
-    ]
     kind = {"real": "Real data", "simulated": "SIMULATED data, not a real market"}.get(info.kind, "Synthetic data")
-    made = spec_of(manifest.name, options)
+    # The training environment, which anybody can make: it has the same spaces as the hidden one.
+    spec = spec_of(manifest.name, options)
     try:
         dataset = minari.create_dataset_from_buffers(
             name,
-            buffer,
-            env=made,
-            eval_env=made,
+            _buffers(minari, episodes),
+            env=spec,
+            eval_env=spec,
             observation_space=spaces.observation_space,
             action_space=spaces.action_space,
             algorithm_name=", ".join(dict.fromkeys(result.agent for result in results)),
@@ -236,7 +233,37 @@ def to_minari(
             "rollouts": [result.rollout_id for result in results],
         }
     )
+    # Read again, so that the dataset has the metadata that were added last.
     return minari.MinariDataset(dataset.storage.data_path)
+
+
+def _runs_of_one_build(folders: Sequence[Path]) -> list[RolloutResult]:
+    """The results of runs.
+
+    Raises:
+        UsageError: the runs are not of one build of one task.
+    """
+    results = [read_run(folder) for folder in folders]
+    if len({(result.task, result.task_digest) for result in results}) > 1:
+        tasks = ", ".join(sorted({f"{result.task} ({result.task_digest[:12]})" for result in results}))
+        raise UsageError(f"a dataset is of one build of one task; found {tasks}")
+    return results
+
+
+def _buffers(minari: Any, episodes: Sequence[SeenEpisode]) -> list[Any]:
+    """Episodes in the form that Minari takes."""
+    return [
+        minari.data_collector.EpisodeBuffer(
+            id=number,
+            observations=episode.observations,
+            actions=episode.actions,
+            rewards=episode.rewards,
+            terminations=episode.terminations,
+            truncations=episode.truncations,
+            infos=episode.infos,
+        )
+        for number, episode in enumerate(episodes)
+    ]
 
 
 def import_minari() -> Any:

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 
 from openfingym import catalog
-from openfingym.envs.hidden import Split, hidden_episodes
-from openfingym.errors import SubmissionError, UsageError
+from openfingym.envs.hidden import Split
+from openfingym.envs.stepped import SteppedEnv
+from openfingym.errors import UsageError
 from openfingym.kinds import Fold, score_fold
 from openfingym.kinds.qa import KIND, QaContract
 from openfingym.kinds.qa_episodes import MOST_TEXT
@@ -21,21 +21,20 @@ from openfingym.task import Task
 from openfingym.task.episodes import MAX_ACTION_BYTES, Step
 
 if TYPE_CHECKING:
-    from openfingym.results import RolloutResult
-    from openfingym.task.episodes import EpisodeStep, SteppedEpisode
+    from openfingym.task.episodes import EpisodeStep
 
 Info = dict[str, object]
 
 
 class AnyText(spaces.Text):
-    """Texts of any characters, up to a length; Gymnasium's own knows those of an alphabet."""
+    """Texts of any characters, up to a length; Gymnasium's own space has texts of an alphabet."""
 
     def contains(self, x: Any) -> bool:
         """Whether it is a text of at most so many characters."""
         return isinstance(x, str) and len(x) <= self.max_length
 
 
-class QuestionEnv(gymnasium.Env[str, str]):
+class QuestionEnv(SteppedEnv[str, str]):
     """Questions, one an episode.
 
     ## Action space
@@ -59,19 +58,14 @@ class QuestionEnv(gymnasium.Env[str, str]):
     v0: first version.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
-
     def __init__(self, task: str | Path | Task, *, split: Split = "train", fresh: bool = False) -> None:
         self.task = task if isinstance(task, Task) else catalog.load_task(task)
         if not isinstance(self.task.spec.contract, QaContract):
             raise UsageError(f"{self.task.name!r} asks no questions with tools; openfingym.make finds its environment")
-        self.package = build(self.task)
-        self.render_mode = None
-        self._hidden = hidden_episodes(self.package, split, fresh=fresh)
+        super().__init__(build(self.task), split, fresh=fresh)
         self._answers = self.package.array("train_answers")
         self._number = 0
-        self._train: SteppedEpisode | None = None
-        self._over = True
+        """The training question at hand."""
         self.observation_space = AnyText(2 * MOST_TEXT)
         self.action_space = AnyText(MAX_ACTION_BYTES)
 
@@ -79,8 +73,8 @@ class QuestionEnv(gymnasium.Env[str, str]):
         """Ask the next question.
 
         Args:
-            seed: decides which training questions are asked; recorded with the rollout otherwise.
-            options: ``number``: a training question by its number, from 0.
+            seed: seed from which training questions are drawn; with a hidden split it is only recorded.
+            options: ``number`` is the number of the training question to ask, from 0; no other options are known.
 
         Raises:
             UsageError: every hidden question was asked, or there is no such option or number.
@@ -96,12 +90,15 @@ class QuestionEnv(gymnasium.Env[str, str]):
             shown = self._hidden.start(seed)
         else:
             count = len(self._answers)
-            self._number = int(self.np_random.integers(count)) if number is None else int(number)
-            if not 0 <= self._number < count:
-                raise UsageError(f"there is no training question {self._number}; there are {count}, counted from 0")
+            if number is None:
+                number = self.np_random.integers(count)
+            if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 0 <= number < count:
+                raise UsageError(f"there is no training question {number!r}; there are {count}, counted from 0")
+            self._number = int(number)
             self._train = KIND.episode(self.task.spec, self._as_training, {}, self._number)
             shown = self._train.start()
         self._over = False
+        # The question as text, for a model; as data it is in ``info``.
         observed = shown.observation
         text = f"{observed['question']}\n\nAs of: {observed['as_of']}\nAnswer: {observed['answer']}"
         return text, {**shown.info, "observation": dict(observed)}
@@ -116,43 +113,20 @@ class QuestionEnv(gymnasium.Env[str, str]):
             raise UsageError("call reset() first; the question is over")
         try:
             message = json.loads(action)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"an action is a JSON text: {error}; found {str(action)[:100]!r}") from None
-        shown: Step | EpisodeStep
-        try:
-            if self._hidden is not None:
-                shown = self._hidden.step(message)
-            else:
-                assert self._train is not None
-                shown = self._train.step(message)
-        except SubmissionError as error:
-            raise UsageError(str(error)) from None
-        self._over = shown.done
-        reward = -self._loss() if self._over and self._hidden is None else 0.0
+        shown = self._take(message)
+        # Of hidden questions only the verifier knows the loss, and tells it at the end of the rollout.
+        reward = -self._loss() if shown.done and self._hidden is None else 0.0
         info = {**shown.info, "observation": dict(shown.observation)}
         return str(shown.observation["text"]), reward, shown.terminated, shown.truncated, info
 
-    def result(self) -> RolloutResult:
-        """End the rollout of the hidden questions and get its verified score.
-
-        Raises:
-            UsageError: the environment is on the training split, or no question was begun.
-        """
-        if self._hidden is None:
-            raise UsageError("training questions have no verified score; make the environment with split='test'")
-        self._over = True
-        return self._hidden.finish()
-
-    def close(self) -> None:
-        """End the episode, and release the verifier."""
-        self._over = True
-        if self._hidden is not None:
-            self._hidden.close()
-
     def _as_training(self, name: str) -> Any:
+        """A public array of the package; an episode asks for hidden questions, and gets the training ones."""
         return self.package.array("train_questions" if name == "test_questions" else name)
 
     def _loss(self) -> float:
+        """Loss of the answer to the training question at hand, by the task's own metrics."""
         from openfingym.metrics import Truth
 
         assert self._train is not None

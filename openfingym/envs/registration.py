@@ -18,13 +18,16 @@ NAMESPACE = "openfingym"
 
 
 def register(folder: str | Path) -> Task:
-    """Make the task package in ``folder`` known in this process, to OpenFinGym and to Gymnasium.
+    """Make the task in a folder known in this process, to OpenFinGym and to Gymnasium.
+
+    Args:
+        folder: the task's folder, with ``task.toml``.
 
     Returns:
         The task, after checking its ``task.toml``.
 
     Raises:
-        TaskError: the package is malformed, or its name is taken.
+        TaskError: the task is malformed, or its name is taken.
     """
     task = catalog.register(folder)
     register_env(task.name)
@@ -39,23 +42,29 @@ def register_envs() -> None:
 
 def register_env(name: str) -> None:
     """Make one task known to Gymnasium, unless it is already."""
-    made = spec_of(name, {"task": name})
-    if made.id not in gymnasium.registry:
+    spec = spec_of(name, {"task": name})
+    if spec.id not in gymnasium.registry:
         gymnasium.register(
-            id=made.id,
-            entry_point=made.entry_point,
-            vector_entry_point=made.vector_entry_point,
-            kwargs=made.kwargs,
+            id=spec.id,
+            entry_point=spec.entry_point,
+            vector_entry_point=spec.vector_entry_point,
+            kwargs=spec.kwargs,
         )
 
 
 def spec_of(name: str, options: dict[str, object]) -> EnvSpec:
-    """How Gymnasium makes the environment of a task with these options of ``openfingym.make``."""
+    """The specification by which Gymnasium makes the environment of a task.
+
+    Args:
+        name: name of the task.
+        options: arguments by which ``openfingym.make`` makes the environment.
+    """
     making = "openfingym.envs.making"
     return EnvSpec(
         id=f"{NAMESPACE}/{name}-v0",
         entry_point=f"{making}:make",
         vector_entry_point=f"{making}:make_vec",
+        # Our environments say themselves what they are called out of order; Gymnasium's wrappers would slow each step.
         order_enforce=False,
         disable_env_checker=True,
         kwargs=options,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from openfingym import catalog
-from openfingym.envs.hidden import Split, hidden_episodes
-from openfingym.errors import SubmissionError, UsageError
+from openfingym.envs.hidden import Split
+from openfingym.envs.stepped import SteppedEnv
+from openfingym.errors import UsageError
 from openfingym.kinds.bar_episodes import Window
 from openfingym.kinds.rolling import RollingContract, RollingEpisode
 from openfingym.packages.build import build
@@ -20,17 +20,16 @@ from openfingym.task import Task
 from openfingym.task.episodes import Step
 
 if TYPE_CHECKING:
-    from openfingym.results import RolloutResult
     from openfingym.task.episodes import EpisodeStep
 
 Observation = dict[str, NDArray[np.float64]]
 Info = dict[str, object]
 
 LARGEST = 1e18
-"""No price or volume is larger."""
+"""Upper bound of prices and volumes in the observation space; none is larger."""
 
 
-class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
+class RollingEnv(SteppedEnv[Observation, NDArray[np.float64]]):
     """Rolling-origin forecasts, step by step.
 
     ## Action space
@@ -56,19 +55,13 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
     v0: first version.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
-
     def __init__(self, task: str | Path | Task, *, split: Split = "train", fresh: bool = False) -> None:
         self.task = task if isinstance(task, Task) else catalog.load_task(task)
         contract = self.task.spec.contract
         if not isinstance(contract, RollingContract):
             raise UsageError(f"{self.task.name!r} is a {contract.kind} task; this environment is for rolling forecasts")
-        self.package = build(self.task)
-        self.render_mode = None
+        super().__init__(build(self.task), split, fresh=fresh)
         self._contract = contract
-        self._hidden = hidden_episodes(self.package, split, fresh=fresh)
-        self._train: RollingEpisode | None = None
-        self._over = True
         shape = (contract.lookback, len(contract.symbols), 5)
         # Gymnasium's Dict is not generic in its values.
         bars = spaces.Box(0.0, LARGEST, shape, np.float64)
@@ -79,7 +72,7 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
         """Begin an episode.
 
         Args:
-            seed: decides where training episodes begin; recorded with the rollout otherwise.
+            seed: seed from which the beginning of a training episode is drawn; with a hidden split it is only recorded.
             options: must be empty; no options are known.
 
         Raises:
@@ -108,37 +101,11 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
         values = np.asarray(action, dtype=np.float64)
         if values.shape != self.action_space.shape:
             raise UsageError(f"an action has shape {self.action_space.shape}, found {values.shape}")
-        message = {"predictions": values.tolist()}
-        shown: Step | EpisodeStep
-        try:
-            if self._hidden is not None:
-                shown = self._hidden.step(message)
-            else:
-                assert self._train is not None
-                shown = self._train.step(message)
-        except SubmissionError as error:
-            raise UsageError(str(error)) from None
-        self._over = shown.done
+        shown = self._take({"predictions": values.tolist()})
         return self._observed(shown), shown.reward, shown.terminated, shown.truncated, self._info(shown)
 
-    def result(self) -> RolloutResult:
-        """End the rollout of the hidden episodes and get its verified score.
-
-        Raises:
-            UsageError: the environment is on the training split, or no episode was begun.
-        """
-        if self._hidden is None:
-            raise UsageError("training episodes have no verified score; make the environment with split='test'")
-        self._over = True
-        return self._hidden.finish()
-
-    def close(self) -> None:
-        """End the episode, and release the verifier."""
-        self._over = True
-        if self._hidden is not None:
-            self._hidden.close()
-
     def _training_window(self) -> Window:
+        """A stretch of the training bars as long as a hidden episode, which begins at random."""
         contract = self._contract
         bars, times = self.package.array("train_bars"), self.package.array("train_times")
         length = contract.lookback - 1 + contract.steps + contract.horizon
@@ -146,6 +113,7 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
             raise UsageError(f"{self.task.name!r} has {len(bars)} training bars; an episode needs {length}")
         first = int(self.np_random.integers(len(bars) - length + 1))
         rows = slice(first, first + length)
+        # The public training arrays hold no splits and dividends: a ratio of 1 and no cash in every row.
         nothing = np.broadcast_to(np.array([1.0, 0.0]), (length, bars.shape[1], 2))
         return Window("public", first, np.asarray(bars[rows]), nothing, np.asarray(times[rows]))
 

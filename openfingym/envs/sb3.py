@@ -24,7 +24,7 @@ def make_vec_env(task: str | Path | Task, num_envs: int, **options: object) -> A
 
     Args:
         task: a trading task's name, its folder, or a task.
-        num_envs: number of accounts.
+        num_envs: number of accounts, each of which is an environment to Stable-Baselines3.
         options: options of :class:`~openfingym.envs.trading_vector.TradingVectorEnv` but ``autoreset_mode``; actions
             are of single precision by default, as SB3's are.
 
@@ -32,15 +32,15 @@ def make_vec_env(task: str | Path | Task, num_envs: int, **options: object) -> A
         TaskNotFoundError: no task has this name.
         UsageError: an option is unknown or impossible, or Stable-Baselines3 is not installed.
     """
-    made = make_vec(task, num_envs, **{"action_dtype": "float32", **options, "autoreset_mode": AutoresetMode.SAME_STEP})
-    return adapt(cast("TradingVectorEnv", made))
+    env = make_vec(task, num_envs, **{"action_dtype": "float32", **options, "autoreset_mode": AutoresetMode.SAME_STEP})
+    return adapt(cast("TradingVectorEnv", env))
 
 
 def adapt(env: TradingVectorEnv) -> Any:
     """A vector environment as a ``VecEnv`` of Stable-Baselines3.
 
     Args:
-        env: made with ``autoreset_mode`` ``SAME_STEP``.
+        env: the vector environment, made with ``autoreset_mode`` ``SAME_STEP``.
 
     Raises:
         UsageError: the environment is of another mode, or Stable-Baselines3 is not installed.
@@ -51,13 +51,15 @@ def adapt(env: TradingVectorEnv) -> Any:
         vec_env = importlib.import_module("stable_baselines3.common.vec_env").VecEnv
     except ImportError as error:
         raise UsageError("Stable-Baselines3 is not installed; pip install 'openfingym[sb3]'") from error
+    # The class is put together here, since its base exists only once Stable-Baselines3 is imported. ``Adapter`` comes
+    # first, so that its methods take the place of the abstract ones.
     adapter = type("TradingVecEnv", (Adapter, vec_env), {"__doc__": Adapter.__doc__})(env)
     vec_env.__init__(adapter, env.num_envs, env.single_observation_space, env.single_action_space)
     return adapter
 
 
 class Adapter:
-    """What a ``VecEnv`` of Stable-Baselines3 does, by a vector environment of ours.
+    """The methods of a ``VecEnv`` of Stable-Baselines3, on a vector environment of ours.
 
     ``step`` gives observations float32[N, size], rewards float32[N], ``dones`` bool[N] and a list of N dicts with
     ``equity`` (cash) and ``refusals``. Where an episode ended, the observation is the first one of the next episode,
@@ -86,10 +88,11 @@ class Adapter:
         """
         options: dict[str, object] | None = None
         if any(self._options):
-            if any(set(one) != {"start"} for one in self._options):
+            if any(set(own) != {"start"} for own in self._options):
                 raise UsageError(f"options are {self._options}; expected none, or 'start' for every account")
-            options = {"start": [one["start"] for one in self._options]}
+            options = {"start": [own["start"] for own in self._options]}
         seen, info = self.env.reset(seed=self._seeds, options=options)
+        # Seeds and options are for one reset, as SB3 has them.
         self._seeds, self._options = [None] * self.num_envs, [{}] * self.num_envs
         self._returns[:], self._lengths[:] = 0.0, 0
         self.reset_infos = _by_account(info)

@@ -31,7 +31,7 @@ from openfingym.trading.simulator import Simulator
 
 Observation = NDArray[np.float32] | dict[str, NDArray[np.generic]]
 Info = dict[str, object]
-_FLOAT32: np.dtype[np.float32] = np.dtype(np.float32)  # NumPy would make it of the type at every step
+_FLOAT32: np.dtype[np.float32] = np.dtype(np.float32)  # NumPy would make it from the type at every step
 
 
 class TradingEnv(AccountEnv[Observation]):
@@ -141,39 +141,43 @@ class TradingEnv(AccountEnv[Observation]):
         episodes = Episodes(
             bars,
             market or MarketRules(),
-            float(initial_cash),
-            lookback,
-            steps,
-            action,
-            reward,
-            start,
-            decay,
-            action_dtype,
-            parse(indicators, len(bars)),
+            initial_cash=float(initial_cash),
+            lookback=lookback,
+            steps=steps,
+            action=action,
+            reward=reward,
+            start=start,
+            decay=decay,
+            action_dtype=action_dtype,
+            indicators=parse(indicators, len(bars)),
         )
         super().__init__(episodes, render_mode)
-        self.bars, self.market = bars, self._episodes.market
-        self.layout: dict[str, Layout] = self._episodes.layout
-        self.indicators = tuple(one.label for one in self._episodes.indicators)
-        self._flat, self._size = observation == "flat", self._episodes.size
+        self.bars, self.market = bars, episodes.market
+        self.layout: dict[str, Layout] = episodes.layout
+        self.indicators = tuple(indicator.label for indicator in episodes.indicators)
+        # What every step reads is looked up here once: a step is so short that attributes of attributes would be felt.
+        self._flat, self._size = observation == "flat", episodes.size
         self._whole = self._flat and not self.indicators
-        self._weighted, self._symbols = self._episodes.weighted, len(bars.symbols)
+        self._weighted, self._symbols = episodes.weighted, len(bars.symbols)
         self._closes, self._most = bars.close, self.market.max_orders_per_batch
-        self._state = State.empty(1, self._symbols, self._episodes.open_orders, self._most)
+        self._state = State.empty(1, self._symbols, episodes.open_orders, self._most)
         self._readable, self._strict = engine == "python", False
         self._simulator: Simulator | None = None
         self._over = True
         self._lay_out()
-        # Gymnasium's Env is generic in what a space holds, its spaces are not.
-        self.action_space = cast(
-            "spaces.Space[Action]", self._episodes.weights_space() if self._weighted else order_space(self._symbols)
-        )
-        self.observation_space = cast(
-            "spaces.Space[Observation]",
-            self._episodes.observation_space(self._most)
+        self.action_space, self.observation_space = self._spaces()
+
+    def _spaces(self) -> tuple[spaces.Space[Action], spaces.Space[Observation]]:
+        """The spaces of actions and of observations."""
+        episodes = self._episodes
+        acted = episodes.weights_space() if self._weighted else order_space(self._symbols)
+        observed = (
+            episodes.observation_space(self._most)
             if self._flat
-            else account_space(lookback, self._symbols, self._episodes.open_orders, self._episodes.indicators),
+            else account_space(episodes.lookback, self._symbols, episodes.open_orders, episodes.indicators)
         )
+        # Gymnasium's Env is generic in what a space holds, its spaces are not.
+        return cast("spaces.Space[Action]", acted), cast("spaces.Space[Observation]", observed)
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
         """Start an episode.
@@ -187,6 +191,7 @@ class TradingEnv(AccountEnv[Observation]):
         """
         super().reset(seed=seed)
         rows = self._episodes.starts(1, self.np_random, self._episodes.start_of(options))
+        # A new array for each observation, since the caller may keep it.
         out = np.empty(self._size, np.float32)
         self._core_table.lay(rows=rows, lasts=self._episodes.ends(rows), over=np.ones(1, np.bool_), out=out)
         CORE(self._core_table.address, OPEN, 0, 1)
@@ -197,7 +202,7 @@ class TradingEnv(AccountEnv[Observation]):
                 self.market, cash=self._episodes.initial_cash, closes=closes, volumes=volumes, row=row
             )
         self._over = False
-        self._began(row, self._episodes.initial_cash)
+        self._follow_reset(row, self._episodes.initial_cash)
         return self._seen(out), {
             "equity": self._episodes.initial_cash,
             "row": row,
@@ -213,6 +218,7 @@ class TradingEnv(AccountEnv[Observation]):
         """
         if self._over:
             raise UsageError("the episode is over, none was begun, or the environment is closed; call reset() first")
+        # Read the action, and make room for the events that it may cause.
         strict = False  # whether orders must not have a price that they do not use
         asked: Floats | Decision
         if self._weighted:
@@ -225,6 +231,7 @@ class TradingEnv(AccountEnv[Observation]):
                     asked, strict = table(asked), True
             else:
                 self._make_room(len(asked))
+        # Carry it out, and let the next bar pass.
         out = np.empty(self._size, _FLOAT32)
         client_ids: Sequence[str | None] = ()
         if self._simulator is not None or isinstance(asked, Decision):
@@ -241,20 +248,21 @@ class TradingEnv(AccountEnv[Observation]):
         if happened:
             info["events"] = EventList(self._events[:happened].copy(), client_ids)
         if refusals != self._refusals or self._screen is not None:
-            self._went(row, equity, refusals - self._refusals)
+            self._follow_step(row, equity, refusals - self._refusals)
         return out if self._whole else self._seen(out), reward, bankrupt, last and not bankrupt, info
 
     def close(self) -> None:
         """End the episode."""
         self._over = True
 
-    def _held(self) -> Floats:
+    def _position_shares(self) -> Floats:
         book = self._state.book[0]
+        # A bankrupt account has an equity of 0.
         shares: Floats = book[:, POSITION] * book[:, MARK] / max(self._state.cells[0, EQUITY], 1e-9)
         return shares
 
     def __getstate__(self) -> dict[str, object]:
-        # Machine code, addresses and shared arrays are found again.
+        # Machine code and addresses belong to this process, and views must be of the copied arrays: all are made again.
         return {
             **self.__dict__,
             "_step": None,
@@ -300,6 +308,7 @@ class TradingEnv(AccountEnv[Observation]):
         return stepped, [event.client_id for event in events]
 
     def _seen(self, out: NDArray[np.float32]) -> Observation:
+        """The observation in its form; ``out`` is the flat one, to which the core does not write indicators."""
         row = int(self._state.cells[0, ROW])
         if self._flat:
             if self.indicators:

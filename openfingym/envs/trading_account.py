@@ -1,4 +1,4 @@
-"""What single trading environments have in common: the account is followed over an episode, and drawn."""
+"""What single trading environments have in common: they count what the market refuses, and draw the account."""
 
 from __future__ import annotations
 
@@ -38,23 +38,24 @@ class AccountEnv(gymnasium.Env[Observation, Action]):
         """
         if self._screen is None:
             raise UsageError(f"nothing to render; make the environment with render_mode, one of {RENDER_MODES}")
-        return self._screen.draw(self._held())
+        return self._screen.draw(self._position_shares())
 
     @abstractmethod
-    def _held(self) -> NDArray[np.float64]:
-        """float64[S], the present positions as shares of equity."""
+    def _position_shares(self) -> NDArray[np.float64]:
+        """The present positions as shares of equity, float64[S]."""
 
-    def _began(self, row: int, equity: float) -> None:
-        """Follow a new episode."""
+    def _follow_reset(self, row: int, equity: float) -> None:
+        """Note that an episode has begun, at this row and equity in cash."""
         self._refusals = 0
         if self._screen is not None:
             self._screen.begin(row, equity)
 
-    def _went(self, row: int, equity: float, refused: int) -> None:
-        """Follow a step: count what the market refused, and warn of the first refused weights."""
+    def _follow_step(self, row: int, equity: float, refused: int) -> None:
+        """Note a step to this row and equity in cash, in which the market refused so many requests."""
         self._refusals += refused
         if self._screen is not None:
             self._screen.add(row, equity)
+        # Once: a policy that is being trained may send refused weights in every step.
         if refused and self._episodes.weighted and not self._warned:
             self._warned = True
             self._episodes.warn_of_refused_weights()

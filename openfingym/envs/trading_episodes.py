@@ -28,13 +28,14 @@ ActionName = Literal["projected", "weights", "orders"]
 ActionType = Literal["float64", "float32"]
 RewardName = Literal["log-return", "differential-sharpe", "pnl"]
 Start = Literal["random", "first"] | int
-_FLOAT64: np.dtype[np.float64] = np.dtype(np.float64)  # NumPy would make it of the type at every step
+_FLOAT64: np.dtype[np.float64] = np.dtype(np.float64)  # NumPy would make it from the type at every step
 
 
 def bound(kernel: Kernel, *arguments: object) -> Kernel:
     """The machine code of a kernel for arguments of these types.
 
-    It does not look at types at every call, and so takes a read-only array without being compiled for that too.
+    Unlike the kernel, it does not look at types at every call, which is quicker; and it takes a read-only array, for
+    which the kernel would be compiled once more.
     """
     function, type_of = cast("Any", kernel), cast("Any", numba.typeof)
     signature = tuple(type_of(argument) for argument in arguments)
@@ -77,15 +78,16 @@ class Episodes:
         for name, known in (("action", ActionName), ("reward", RewardName), ("action_dtype", ActionType)):
             if getattr(self, name) not in get_args(known):
                 raise UsageError(f"{name} is {getattr(self, name)!r}; known: {', '.join(map(repr, get_args(known)))}")
+        # Draws one start, only to refuse an impossible one here and not at the first reset.
         self.starts(1, np.random.default_rng(0), self.start)
 
     def __reduce__(self) -> tuple[type[Episodes], tuple[object, ...]]:
-        # Without what is derived: it is made again, with the same flags, on which the compiled core depends.
+        # Fields alone: cached arrays are made again, with the flags on which the compiled core depends.
         return Episodes, tuple(getattr(self, item.name) for item in fields(self))
 
     @cached_property
     def layout(self) -> dict[str, Layout]:
-        """The parts of a flat observation."""
+        """The parts of a flat observation by name: those of the compiled core, then the indicators."""
         symbols, count = len(self.bars.symbols), len(self.indicators)
         parts = layout(self.lookback, symbols)
         if count:
@@ -97,32 +99,33 @@ class Episodes:
 
     @cached_property
     def size(self) -> int:
-        """Entries of a flat observation."""
+        """Number of entries of a flat observation."""
         return int(max(part.place.stop for part in self.layout.values()))
 
     @cached_property
     def numbers(self) -> Floats:
-        """Market and episode as the compiled core reads them."""
+        """Market and episode as the compiled core reads them, float64[19]."""
         return self._numbers(forgiving=True)
 
     @cached_property
     def strict_numbers(self) -> Floats:
-        """The same for orders that must not have a price that they do not use."""
+        """The same numbers for orders that are refused if they have a price that their type does not use."""
         return self._numbers(forgiving=False)
 
     @cached_property
     def tape(self) -> Floats:
-        """The bars as the compiled core reads them."""
+        """The bars as the compiled core reads them, float64[T, S, 8]."""
         return tape(self.bars)
 
     @cached_property
     def features(self) -> NDArray[np.float32]:
-        """Features of all rows in one dimension."""
+        """Features of all rows in one dimension, float32[T * S * 5]."""
         return self.bars.features().reshape(-1)
 
     def shown(self, table: CoreTable) -> CoreTable:
-        """Lay these bars into the core's table, and what is the same in all steps; requests are counted where they are
-        made.
+        """Put into the core's table what is the same in all steps: bars, features, numbers and sizes.
+
+        The number of requests is put there by who makes them.
         """
         table.lay(bars=self.tape, features=self.features, numbers=self.numbers)
         table.entries[[SIZE, TARGETS]] = self.size, self.weighted
@@ -135,13 +138,13 @@ class Episodes:
 
     @cached_property
     def _tail(self) -> NDArray[np.float32]:
-        """The same as the end of a flat observation, float32[T, S * F + F]."""
+        """Indicators, and which are warm, as the end of each row's flat observation, float32[T, S * F + F]."""
         rows = len(self.bars)
         parts = table(self.bars, self.indicators).reshape(rows, -1), warm(rows, self.indicators)
         return np.hstack([part.astype(np.float32) for part in parts])
 
     def indicate(self, out: NDArray[np.float32], rows: object) -> None:
-        """Write the indicators of these rows, one or N, at the end of flat observations."""
+        """Write the indicators of rows, one or N, to the end of their flat observations."""
         out[..., -self._tail.shape[1] :] = self._tail[np.asarray(rows, np.int64)]
 
     def named_indicators(self, row: int) -> dict[str, NDArray[np.generic]]:
@@ -153,7 +156,7 @@ class Episodes:
 
     @property
     def open_orders(self) -> int:
-        """The most orders that an account can have open."""
+        """Number of orders that an account can have open; target weights leave none, and get room for one."""
         return self.market.max_open_orders if self.action == "orders" else 1
 
     def _numbers(self, *, forgiving: bool) -> Floats:
@@ -178,11 +181,14 @@ class Episodes:
         return self.action == "projected"
 
     def weights(self, action: object, *leading: int) -> Floats:
-        """Target weights, as the market is to have them.
+        """The target weights of an action, projected where the environment was made so.
 
         Args:
-            action: what the agent asks for.
-            leading: number of environments, where there are several.
+            action: target weights as the agent gives them: an array, or anything that NumPy makes one of.
+            leading: number of environments of a vector; none for a single environment.
+
+        Returns:
+            float64[S], or float64[N, S], C-contiguous.
 
         Raises:
             UsageError: the action is no array of numbers, or has another shape.
@@ -192,12 +198,13 @@ class Episodes:
             asked = np.asarray(action, _FLOAT64, "C")
         except (TypeError, ValueError) as error:
             raise UsageError(f"an action is target weights of shape {shape}; found {reprlib.repr(action)}") from error
+        # Refused here and not by the market: a wrong shape is an error in a program, a weight of 2 a decision.
         if asked.shape != shape:
             raise UsageError(f"an action is target weights of shape {shape}; found shape {asked.shape}")
         return project(asked, self.market.max_short) if self._projected else asked
 
     def warn_of_refused_weights(self) -> None:
-        """Tell the user that the market did not trade what was asked for."""
+        """Warn the user that the market refused target weights."""
         warnings.warn(
             "target weights were refused (BAD_WEIGHTS), and positions stay as they are: weights must be finite, the "
             f"long ones add up to at most 1 and the short ones to at most max_short, {self.market.max_short:g}. "
@@ -219,11 +226,17 @@ class Episodes:
         return start
 
     def starts(self, count: int, random: np.random.Generator, start: object) -> NDArray[np.int64]:
-        """Rows at whose close episodes start.
+        """Rows at whose close episodes start, int64[count].
+
+        Args:
+            count: number of episodes.
+            random: the generator from which random starts are drawn.
+            start: ``random``, ``first`` or a row.
 
         Raises:
-            UsageError: ``start`` is no such row.
+            UsageError: ``start`` is none of these, or a row that leaves no room for look-back and steps.
         """
+        # The first observation shows ``lookback`` rows, and after the last start the bars hold ``steps`` rows, or one.
         first, last = self.lookback - 1, len(self.bars) - 1 - (self.steps or 1)
         if start == "random":
             return random.integers(first, last, count, endpoint=True)
@@ -238,20 +251,25 @@ class Episodes:
         return np.full(count, int(start))
 
     def ends(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The last rows of episodes that start there."""
+        """The last rows of episodes that start in these rows, int64[N]."""
         final = len(self.bars) - 1
         return np.full(len(starts), final) if self.steps is None else np.minimum(starts + self.steps, final)
 
     def weights_space(self, *leading: int) -> spaces.Box:
-        """Target weights."""
+        """The space of target weights, (S,) behind the leading axes."""
         low = 0.0 if self.market.max_short == 0.0 else -1.0
         return spaces.Box(low, 1.0, (*leading, len(self.bars.symbols)), np.dtype(self.action_dtype).type)
 
     def observation_space(self, requests: int, *leading: int) -> spaces.Box:
-        """Flat observations, where a step can have that many requests."""
+        """The space of flat observations.
+
+        Args:
+            requests: the most requests that an agent makes in a step.
+            leading: number of environments of a vector; none for a single environment.
+        """
         low, high = bounds(self.layout, requests + 2 * self.open_orders + 1)
         if self.indicators:
-            ends = np.array([one.bounds for one in self.indicators] * len(self.bars.symbols), np.float32)
+            ends = np.array([item.bounds for item in self.indicators] * len(self.bars.symbols), np.float32)
             count = len(self.indicators)
             low = np.concatenate([low, ends[:, 0], np.zeros(count, np.float32)])
             high = np.concatenate([high, ends[:, 1], np.ones(count, np.float32)])
@@ -259,7 +277,7 @@ class Episodes:
         return spaces.Box(np.broadcast_to(low, shape).copy(), np.broadcast_to(high, shape).copy(), shape, np.float32)
 
     def table_space(self, *leading: int) -> spaces.Box:
-        """Requests in rows of numbers; see :mod:`openfingym.trading.compiled.requests`."""
+        """The space of tables of requests; see :mod:`openfingym.trading.compiled.requests`."""
         low = np.array([0, -1, 0, 0, 0, 0, 0, 0], np.float64)
         high = np.array([len(self.bars.symbols) - 1, 1, np.inf, 5, np.inf, np.inf, 1, np.inf])
         shape = (*leading, REQUEST)

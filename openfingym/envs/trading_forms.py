@@ -45,12 +45,12 @@ OrdersAction = NDArray[np.floating] | Sequence[Order] | Decision | Mapping[str, 
 
 _SHOWN = (ID, SYMBOL, SIDE, KIND, IOC, REMAINING, LIMIT, STOP, TRIGGERED)
 """Columns of an open order that an agent sees."""
-_LARGE = 1e300  # Gymnasium's checker takes an infinite bound for a mistake.
+_LARGE = 1e300  # Gymnasium's checker takes an infinite bound for a mistake
 _NAN = math.nan
 
 
 def order_space(symbols: int) -> spaces.Dict:
-    """New orders, and ids of orders to cancel."""
+    """The space of new orders, and of ids of orders to cancel."""
     amount = spaces.Box(0.0, np.inf, (), np.float64)
     order = {
         "symbol": spaces.Discrete(symbols),
@@ -67,7 +67,11 @@ def order_space(symbols: int) -> spaces.Dict:
 
 
 def read(action: OrdersAction) -> Floats | Decision:
-    """An action of orders, as a table of requests where it has no orders of ours in it.
+    """Read an action of orders in any of its forms.
+
+    Returns:
+        A decision where the action holds orders of ours, which may have client ids; any other form as a table of
+        requests, float64[K, 8].
 
     Raises:
         UsageError: it has none of the forms that :class:`openfingym.envs.trading.TradingEnv` takes.
@@ -94,13 +98,14 @@ def _table_of_names(action: Mapping[str, object]) -> Floats:
         if not set(action) <= {"orders", "cancels"}:
             raise KeyError(*(set(action) - {"orders", "cancels"}))
         rows: list[tuple[float, ...]] = [
+            # At least 1: with an id of 0 the table would cancel all orders.
             (_NAN, _NAN, _NAN, CANCEL, _NAN, _NAN, _NAN, max(float(order_id), 1.0))
             for order_id in cancels  # type: ignore[attr-defined]
         ]
         rows += [
             (
                 float(order["symbol"]),
-                1.0 - 2.0 * float(order["side"]),
+                1.0 - 2.0 * float(order["side"]),  # 0 is a buy, 1 a sell
                 float(order["quantity"]),
                 float(order["type"]),
                 float(order.get("limit_price", _NAN)),
@@ -119,7 +124,14 @@ def _table_of_names(action: Mapping[str, object]) -> Floats:
 
 
 def account_space(lookback: int, symbols: int, open_orders: int, indicators: Sequence[Indicator] = ()) -> spaces.Dict:
-    """The space of the observations that :func:`describe` makes, with those of ``indicators`` if there are any."""
+    """The space of the observations that :func:`describe` makes.
+
+    Args:
+        lookback: number of rows that an observation shows.
+        symbols: number of symbols S.
+        open_orders: largest number of open orders of the account.
+        indicators: indicators that observations show too.
+    """
 
     def numbers(low: float, *shape: int) -> spaces.Box:
         return spaces.Box(low, _LARGE, shape, np.float64)
@@ -133,18 +145,26 @@ def account_space(lookback: int, symbols: int, open_orders: int, indicators: Seq
         "steps_left": spaces.Box(0.0, 1.0, (1,), np.float64),
     }
     if indicators:
-        low, high = (np.tile(ends, (symbols, 1)) for ends in zip(*(one.bounds for one in indicators), strict=True))
+        low, high = (np.tile(ends, (symbols, 1)) for ends in zip(*(item.bounds for item in indicators), strict=True))
         parts["indicators"] = spaces.Box(low, high, low.shape, np.float64)
         parts["warm"] = spaces.Box(0.0, 1.0, (len(indicators),), np.float64)
     return spaces.Dict(parts)
 
 
 def describe(state: State, bars: Floats, lookback: int, *, proceeds_fund_longs: bool) -> dict[str, NDArray[np.generic]]:
-    """The first account by name; see :class:`openfingym.envs.trading.TradingEnv`."""
+    """The first account as an observation of the form ``dict``; see :class:`openfingym.envs.trading.TradingEnv`.
+
+    Args:
+        state: the account, in the arrays of the compiled core.
+        bars: bars as the compiled core reads them, float64[T, S, 8].
+        lookback: number of rows that the observation shows.
+        proceeds_fund_longs: whether the proceeds of short sales may buy.
+    """
     cells, book = state.cells[0], state.book[0]
     row, working = int(cells[ROW]), state.orders[0, : int(cells[ORDERS])]
     orders = np.zeros((state.orders.shape[1] - 1, len(_SHOWN)))
     orders[: len(working)] = np.nan_to_num(working[:, _SHOWN])
+    # Long and short positions count apart, and what shorts brought in is not free unless the market says so.
     value = book[:, POSITION] * book[:, MARK]
     long, short = value[value > 0.0].sum(), -value[value < 0.0].sum()
     free = cells[CASH] - (0.0 if proceeds_fund_longs else short) - working[:, HOLD_CASH].sum()
@@ -159,7 +179,7 @@ def describe(state: State, bars: Floats, lookback: int, *, proceeds_fund_longs: 
 
 
 def _rejections(happened: Floats, symbols: int) -> NDArray[np.int64]:
-    """Counts by symbol, the last for none, and reason."""
+    """Number of rejections by symbol and reason, int64[S + 1, reasons]; the last row is for those of no symbol."""
     counts = np.zeros((symbols + 1, len(Reason)), np.int64)
     for _, _, _, symbol, *_, reason in happened[happened[:, 0] == EventKind.REJECTED].tolist():
         counts[int(symbol) if 0 <= symbol < symbols else symbols, int(reason)] += 1
@@ -167,8 +187,9 @@ def _rejections(happened: Floats, symbols: int) -> NDArray[np.int64]:
 
 
 class EventList(Sequence[Event]):
-    """The events of a step in order, made when they are looked at; ``array`` has them as float64[n, 10], in the order
-    of the fields.
+    """The events of a step in order, each of which is made when it is looked at.
+
+    The attribute ``array`` has them as numbers, float64[n, 10], in the order of an event's fields.
     """
 
     __slots__ = ("_client_ids", "array")

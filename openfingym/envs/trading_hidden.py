@@ -75,7 +75,7 @@ class HiddenTradingEnv(AccountEnv[Observation]):
         Args:
             package: built package of a trading task.
             fold: fold whose episodes are played: ``private``, which is scored, or ``public``, for practice.
-            lookback: rows that an observation shows.
+            lookback: number of rows that an observation shows.
             fresh: whether each rollout gets hidden bars of its own instead of the package's (docs/trust.md).
             action: form of the action: target ``weights``, which are refused where they are not admissible;
                 ``projected``, of which the nearest admissible ones are traded; or a batch of ``orders``.
@@ -89,7 +89,8 @@ class HiddenTradingEnv(AccountEnv[Observation]):
             UsageError: the task does not show enough bars for this lookback.
         """
         contract = contract_of(package.task.spec.contract)
-        # The relative volume of the first row shown looks back by a window of its own, its return by one bar.
+        # The verifier shows ``contract.lookback`` bars, and the relative volume of the first row shown looks back by a
+        # window of its own.
         most = contract.lookback - VOLUME_WINDOW
         if not 1 <= lookback <= most:
             raise UsageError(
@@ -100,27 +101,30 @@ class HiddenTradingEnv(AccountEnv[Observation]):
         market = market_of(contract)
         self._hidden = HiddenEpisodes(package, fold=fold, fresh=fresh)
         self._contract, self._lookback = contract, lookback
+        # For spaces, layout and actions alone: the account and its rewards are the verifier's.
         episodes = Episodes(
             bars,
             market,
-            contract.initial_cash,
-            lookback,
-            contract.steps,
-            action,
-            "log-return",
-            "random",
-            0.01,
-            action_dtype,
-            parse(indicators, contract.lookback + contract.steps),
+            initial_cash=contract.initial_cash,
+            lookback=lookback,
+            steps=contract.steps,
+            action=action,
+            reward="log-return",
+            start="random",
+            decay=0.01,
+            action_dtype=action_dtype,
+            indicators=parse(indicators, contract.lookback + contract.steps),
         )
         super().__init__(episodes, render_mode)
         self.package, self.market, self.layout = package, market, episodes.layout
-        self.indicators = tuple(one.label for one in episodes.indicators)
+        self.indicators = tuple(indicator.label for indicator in episodes.indicators)
         self._bars_seen = SeenBars(bars.symbols, episodes.indicators)
         self._size = episodes.size
         self._weights = np.zeros(len(bars.symbols))
+        """The present positions as shares of equity, float64[S]."""
         self._open_orders: list[_Open] = []
         self._splits: deque[NDArray[np.float64]] = deque(maxlen=contract.lookback)
+        """New shares per old share in each bar that is shown, float64[S] each."""
         # Gymnasium's Env is generic in what a space holds, its spaces are not.
         observed = episodes.observation_space(self.market.max_orders_per_batch)
         acted = episodes.weights_space() if episodes.weighted else order_space(len(bars.symbols))
@@ -131,7 +135,7 @@ class HiddenTradingEnv(AccountEnv[Observation]):
         """Begin the next episode.
 
         Args:
-            seed: seed, which is recorded with the rollout.
+            seed: seed that is recorded with the rollout; it changes nothing else.
             options: must be empty; no options are known.
 
         Raises:
@@ -143,9 +147,10 @@ class HiddenTradingEnv(AccountEnv[Observation]):
                 f"unknown reset options: {', '.join(map(str, options))}; hidden episodes come in order of time"
             )
         shown = self._hidden.start(seed)
-        self._began(0, _equity(shown))
+        self._follow_reset(0, _equity(shown))
         self._bars_seen.clear()
         self._splits.clear()
+        # The verifier does not show splits among the bars before an episode begins; they are taken for none.
         self._splits.extend([np.ones(len(self._contract.symbols))] * (self._contract.lookback - 1))
         return self._observed(shown), self._info(shown)
 
@@ -160,10 +165,10 @@ class HiddenTradingEnv(AccountEnv[Observation]):
         except SubmissionError as error:
             raise UsageError(str(error)) from None
         refused = len(cast("Sequence[object]", shown.observation["rejections"]))
-        self._went(shown.step, _equity(shown), refused)
+        self._follow_step(shown.step, _equity(shown), refused)
         return self._observed(shown), shown.reward, shown.terminated, shown.truncated, self._info(shown)
 
-    def _held(self) -> NDArray[np.float64]:
+    def _position_shares(self) -> NDArray[np.float64]:
         return self._weights
 
     def result(self) -> RolloutResult:
@@ -179,7 +184,7 @@ class HiddenTradingEnv(AccountEnv[Observation]):
         self._hidden.close()
 
     def _message(self, action: Action) -> dict[str, object]:
-        """An action as the verifier takes it."""
+        """An action as the JSON value that the verifier takes."""
         if not self._episodes.weighted:
             return decision_json(_decision(action, self._open_orders), self._contract.symbols)
         weights = self._episodes.weights(action)
@@ -208,6 +213,7 @@ class HiddenTradingEnv(AccountEnv[Observation]):
         for order in cast("Sequence[Mapping[str, object]]", seen["open_orders"]):
             place = symbols.index(cast("str", order["symbol"]))
             self._open_orders.append(_Open(cast("int", order["order"]), place))
+            # An order is worth its limit or else its stop; a market order, which has neither, the last close.
             price = next(
                 (order[name] for name in ("limit_price", "stop_price") if order[name] is not None), closes[place]
             )
@@ -220,6 +226,7 @@ class HiddenTradingEnv(AccountEnv[Observation]):
         return out
 
     def _features(self, window: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Features of the last rows of a window of bars, float32[lookback, S, 5]."""
         rows = len(window)
         actions = np.zeros((rows, window.shape[1], 2))
         actions[:, :, 0] = np.stack(self._splits)
@@ -257,28 +264,30 @@ def _equity(shown: EpisodeStep) -> float:
 
 
 class _Open(NamedTuple):
+    """An open order, as far as a request to cancel several needs it."""
+
     id: int
     symbol: int
 
 
 class _Recorder:
-    """Takes requests and keeps them as a decision; the part of an executor that requests need."""
+    """Collects requests into a decision; it has the part of an executor that a table of requests needs."""
 
     def __init__(self, open_orders: Sequence[_Open]) -> None:
         self.decision = Decision()
         self._open_orders = tuple(open_orders)
 
     def open_orders(self) -> tuple[_Open, ...]:
-        """Orders that may be cancelled together."""
+        """The open orders, among which a table may cancel several together."""
         return self._open_orders
 
     def submit(self, orders: Sequence[Order]) -> list[int]:
-        """Keep new orders."""
+        """Add new orders to the decision."""
         self.decision = replace(self.decision, orders=(*self.decision.orders, *orders))
         return [0] * len(orders)
 
     def cancel(self, order_id: int) -> None:
-        """Keep a cancellation."""
+        """Add a cancellation to the decision."""
         self.decision = replace(self.decision, cancels=(*self.decision.cancels, order_id))
 
     def replace(
@@ -289,7 +298,7 @@ class _Recorder:
         limit_price: float | None = None,
         stop_price: float | None = None,
     ) -> None:
-        """Keep a change."""
+        """Add the change of an order to the decision."""
         change = Replacement(order_id, quantity, limit_price, stop_price)
         self.decision = replace(self.decision, replaces=(*self.decision.replaces, change))
 
@@ -299,14 +308,14 @@ def _decision(action: OrdersAction, open_orders: Sequence[_Open]) -> Decision:
 
     Args:
         action: the action as the agent gave it.
-        open_orders: those that a request for all of them means.
+        open_orders: the account's open orders, which a request to cancel all of them means.
 
     Raises:
-        UsageError: they have none of the forms that :class:`~openfingym.envs.trading.TradingEnv` takes.
+        UsageError: the action has none of the forms that :class:`~openfingym.envs.trading.TradingEnv` takes.
     """
-    asked = read(action)
-    if isinstance(asked, Decision):
-        return asked
+    requests = read(action)
+    if isinstance(requests, Decision):
+        return requests
     recorder = _Recorder(open_orders)
-    ask(cast("Executor", recorder), asked)
+    ask(cast("Executor", recorder), requests)
     return recorder.decision

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 RenderMode = Literal["ansi", "rgb_array"]
 RENDER_MODES: tuple[str, ...] = get_args(RenderMode)
 RENDER_FPS = 10
-"""Bars a second in a video."""
+"""Frames, and so bars, a second of a video."""
 
 _WIDTH, _HEIGHT, _MARGIN = 640, 400, 16
 _PLOT = (96, 48, _WIDTH - _MARGIN, 256)
 """Left, top, right and bottom of the curve of the account value, in pixels."""
 _BARS = 12
-"""The most weights that are drawn; of more, the largest."""
+"""Most weights that are drawn; where there are more symbols, the largest positions are."""
 _INK, _PALE, _LONG, _SHORT = (30, 30, 30), (190, 190, 190), (0, 114, 178), (213, 94, 0)
 
 
@@ -34,6 +34,10 @@ class Screen:
 
     def __init__(self, mode: str, symbols: Sequence[str]) -> None:
         """Prepare.
+
+        Args:
+            mode: ``ansi`` for a line of text, ``rgb_array`` for a picture.
+            symbols: names of the symbols, by position.
 
         Raises:
             UsageError: there is no such mode, or Pillow, which draws pictures, is not installed.
@@ -54,11 +58,11 @@ class Screen:
         self._row = 0
 
     def begin(self, row: int, value: float) -> None:
-        """Begin an episode at this row and account value."""
+        """Begin an episode at this row and account value, in cash."""
         self._row, self._values = row, [value]
 
     def add(self, row: int, value: float) -> None:
-        """Add a bar."""
+        """Add the account value in cash at the close of a row."""
         self._row = row
         self._values.append(value)
 
@@ -98,6 +102,7 @@ class Screen:
         left, top, right, bottom = _PLOT
         values = np.array(self._values)
         low, high = values.min(), values.max()
+        # A flat curve gets a range about it, so that it is drawn in the middle and nothing is divided by 0.
         if high - low < 1e-6 * high:
             low, high = low - 0.5, high + 0.5
         heights = bottom - (values - low) / (high - low) * (bottom - top)
@@ -112,6 +117,7 @@ class Screen:
     def _draw_weights(self, draw: ImageDraw, font: Font, weights: NDArray[np.float64]) -> None:
         """A bar for each weight, upwards from the axis for long and downwards for short; 100 % is half the height."""
         left, top, right, bottom = _PLOT[0], _PLOT[3] + 32, _PLOT[2], _HEIGHT - 36
+        # The largest weights, in the order of the symbols.
         axis, shown = (top + bottom) / 2.0, np.sort(np.argsort(-np.abs(weights), kind="stable")[:_BARS])
         draw.text((left - 6, axis), "weights", _INK, font, anchor="rm")
         draw.line([(left, axis), (right, axis)], _PALE)

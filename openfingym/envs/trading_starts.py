@@ -13,15 +13,18 @@ from openfingym.errors import UsageError
 
 
 class NextStarts:
-    """The next start of each environment, drawn from a generator of its own, as N single environments would."""
+    """The next start of each environment, drawn from a generator of its own, as N single environments would draw it."""
 
     def __init__(self, episodes: Episodes, count: int) -> None:
         self._episodes = episodes
         self.rows = np.zeros(count, np.int64)
-        """int64[N], the row at whose close each next episode starts; ``lasts`` are the rows in which they end."""
+        """The row at whose close the next episode of each environment starts, int64[N]."""
         self.lasts = np.zeros(count, np.int64)
+        """The row in which the next episode of each environment ends, int64[N]."""
         self.generators: list[np.random.Generator] = []
+        """The generator of each environment; none before the first seeding."""
         self.seeds: list[int] = []
+        """The seed of each generator."""
 
     def seed(self, seed: int | Sequence[int | None] | None, which: NDArray[np.bool_]) -> None:
         """Seed the generators of some environments.
@@ -30,7 +33,7 @@ class NextStarts:
             seed: one seed, from which environment i gets ``seed + i``; a list with a seed, or None, for each
                 environment; or None to go on with the generators as they are (the forms of Gymnasium's vector
                 environments).
-            which: bool[N], the environments.
+            which: the environments whose generators are seeded, bool[N].
 
         Raises:
             UsageError: there is not one seed for each environment.
@@ -39,18 +42,19 @@ class NextStarts:
         if seed is None or isinstance(seed, int | np.integer):
             seeds = [None if seed is None else int(seed) + i for i in range(count)]
         else:
-            seeds = [None if one is None else int(one) for one in seed]
+            seeds = [None if number is None else int(number) for number in seed]
         if len(seeds) != count:
             raise UsageError(f"seed has {len(seeds)} entries; expected one for each of {count} environments")
         if not self.generators:
-            made = [seeding.np_random(one if chosen else None) for one, chosen in zip(seeds, which, strict=True)]
-            self.generators, self.seeds = [generator for generator, _ in made], [number for _, number in made]
+            seeded = [seeding.np_random(number if own else None) for number, own in zip(seeds, which, strict=True)]
+            self.generators, self.seeds = [generator for generator, _ in seeded], [number for _, number in seeded]
             self.draw(np.ones(count, np.bool_))
             return
-        anew = which & np.array([one is not None for one in seeds])
-        for i in np.flatnonzero(anew):
+        renewed = which & np.array([number is not None for number in seeds])
+        for i in np.flatnonzero(renewed):
             self.generators[i], self.seeds[i] = seeding.np_random(seeds[i])
-        self.draw(anew)
+        # Starts that were drawn with the old generators are drawn again, so that they follow from the seeds.
+        self.draw(renewed)
 
     def draw(self, which: NDArray[np.bool_]) -> None:
         """Choose the next starts of these environments."""
@@ -58,8 +62,11 @@ class NextStarts:
             self.rows[i] = self._episodes.starts(1, self.generators[i], self._episodes.start)[0]
         self.lasts[which] = self._episodes.ends(self.rows[which])
 
-    def given(self, start: object) -> NDArray[np.int64]:
-        """Rows of one start for all environments, or of N starts.
+    def rows_of(self, start: object) -> NDArray[np.int64]:
+        """The rows in which episodes start that the caller of ``reset`` chooses, int64[N].
+
+        Args:
+            start: one start for all environments (``random``, ``first`` or a row), or a sequence of N of them.
 
         Raises:
             UsageError: there is no such row, or not one for each environment.
@@ -71,4 +78,4 @@ class NextStarts:
         if len(starts) != len(self.rows):
             raise UsageError(f"start has {len(starts)} rows; expected one for each of {len(self.rows)} environments")
         drawn = zip(self.generators, starts, strict=True)
-        return np.concatenate([self._episodes.starts(1, generator, one) for generator, one in drawn])
+        return np.concatenate([self._episodes.starts(1, generator, chosen) for generator, chosen in drawn])

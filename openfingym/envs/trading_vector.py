@@ -87,16 +87,17 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             num_envs: N, the number of accounts.
             bars: the bars that all accounts trade; held in memory once.
             market: costs and limits of trading; free of cost and in whole units if None.
-            initial_cash: initial cash of each account.
-            lookback: rows that an observation shows.
-            steps: most rows of an episode.
+            initial_cash: cash of each account at the start of an episode, in units of currency.
+            lookback: number of rows that an observation shows.
+            steps: largest number of rows in an episode; None for all rows to the end of the bars.
             action: form of the action: target weights, ``projected`` onto the admissible ones or, as ``weights``,
                 refused where they are not admissible; or a batch of ``orders``.
             reward: reward of a step: ``log-return`` of equity, ``differential-sharpe``, or ``pnl`` in units of
                 currency.
-            start: where episodes start, the first ones and all later ones.
+            start: where episodes start, the first ones and all later ones: ``random``, ``first``, or the row that is
+                seen first.
             decay: weight of the newest return in the moments of the differential Sharpe ratio.
-            max_orders: rows of an environment's table of requests.
+            max_orders: number of rows in the table of requests of each environment.
             autoreset_mode: when an environment starts its next episode: Gymnasium's mode, or its value as a string.
             action_dtype: type of target weights in the action space; they are calculated with in float64.
             indicators: technical indicators that observations show too, such as ``["rsi", "macd:8:21:5"]``; see
@@ -113,35 +114,33 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
                 f"max_orders is {max_orders}; expected 1 to {market.max_orders_per_batch}, the market's "
                 "max_orders_per_batch"
             )
-        modes = [known for known in AutoresetMode if autoreset_mode in {known, known.value}]
-        if not modes:
-            known = ", ".join(f"AutoresetMode.{mode.name}" for mode in AutoresetMode)
-            raise UsageError(f"autoreset_mode is {autoreset_mode!r}; known: {known}")
+        mode = _autoreset(autoreset_mode)
         self._episodes = e = Episodes(
             bars,
             market,
-            float(initial_cash),
-            lookback,
-            steps,
-            action,
-            reward,
-            start,
-            decay,
-            action_dtype,
-            parse(indicators, len(bars)),
+            initial_cash=float(initial_cash),
+            lookback=lookback,
+            steps=steps,
+            action=action,
+            reward=reward,
+            start=start,
+            decay=decay,
+            action_dtype=action_dtype,
+            indicators=parse(indicators, len(bars)),
         )
         self.num_envs, self.bars, self.market, self.render_mode = num_envs, bars, market, None
-        self.metadata = {"render_modes": [], "autoreset_mode": modes[0]}
+        self.metadata = {"render_modes": [], "autoreset_mode": mode}
         self.layout: dict[str, Layout] = e.layout
-        self.indicators = tuple(one.label for one in e.indicators)
+        self.indicators = tuple(indicator.label for indicator in e.indicators)
         weighted, requests = e.weighted, 0 if e.weighted else max_orders
         self.single_action_space = e.weights_space() if weighted else e.table_space(max_orders)
         self.action_space = e.weights_space(num_envs) if weighted else e.table_space(num_envs, max_orders)
         self.single_observation_space = e.observation_space(requests)
         self.observation_space = e.observation_space(requests, num_envs)
         self._shape = self.action_space.shape
-        self._same_step, self._disabled = (modes[0] == m for m in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED))
+        self._same_step, self._disabled = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
         self._next = NextStarts(e, num_envs)
+        # Kept with DISABLED alone: a reset of some environments shows the others again as they are.
         self._seen = np.zeros((num_envs, e.size if self._disabled else 0), np.float32)
         self._state = State.empty(num_envs, len(bars.symbols), e.open_orders, requests)
         self._over: Flags = np.zeros(num_envs, np.bool_)
@@ -180,8 +179,9 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         which = self._masked(asked.pop("reset_mask", None))
         start = e.start_of(asked)
         self._next.seed(seed, which)
+        # The next starts are drawn beforehand, for resets within a step; starts that the caller chooses leave them be.
         own = "start" not in asked
-        rows = self._next.rows if own else self._next.given(start)
+        rows = self._next.rows if own else self._next.rows_of(start)
         out = np.empty((self.num_envs, e.size), np.float32)
         if not which.all():
             out[:] = self._seen
@@ -197,6 +197,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             truncated=np.empty(count, np.bool_),
         )
         CORE(self._core_table.address, OPEN, 0, self.num_envs)
+        # Back to the arrays that steps read and write.
         self._core_table.lay(rows=self._next.rows, lasts=self._next.lasts, over=self._over)
         self._over[which], self._begun = False, True
         if self.indicators:
@@ -229,10 +230,13 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             raise UsageError(f"actions have the shape {self._shape}; found {reprlib.repr(actions)}") from error
         if asked.shape != self._shape:
             raise UsageError(f"actions have the shape {self._shape}; found shape {asked.shape}")
+        # New arrays in every step, since callers keep them.
         out, rewards, equity = np.empty((count, e.size), np.float32), np.empty(count), np.empty(count)
         terminated, truncated = np.empty(count, np.bool_), np.empty(count, np.bool_)
+        # With NEXT_STEP, environments whose episodes are over begin their next ones in this step.
         begins = self._over.copy()
         blocks = min(numba.get_num_threads(), 1 + count // _WORTH_A_THREAD)
+        # Machine code for these types of arrays, looked up once.
         if self._step is None:
             self._core = address_of(CORE)
             self._step = bound(
@@ -252,6 +256,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         if before is not None:
             e.indicate(out, self._state.cells[:, ROW])
             if self._same_step:
+                # The last row of an episode that ended: its account is in the first row of the next one by now.
                 e.indicate(self._final, before + 1)
         if self._core_table.entries[REFUSED] and e.weighted and not self._warned:
             self._warned = True
@@ -272,7 +277,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         self._begun = False
 
     def __getstate__(self) -> dict[str, object]:
-        # Machine code and addresses are found again.
+        # Machine code and addresses belong to this process; they are made again.
         return {**self.__dict__, "_step": None, "_core": 0, "_core_table": None}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -288,7 +293,11 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         self._step, self._core = None, 0
 
     def _masked(self, mask: object) -> Flags:
-        """The environments that a reset is for."""
+        """The environments that a reset is for, bool[N].
+
+        Raises:
+            UsageError: the mask has another form, or is given where environments reset themselves.
+        """
         if mask is None:
             return np.ones(self.num_envs, np.bool_)
         if not self._disabled:
@@ -309,8 +318,9 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         return mask.copy()
 
     def _ended(self, ended: Flags, info: Info) -> Info:
-        """What Gymnasium has ``info`` say of episodes that ended within the step; ``info`` becomes that of the new
-        ones.
+        """The entries of ``info`` that Gymnasium wants for episodes that ended within the step.
+
+        Changes ``info`` itself into that of the episodes which have begun.
         """
         final = np.full(self.num_envs, None, object)
         for place in np.flatnonzero(ended):
@@ -325,3 +335,16 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         equity[ended] = self._episodes.initial_cash
         refusals[ended] = self._refusals[ended] = 0
         return {"final_obs": final, "_final_obs": ended, "final_info": last, "_final_info": ended}
+
+
+def _autoreset(mode: AutoresetMode | str) -> AutoresetMode:
+    """Gymnasium's mode of starting the next episode, from the mode or its value.
+
+    Raises:
+        UsageError: there is no such mode.
+    """
+    for known in AutoresetMode:
+        if mode in {known, known.value}:
+            return known
+    names = ", ".join(f"AutoresetMode.{known.name}" for known in AutoresetMode)
+    raise UsageError(f"autoreset_mode is {mode!r}; known: {names}")

@@ -12,14 +12,22 @@ from numpy.typing import NDArray
 class Varying(Space[NDArray[Any]]):
     """Arrays of one type and number of axes, of any length along each; bounds hold for every number.
 
-    Gymnasium's vector environments keep such arrays side by side in a tuple, as those of every space that they do not
-    know.
+    Gymnasium's vector environments put such arrays side by side into a tuple, as they do for every space that they do
+    not know.
     """
 
     def __init__(
         self, low: float, high: float, shape: tuple[int, ...], dtype: type[np.generic], seed: int | None = None
     ) -> None:
-        """Arrays with as many axes as ``shape`` has, which samples are of until another is set."""
+        """Describe arrays.
+
+        Args:
+            low: smallest number that an array may have.
+            high: largest number that an array may have.
+            shape: shape of samples until :attr:`current` is set; arrays have as many axes.
+            dtype: type of the numbers.
+            seed: seed from which samples are drawn.
+        """
         super().__init__(None, dtype, seed)
         self.low, self.high = low, high
         self.current = tuple(shape)
@@ -35,6 +43,7 @@ class Varying(Space[NDArray[Any]]):
         if mask is not None or probability is not None:
             raise ValueError("arrays of numbers are drawn without a mask")
         assert self.dtype is not None, "given to the constructor"
+        # Uniform numbers need finite bounds, and those of a task may be infinite.
         low, high = max(self.low, -1e6), min(self.high, 1e6)
         if np.issubdtype(self.dtype, np.integer):
             return self.np_random.integers(int(low), int(high), self.current, endpoint=True).astype(self.dtype)

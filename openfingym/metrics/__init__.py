@@ -1,4 +1,4 @@
-"""The reward bank: every metric by name, the score of an answer, and totals.
+"""Metrics: every one by name, the score of an answer to a task, and the totals that are made of metrics.
 
     from openfingym.metrics import METRICS, Truth, score
 

@@ -1,6 +1,6 @@
-"""What a metric must show before a score may rest on it.
+"""The tests that a metric must pass before a score may rest on it.
 
-Ours pass the same suite. It asks for the interface; a finite number within the declared range on
+The metrics of this library pass the same suite. It asks for the interface; a finite number within the declared range on
 random answers; the perfect answer as the optimum; worse answers scoring worse; of a metric that is to
 rank, that nothing beats what is honestly known of a law, however volatile it is; the same result
 twice, and under other seeds a result within the declared noise; and on every edge case a defined
@@ -27,15 +27,22 @@ from openfingym.metrics.record import SHAPES, Metric
 SEEDS = (0, 1, 2)
 """Seeds of the cases, and of a stochastic metric."""
 TOLERANCE = 1e-9
-"""Relative size of rounding that is forgiven."""
+"""Relative size of a difference that is taken for rounding."""
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+"""The form of a metric's name."""
 
 
 def admit(metric: object) -> Metric:
-    """The metric, if it passes, with its arrays checked before it is called (:mod:`openfingym.metrics.questions`).
+    """Test the metric of another package.
+
+    Args:
+        metric: what the package offers as a metric.
+
+    Returns:
+        The metric, whose arrays are checked before it is called (:mod:`openfingym.metrics.questions`).
 
     Raises:
-        UsageError: it does not; the message lists everything found, one a line.
+        UsageError: the metric does not pass; the message lists all faults, one a line.
     """
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric must be an openfingym.metrics.record.Metric, found {type(metric).__name__}")
@@ -50,7 +57,8 @@ def admit(metric: object) -> Metric:
 
 
 def examine(metric: Metric, seeds: tuple[int, ...] = SEEDS) -> tuple[str, ...]:
-    """Everything that speaks against a metric, on one case a seed; empty if it may be admitted."""
+    """The faults of a metric, on one case for each seed; empty if it may be admitted."""
+    # Without a sound interface it cannot be tried.
     faults = list(_interface(metric))
     if faults:
         return tuple(faults)
@@ -63,6 +71,7 @@ def examine(metric: Metric, seeds: tuple[int, ...] = SEEDS) -> tuple[str, ...]:
 
 
 def _interface(metric: Metric) -> Iterator[str]:
+    """Faults of the record itself."""
     if not NAME.fullmatch(str(metric.name)):
         yield f"the name {metric.name!r} must be lower case letters, digits and underscores"
     function: object = metric.function
@@ -83,6 +92,7 @@ def _interface(metric: Metric) -> Iterator[str]:
 
 
 def _behaviour(metric: Metric, case: Case, seed: int) -> Iterator[str]:
+    """Faults on answers to a case: results that differ, or answers that are ranked in a wrong order."""
     try:
         perfect = _value(metric, case, case.perfect, seed)
         ladder = [_value(metric, case, answer, seed) for answer in case.ladder]
@@ -97,6 +107,7 @@ def _behaviour(metric: Metric, case: Case, seed: int) -> Iterator[str]:
         yield "the same arrays and seed gave two results"
     if max(abs(value - ladder[0]) for value in elsewhere) > metric.noise:
         yield f"other seeds change the result by more than the declared noise of {metric.noise:g}"
+    # Of a diagnostic, something other than the perfect answer may score best.
     if metric.diagnostic:
         return
     slack = metric.noise + TOLERANCE * max(1.0, abs(perfect))
@@ -120,9 +131,7 @@ def _behaviour(metric: Metric, case: Case, seed: int) -> Iterator[str]:
 
 
 def _proper(metric: Metric, seeds: tuple[int, ...]) -> Iterator[str]:
-    """What speaks against a place in the relative total: an answer that beats the honest one, on average over the
-    seeds.
-    """
+    """Faults that bar a metric from the relative total: answers that beat the honest one, on average over the seeds."""
     costs = []
     sign = 1.0 if metric.direction == "lower" else -1.0
     for seed in seeds:
@@ -147,6 +156,7 @@ def _proper(metric: Metric, seeds: tuple[int, ...]) -> Iterator[str]:
 
 
 def _edges(metric: Metric, case: Case) -> Iterator[str]:
+    """Faults on edge cases: a result where only an error is right, or anything but a sound result and our errors."""
     for name, arrays, must_refuse in _edge_cases(metric, case):
         try:
             value = _value(metric, replace(case, truth=arrays), {}, SEEDS[0])
@@ -160,7 +170,7 @@ def _edges(metric: Metric, case: Case) -> Iterator[str]:
 
 
 def _edge_cases(metric: Metric, case: Case) -> Iterator[tuple[str, Arrays, bool]]:
-    """(what, arrays, whether only an error is right)."""
+    """Edge cases of a question: what is broken, the arrays, and whether only an error is right."""
     whole = {**case.truth, **case.perfect}
     for name in metric.needs:
         values = np.asarray(whole[name])
@@ -187,22 +197,25 @@ def _edge_cases(metric: Metric, case: Case) -> Iterator[tuple[str, Arrays, bool]
 
 
 class _FaultError(Exception):
-    """What a metric did wrong on one set of arrays."""
+    """A metric did something wrong on one set of arrays; the message says what."""
 
 
 def _value(metric: Metric, case: Case, answer: Arrays, seed: int) -> float:
     """The result, checked; read-only copies show whether the metric writes into its inputs."""
     arrays = {name: np.array(values) for name, values in {**case.truth, **answer}.items()}
+    # Several metrics read the same arrays: one that writes into them would change what the next one scores.
     for values in arrays.values():
         values.flags.writeable = False
     try:
         result = metric.compute(arrays, seed, case.options)
     except OpenFinGymError:
+        # An error of ours is right on edge cases, which come as a truth without an answer.
         if answer:
             raise _FaultError("refuses an ordinary answer") from None
         raise
     except Exception as error:
         raise _FaultError(f"raises {error!r} instead of an error of openfingym.errors") from error
+    # Not ``isinstance``, which a float64 of NumPy would pass.
     if type(result) is not float:
         raise _FaultError(f"returns {type(result).__name__}, expected float")
     if not math.isfinite(result):

@@ -40,7 +40,7 @@ class Family:
     weights: Mapping[str, float]
     """Weight of each metric; empty where the terms are whatever metrics the task names, with equal weight."""
     total: bool = False
-    """For equal weights: whether terms are added up rather than averaged."""
+    """Whether terms of equal weight are added up instead of averaged."""
 
 
 def _even(*names: str) -> Mapping[str, float]:
@@ -89,12 +89,12 @@ def paper_total(family: str, values: Mapping[str, float]) -> float:
         values: result of each metric, by name; exactly the family's metrics, or any for F9 and F10.
 
     Raises:
-        UsageError: the family or a metric is unknown, one is missing or not finite.
+        UsageError: the family or a metric is unknown, or a metric is missing or not finite.
     """
-    found = FAMILIES.get(family)
-    if found is None:
+    known = FAMILIES.get(family)
+    if known is None:
         raise UsageError(f"unknown family {family!r}; known: {', '.join(FAMILIES)}")
-    weights = dict(found.weights) or dict.fromkeys(values, 1.0 if found.total else 1.0 / max(len(values), 1))
+    weights = dict(known.weights) or dict.fromkeys(values, 1.0 if known.total else 1.0 / max(len(values), 1))
     if not weights or set(weights) != set(values):
         raise UsageError(
             f"{family} is a total of {', '.join(weights) or 'at least one metric'}; found {', '.join(values) or 'none'}"
@@ -112,12 +112,17 @@ def loss_term(name: str, value: float) -> float:
 
 
 def as_loss(metric: Metric, value: float) -> float:
-    """:func:`loss_term` of a metric at hand."""
+    """A metric as it enters a paper's total, as :func:`loss_term`, by its record.
+
+    Raises:
+        UsageError: the value is not finite.
+    """
     if not math.isfinite(value):
         raise UsageError(f"{metric.name} is {value}; a metric that failed is an error, not a term of a total")
     inside = metric.clipped(value)
     if metric.direction == "lower":
         return inside
+    # Higher is better: the distance from the best result, where there is one.
     return metric.range[1] - inside if math.isfinite(metric.range[1]) else -inside
 
 
@@ -134,7 +139,7 @@ def relative_loss(name: str, value: float) -> float:
         return as_loss(metric, value) - metric.range[0]
     if math.isfinite(metric.range[1]):
         return as_loss(metric, value)
-    # A ratio is held within 100, so nothing is lost where a result without clip would overflow.
+    # Ratios are held within 100, so that nothing is lost by holding the loss where exp would overflow.
     return math.exp(min(as_loss(metric, value), 700.0))
 
 
@@ -143,8 +148,8 @@ def relative_weight(metric: Metric, weight: float, stated: float | None = None) 
 
     Args:
         metric: record of the metric.
-        weight: its weight in the paper's total.
-        stated: the table's relative weight, if it has one.
+        weight: weight of the metric in the paper's total.
+        stated: relative weight that the table states; None where it states none.
 
     Returns:
         ``stated``; without it ``weight``, or 0 for a metric that is a diagnostic or not proper.
@@ -163,7 +168,11 @@ def relative_weight(metric: Metric, weight: float, stated: float | None = None) 
 
 
 def relative_losses(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """:func:`relative_loss` of many results of one metric; NaN stays NaN."""
+    """Many results of one metric as losses, as :func:`relative_loss`; NaN stays NaN.
+
+    Raises:
+        UsageError: the metric has no smallest value, so that it has no ratio to a baseline.
+    """
     import numpy as np
 
     metric = find_metric(name)
@@ -176,13 +185,13 @@ def relative_losses(name: str, values: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def smallest_loss(metric: Metric) -> float:
-    """The least that :func:`as_loss` of a metric can be; minus infinity where nothing bounds it."""
+    """The smallest loss that :func:`as_loss` can give for a metric; minus infinity where nothing bounds it."""
     best = metric.clipped(metric.range[0] if metric.direction == "lower" else metric.range[1])
     return as_loss(metric, best) if math.isfinite(best) else -math.inf
 
 
 def losses(metric: Metric, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """:func:`as_loss` of many results; NaN stays NaN."""
+    """Many results of one metric as losses, as :func:`as_loss`; NaN stays NaN."""
     inside = values if metric.clip is None else values.clip(*metric.clip)
     if metric.direction == "lower":
         return inside
@@ -190,9 +199,10 @@ def losses(metric: Metric, values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def log_ratios(loss: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithms of the ratios that :func:`relative_total` averages, of many pairs of losses; NaN stays NaN."""
+    """Logarithms of the ratios that :func:`relative_total` averages, for many pairs of losses; NaN stays NaN."""
     import numpy as np
 
+    # Not ``base > 0``, of which a NaN would be left out and take the value for a perfect baseline.
     ratio = np.divide(loss, base, out=np.where(loss <= 0.0, 1.0, LARGEST_RATIO), where=~(base <= 0.0))
     return np.asarray(np.log(ratio.clip(SMALLEST_RATIO, LARGEST_RATIO)))
 
@@ -222,6 +232,7 @@ def relative_total(
             f"values, baseline and weights must name the same metrics, found {sorted(values)}, {sorted(baseline)}, "
             f"{sorted(shares)}"
         )
+    # Written so that a weight of NaN, of which every comparison is false, is refused too.
     total = math.fsum(shares.values())
     if not all(share >= 0.0 for share in shares.values()) or not 0.0 < total < math.inf:
         raise UsageError("weights must not be negative, and one must be positive")
@@ -233,6 +244,8 @@ def relative_total(
 
 
 def _ratio(loss: float, base: float) -> float:
+    """A loss relative to the baseline's, within its bounds."""
+    # Beside a perfect baseline, a loss is as good as it, or as bad as counts.
     if base <= 0.0:
         return 1.0 if loss <= 0.0 else LARGEST_RATIO
     return min(max(loss / base, SMALLEST_RATIO), LARGEST_RATIO)

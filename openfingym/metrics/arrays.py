@@ -25,10 +25,10 @@ Numbers = NDArray[Any]
 
 
 class Checked(np.ndarray[Any, np.dtype[np.float64]]):
-    """A view of finite float64 values, which no metric searches again."""
+    """A view of float64 values that were found to be finite, so that no metric searches them again."""
 
     def __array_wrap__(self, array: Numbers, context: object = None, return_scalar: bool = False) -> Any:
-        """Results of arithmetic are ordinary arrays: they may overflow."""
+        """Results of arithmetic are ordinary arrays, which are searched again: they may have overflowed."""
         plain = np.asarray(array)
         return plain[()] if return_scalar else plain
 
@@ -43,12 +43,12 @@ def known(name: str, values: Numbers, ndim: int | None = None, *, scan: bool = T
 
     Args:
         name: name of the array in error messages.
-        values: the array, or anything that NumPy makes one of.
-        ndim: its number of axes; None for any.
+        values: the array; anything else is refused.
+        ndim: number of axes that it must have; None for any.
         scan: whether to look for values that are not finite; False where the caller finds them on the way.
 
     Raises:
-        DataError: it is empty, not numeric, not finite or has another number of axes.
+        DataError: the array is empty, not numeric, not finite or has another number of axes.
     """
     return _float64(name, values, ndim, scan, DataError)
 
@@ -57,7 +57,7 @@ def answer(name: str, values: Numbers, ndim: int | None = None, *, scan: bool = 
     """An array of the agent's as float64; the arguments are those of :func:`known`.
 
     Raises:
-        UsageError: where that raises DataError.
+        UsageError: the array is empty, not numeric, not finite or has another number of axes.
     """
     return _float64(name, values, ndim, scan, UsageError)
 
@@ -67,7 +67,7 @@ def pair(y_true: Numbers, y_pred: Numbers, *, scan: bool = True) -> tuple[NDArra
 
     Raises:
         DataError: the truth is at fault.
-        UsageError: the prediction is, or its shape differs.
+        UsageError: the prediction is at fault, or its shape differs.
     """
     truth, prediction = known("y_true", y_true, scan=scan), answer("y_pred", y_pred, scan=scan)
     same_shape("y_pred", prediction, truth.shape)
@@ -103,10 +103,14 @@ def in_unit_interval(name: str, value: float) -> None:
 
 
 def number(name: str, value: float) -> float:
-    """``value`` as a Python float.
+    """A result as a Python float.
+
+    Args:
+        name: name of the result in the error message.
+        value: the result, computed from finite arrays.
 
     Raises:
-        UsageError: it is not finite, which from finite arrays means that it is beyond float64.
+        UsageError: the result is not finite, which from finite arrays means that it is beyond float64.
     """
     result = float(value)
     if not math.isfinite(result):
@@ -115,7 +119,7 @@ def number(name: str, value: float) -> float:
 
 
 def first(mask: NDArray[np.bool_]) -> str:
-    """Position of the first true cell, as ``[0, 3, 1]``."""
+    """Position of the first true cell as text, such as ``[0, 3, 1]``."""
     return str([int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape)])
 
 
@@ -127,12 +131,16 @@ def all_finite(values: NDArray[Any]) -> bool:
 def _float64(
     name: str, values: Numbers, ndim: int | None, scan: bool, error: type[OpenFinGymError]
 ) -> NDArray[np.float64]:
+    # Text that looks like numbers, dates, masks and objects are refused, and not converted: see the module.
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
         raise error(f"{name} must be an array of real numbers, found {getattr(values, 'dtype', type(values).__name__)}")
     if ndim is not None and values.ndim != ndim:
         raise error(f"{name} must have {ndim} axes, found shape {values.shape}")
     if values.size == 0:
         raise error(f"{name} is empty: shape {values.shape}")
-    if scan and not isinstance(values, Checked) and not all_finite(values):
-        raise error(f"{name}{first(~np.isfinite(values))} is not a finite number")
-    return np.asarray(values, dtype=np.float64)
+    # Converted first: a long double beyond float64 becomes infinite here, and is refused like any other infinity.
+    with np.errstate(over="ignore"):
+        numbers = np.asarray(values, dtype=np.float64)
+    if scan and not isinstance(values, Checked) and not all_finite(numbers):
+        raise error(f"{name}{first(~np.isfinite(numbers))} is not a finite number")
+    return numbers

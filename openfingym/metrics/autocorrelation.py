@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEW_LAGS = 6
-"""Up to so many lags, a copy of the windows channel by channel costs more than it saves."""
+"""Number of lags up to which a copy of the windows channel by channel costs more than it saves."""
 MAX_LAG = 64
+"""Number of lags of the pooled autocorrelation, from 0 on."""
 TAILGAN_LAGS = 10
+"""Largest lag of the autocorrelation of single windows."""
 
 
 def autocorrelation_stationary(real: Numbers, fake: Numbers, max_lag: int = MAX_LAG) -> float:
@@ -59,6 +61,7 @@ def autocorrelation_non_stationary(real: Numbers, fake: Numbers) -> float:
     varies = _varies(ours)
     columns = []
     true, guess = _step_correlations(ours), _step_correlations(theirs)
+    # Of each channel, the steps at which the real windows vary.
     for d in np.flatnonzero(varies.any(axis=0)):
         kept = np.flatnonzero(varies[:, d])
         gap: NDArray[np.float64] = np.triu(guess(d, kept) - true(d, kept))
@@ -69,11 +72,10 @@ def autocorrelation_non_stationary(real: Numbers, fake: Numbers) -> float:
 
 
 def _step_correlations(paths: NDArray[np.float64]) -> Callable[[np.intp, NDArray[np.intp]], NDArray[np.float64]]:
-    """Correlations across windows of chosen steps of a channel, by channel and steps."""
+    """Correlations across windows of the steps of a channel, as a function of the channel and the chosen steps."""
     mean = paths.mean(axis=0)
-    rows = np.empty(
-        (paths.shape[0], paths.shape[1])
-    )  # one for all channels: fresh memory would cost more than the arithmetic
+    # One array for all channels: fresh memory would cost more than the arithmetic.
+    rows = np.empty((paths.shape[0], paths.shape[1]))
 
     def correlations(channel: np.intp, steps: NDArray[np.intp]) -> NDArray[np.float64]:
         np.subtract(paths[:, :, channel], mean[:, channel], out=rows)
@@ -103,6 +105,7 @@ def _varies(paths: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _stationary_pair(
     real: Numbers, fake: Numbers, lags: Sequence[int]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Autocorrelations of real and of generated windows at the lags that fit into a window, float64[d, lags] each."""
     ours, theirs = windows(real, fake)
     kept = _varies(ours)
     channels = kept.any(axis=0)
@@ -117,6 +120,7 @@ def _stationary_pair(
 def _stationary(paths: NDArray[np.float64], kept: NDArray[np.bool_], lags: Sequence[int]) -> NDArray[np.float64]:
     """Normalised rho of each channel and lag, float64[d, lags], over the cells kept; lags begin with 0."""
     n, t, _ = paths.shape
+    # Cells that are left out count in no sum: they are set to 0, and pairs with them are not counted.
     whole = kept.all()
     mean = (paths if whole else np.where(kept, paths, 0.0)).sum(axis=0).sum(axis=0) / (n * kept.sum(axis=0))
     centred = paths - mean
@@ -137,6 +141,7 @@ def _stationary(paths: NDArray[np.float64], kept: NDArray[np.bool_], lags: Seque
         products[:, i] = np.einsum(layout, early, late)
         pairs[:, i] = n * (inside[:, : t - k] * inside[:, k:]).sum(axis=1)
     acf = np.divide(products, pairs, out=np.zeros_like(products), where=pairs > 0)
+    # Rounding leaves a constant channel a variance that is tiny beside the square of its mean.
     variance = acf[:, :1]
     flat = variance <= FLAT * (mean**2 + variance[:, 0])[:, None]
     acf = np.where(flat, 0.0, acf / np.where(flat, 1.0, variance))

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_BINS = 255
+"""Most bins of a feature."""
 LARGEST_THRESHOLD = 1e300
+"""Largest upper end of a bin."""
 LEAST_HESSIAN = 1e-3
-"""Sum of second derivatives that either side of a split needs."""
+"""Smallest sum of second derivatives that either side of a split may have."""
 BESIDE_HESSIAN = 1e-15
-"""What is added to a sum of second derivatives before something is divided by it."""
+"""Added to a sum of second derivatives before something is divided by it."""
 
 
 def log_odds(
@@ -39,24 +41,25 @@ def log_odds(
     rate: float,
     leaf: int,
 ) -> NDArray[np.float64]:
-    """How likely rows are of the second of two sets of the same size: above 0 they are guessed to be.
+    """The odds that rows belong to the second of two sets, which are of the same size.
 
     Args:
         train: rows to learn from, float64[n, features], finite; half of them of either set.
-        labels: the set of each, 0.0 or 1.0.
-        test: rows to guess, float64[m, features], finite.
-        rounds: number of trees.
+        labels: the set of each of these rows, 0.0 or 1.0.
+        test: rows whose set is guessed, float64[m, features], finite.
+        rounds: number of trees that are grown one after the other.
         leaves: largest number of leaves of a tree, at least 2.
-        rate: learning rate.
+        rate: share of each tree's prediction that is added to those of the trees before.
         leaf: fewest rows of a leaf.
 
     Returns:
-        float64[m], the logarithm of the odds.
+        Logarithm of the odds of each row, float64[m]: above 0 it is guessed to belong to the second set.
     """
+    # Each feature is replaced by the number of its bin, so that a split is tried at a few hundred values at most.
     thresholds = [_thresholds(column) for column in np.sort(np.asarray(train.T), axis=1)]
-    bins = np.array([len(one) + 1 for one in thresholds])
+    bins = np.array([len(ends) + 1 for ends in thresholds])
     learn, guess = (
-        np.stack([np.searchsorted(one, rows[:, f]) for f, one in enumerate(thresholds)]).astype(np.uint8)
+        np.stack([np.searchsorted(ends, rows[:, f]) for f, ends in enumerate(thresholds)]).astype(np.uint8)
         for rows in (train, test)
     )
     raw = np.zeros(len(test))
@@ -121,9 +124,9 @@ def _scratch(count: int, bins: NDArray[np.int64], leaves: int) -> Scratch:
 
 def _thresholds(ordered: NDArray[np.float64]) -> NDArray[np.float64]:
     """Upper ends of all bins but the last of a column in order: midpoints, or quantiles where there are many values."""
-    fresh = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
-    values = ordered[fresh]
+    distinct = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=distinct[1:])
+    values = ordered[distinct]
     if len(values) <= MOST_BINS:
         between: NDArray[np.float64] = (values[:-1] + values[1:]) / 2
     else:
@@ -143,7 +146,8 @@ def _quantiles(ordered: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @cache
 def _places(count: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Where the quantiles of that many values are: the value before each, and whether it is halfway to the next."""
+    """Where the quantiles of so many values lie: the value before each, and whether it is halfway to the next."""
+    # The very expression of NumPy: place == below compares floats, and must come out as there.
     place = count * (np.linspace(0, 100, num=MOST_BINS + 1)[1:-1] / 100) - 1
     below = np.floor(place)
     return below.astype(np.intp), place == below
@@ -166,9 +170,10 @@ def _boost(
     scratch: Scratch,
     raw: NDArray[np.float64],
 ) -> None:
-    """Add to ``raw`` what each tree says of the rows of ``guess``, float64[m]; rows are given as bins, [features, m].
+    """Grow trees on the rows of ``learn``, and add what each predicts of the rows of ``guess`` to ``raw``, float64[m].
 
-    Nodes are numbered as they come to be, the root 0. ``place`` holds the histogram of each that may be split yet.
+    Rows are given as bins, uint8[features, rows]. Nodes of a tree are numbered as they are made, the root 0; ``place``
+    is where the histogram of a node is that may still be split, and ``heap`` orders these nodes by their gain.
     """
     count, nodes = learn.shape[1], scratch.nodes
     known, order, spare, first, second = scratch.known, scratch.order, scratch.spare, scratch.first, scratch.second
@@ -176,6 +181,7 @@ def _boost(
     start, stop, place, feature, cut, left, heap = nodes[0], nodes[1], nodes[2], nodes[3], nodes[4], nodes[5], nodes[6]
     value, gain, sums, found = scratch.value, scratch.gain, scratch.sums, scratch.found
     for _ in range(rounds):
+        # The root holds all rows.
         _derivatives(known, labels, first, second)
         for row in range(count):
             order[row] = row
@@ -186,11 +192,12 @@ def _boost(
         if count >= 2 * leaf and sums[0, 1] >= LEAST_HESSIAN:
             _best(bins, count, leaf, sums[0], value[0], gradients[0], hessians[0], counts[0], found)
             waiting = _keep(0, found, gain, feature, cut, heap, waiting)
+        # Split the node with the largest gain, until there are enough leaves or no node is worth it.
         while waiting > 0:
             node, waiting = heap[0], waiting - 1
             heap[0] = heap[waiting]
             _sift_up(heap, waiting, gain)
-            # Both children are known but for their rows; what was found of the node is computed again, not stored.
+            # Sums of the children are computed again from the node's histogram, and not stored with its split.
             _totals(gradients[place[node]], hessians[place[node]], feature[node], cut[node], sums[node], found)
             middle = _divide(learn[feature[node]], cut[node], order, start[node], stop[node], spare)
             left[node] = made
@@ -202,6 +209,7 @@ def _boost(
             made += 2
             if (made + 1) // 2 == leaves:
                 break
+            # The histogram of the smaller child is counted; the larger one's is what it leaves of their parent's.
             small = made - 2 if middle - start[node] < stop[node] - middle else made - 1
             if max(stop[made - 2] - start[made - 2], stop[made - 1] - start[made - 1]) < 2 * leaf:
                 continue
@@ -222,7 +230,7 @@ def _boost(
 
 @register_jitable
 def _learn(order: Any, start: Any, stop: Any, left: Any, value: Any, rate: float, known: Any) -> None:
-    """Add to ``known`` what a tree says of the rows that it was made from."""
+    """Add what a tree predicts of the rows that it was grown on to ``known``."""
     for node in range(len(start)):
         if left[node] < 0:
             for i in range(start[node], stop[node]):
@@ -231,7 +239,7 @@ def _learn(order: Any, start: Any, stop: Any, left: Any, value: Any, rate: float
 
 @register_jitable
 def _ask(guess: Any, left: Any, feature: Any, cut: Any, value: Any, rate: float, raw: Any) -> None:
-    """Add to ``raw`` what a tree says of each row."""
+    """Add what a tree predicts of each row to ``raw``."""
     for i in range(len(raw)):
         node = 0
         while left[node] >= 0:
@@ -241,8 +249,9 @@ def _ask(guess: Any, left: Any, feature: Any, cut: Any, value: Any, rate: float,
 
 @register_jitable
 def _derivatives(known: Any, labels: Any, first: Any, second: Any) -> None:
-    """First and second derivatives of the logistic loss, float32 as the library has them."""
+    """First and second derivatives of the logistic loss, float32 as scikit-learn has them."""
     for i in range(len(known)):
+        # Below -37, 1 + exp(x) is 1 in float64, and far below exp(-x) would overflow.
         if known[i] > -37.0:
             power = math.exp(-known[i])
             first[i] = ((1.0 - labels[i]) - labels[i] * power) / (1.0 + power)
@@ -257,7 +266,7 @@ def _derivatives(known: Any, labels: Any, first: Any, second: Any) -> None:
 def _fill(
     learn: Any, bins: Any, rows: Any, first: Any, second: Any, gradients: Any, hessians: Any, counts: Any
 ) -> None:
-    """The histogram of some rows: sums of derivatives, and rows, in each bin of each feature."""
+    """Write the histogram of some rows: sums of derivatives, and number of rows, in each bin of each feature."""
     for f in range(len(bins)):
         column, g, h, n = learn[f], gradients[f], hessians[f], counts[f]
         for b in range(bins[f]):
@@ -294,6 +303,7 @@ def _sum_of_bins(values: Any, bins: int, lanes: Any) -> float:
 
 @register_jitable
 def _value(gradient: float, hessian: float) -> float:
+    """The prediction of a leaf: a Newton step on the loss of its rows."""
     return -gradient / (hessian + BESIDE_HESSIAN)
 
 
@@ -301,13 +311,17 @@ def _value(gradient: float, hessian: float) -> float:
 def _best(
     bins: Any, size: int, leaf: int, sums: Any, value: float, gradients: Any, hessians: Any, counts: Any, found: Any
 ) -> None:
-    """The best split of a node: gain, feature and last bin of the left side into ``found``; a gain of -1 is none."""
+    """Write the best split of a node into ``found``: its gain, feature and last bin of the left side; without a split,
+    a gain of -1.
+    """
     found[0], found[1], found[2] = -1.0, 0.0, 0.0
     whole_g, whole_h = sums[0], sums[1]
     loss = whole_g * value
     for f in range(len(bins)):
         g, h, rows = 0.0, 0.0, 0
         of_g, of_h, of_n = gradients[f], hessians[f], counts[f]
+        # The rules and their order are scikit-learn's; rows and Hessian grow with b, so what fails on the right goes on
+        # failing.
         for b in range(bins[f] - 1):
             more_g, more_h, more = of_g[b], of_h[b], of_n[b]
             rows += more
@@ -332,7 +346,7 @@ def _best(
 
 @register_jitable
 def _totals(gradients: Any, hessians: Any, feature: int, cut: int, sums: Any, found: Any) -> None:
-    """Sums of derivatives left of a split and right of it, into ``found``."""
+    """Write the sums of derivatives left of a split and right of it into ``found``."""
     g, h = 0.0, 0.0
     for b in range(cut + 1):
         g += gradients[feature, b]
@@ -342,9 +356,9 @@ def _totals(gradients: Any, hessians: Any, feature: int, cut: int, sums: Any, fo
 
 @register_jitable
 def _keep(node: int, found: Any, gain: Any, feature: Any, cut: Any, heap: Any, waiting: int) -> int:
-    """Put a node that can be split with those that wait; the number of those.
+    """Put a node onto the heap if it has a split, and return the number of nodes there.
 
-    Of two with the same gain, which is first follows from Python's ``heapq``.
+    Of two nodes with the same gain, the first is that of Python's ``heapq``, which scikit-learn uses.
     """
     if found[0] <= 0.0:
         return waiting
@@ -376,7 +390,9 @@ def _sift_up(heap: Any, waiting: int, gain: Any) -> None:
 
 @register_jitable
 def _divide(column: Any, cut: int, order: Any, start: int, stop: int, spare: Any) -> int:
-    """Move rows of the left side before those of the right, either in their order; where the right side begins."""
+    """Move rows of the left side before those of the right, keep the order within either, and return where the right
+    side begins.
+    """
     middle, kept = start, 0
     for i in range(start, stop):
         row = order[i]

@@ -21,7 +21,9 @@ Arrays = Mapping[str, NDArray[Any]]
 LADDER = (0.3, 1.0, 4.0)
 """Size of the noise added to the perfect answer, in standard deviations."""
 NORMAL_QUANTILES = (-1.2815515655446004, -0.6744897501960817, 0.0, 0.6744897501960817, 1.2815515655446004)
+"""Quantiles of the standard normal law at :data:`NORMAL_LEVELS`."""
 NORMAL_LEVELS = (0.10, 0.25, 0.50, 0.75, 0.90)
+"""Levels of the quantiles that answers to a case state."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,11 @@ class Case:
     """One question."""
 
     truth: Arrays
-    """What the verifier holds."""
+    """The verifier's arrays by name."""
     perfect: Arrays
-    """The best answer."""
+    """The best answer: the agent's arrays by name."""
     ladder: tuple[Arrays, ...]
-    """Worse and worse answers."""
+    """Answers each of which is clearly worse than the one before."""
     rivals: tuple[Arrays, ...]
     """Other answers, none better than the perfect one."""
     misplaced: Arrays | None = None
@@ -99,6 +101,7 @@ def interval(rng: np.random.Generator) -> Case:
     """Four hundred normal values around a known mean; the perfect interval holds exactly 95 % of them."""
     mean = rng.standard_normal((400, 1, 1))
     y = mean + rng.standard_normal(mean.shape)
+    # The 380th of 400 distances: 95 %.
     half = float(np.sort(np.abs(y - mean).ravel())[379])
 
     def around(centre: NDArray[np.float64], width: float) -> Arrays:
@@ -213,8 +216,10 @@ def ranking(rng: np.random.Generator) -> Case:
 
 
 def account(returns: NDArray[np.float64]) -> Arrays:
-    """The record of an account that starts with 1,000 and makes these returns, float64[episodes, steps]; it trades
-    nothing else.
+    """The record of an account that starts with 1,000 and makes these returns, always half invested.
+
+    Args:
+        returns: return of each step as a fraction, float64[episodes, steps].
     """
     equity = np.cumprod(np.concatenate((np.ones((len(returns), 1)), 1.0 + returns), axis=1), axis=1)
     record = np.zeros((*equity.shape, 7))
@@ -238,17 +243,30 @@ def trading(rng: np.random.Generator) -> Case:
 
 
 def named_codes(rng: np.random.Generator, rows: int, likely: int) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """What is known of the codes of each row: which second-level ones are likely, and the chance of each.
+    """What is known of the 60 second-level codes of each row.
+
+    Args:
+        rng: the generator that they are drawn from.
+        rows: number of rows.
+        likely: number of likely codes in a row.
 
     Returns:
-        bool[rows, 60] and float64[rows, 60]; code c belongs to the first-level code c % 20.
+        Which codes are likely, bool[rows, 60], and the chance of each, float64[rows, 60]; code c belongs to the
+        first-level code c % 20.
     """
     known = rng.permuted(np.arange(60) < np.full((rows, 1), likely), axis=1)
     return known, np.where(known, 0.7 + 0.2 * rng.random(known.shape), 0.01)
 
 
 def with_first_level(second: NDArray[Any]) -> NDArray[np.float64]:
-    """The highest value of each first-level code's second level, then these themselves, float64[rows, 20 + 60]."""
+    """Values of 20 first-level codes, each the highest of its second level, and then of the 60 second-level codes.
+
+    Args:
+        second: values of the second-level codes, [rows, 60].
+
+    Returns:
+        float64[rows, 20 + 60].
+    """
     first = second.reshape(len(second), 3, 20).max(axis=1)
     return np.concatenate((first, second), axis=1).astype(np.float64)
 
@@ -258,6 +276,8 @@ def codes(rng: np.random.Generator) -> Case:
     known, _ = named_codes(rng, 60, 6)
     true = known & (rng.random(known.shape) < 0.7)
     true[np.arange(60), known.argmax(axis=1)] = True
+    # A code is named where a number of its own and one of its row are both below a share: the lower it is, the fewer
+    # codes and rows are left.
     kept = np.maximum(rng.random(true.shape), rng.random((60, 1)))
     truth = with_first_level(true)
     other = with_first_level(rng.permuted(true, axis=1))
@@ -311,9 +331,9 @@ def packed(texts: Sequence[str]) -> NDArray[np.float64]:
 
 def amounts(numbers: Sequence[float]) -> NDArray[np.float64]:
     """References whose answers are these numbers of dollars and cents, in six groups, float64[numbers, 60]."""
-    parts = [Reference((Part("price", "number", n, "USD", decimals=2),)) for n in numbers]
-    grouped = [replace(one, group=("abc"[i % 3], "de"[i // 3 % 2])) for i, one in enumerate(parts)]
-    return np.stack([pack(one.to_json(), 60) for one in grouped])
+    plain = [Reference((Part("price", "number", n, "USD", decimals=2),)) for n in numbers]
+    grouped = [replace(reference, group=("abc"[i % 3], "de"[i // 3 % 2])) for i, reference in enumerate(plain)]
+    return np.stack([pack(reference.to_json(), 60) for reference in grouped])
 
 
 def words(rng: np.random.Generator) -> Case:

@@ -24,12 +24,22 @@ THRESHOLD = 0.5
 
 
 def auroc(labels: Numbers, scores: Numbers) -> float:
-    """Probability that a positive outranks a negative, ties counting half; constant scores give 0.5. Higher is
-    better.
+    """Probability that a positive outranks a negative, where a tie counts half. Higher is better.
+
+    Constant scores give 0.5.
+
+    Args:
+        labels: 0 or 1 of each row, [n], both among them.
+        scores: score of each row, [n], higher for more suspicious.
+
+    Raises:
+        DataError: the labels are other numbers, or of one class.
+        UsageError: the scores are at fault.
     """
     y, s = _checked(labels, scores)
     order = np.argsort(s)
     ranked = s[order]
+    # Groups of equal scores: the last row of each, its size, and its positives.
     last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), s.size - 1)
     counts = np.diff(last, prepend=-1)
     positives = np.diff(np.cumsum(y[order])[last], prepend=0)
@@ -61,6 +71,7 @@ def recall_at_k(labels: Numbers, scores: Numbers) -> float:
     With K fixed by the truth it cannot be won by calling everything positive. Higher is better.
     """
     y, s = _checked(labels, scores)
+    # The K-th highest score; everything above it is among the first K, and of those equal to it the lowest indices.
     k = int(np.count_nonzero(y))
     cut = np.partition(s, s.size - k)[s.size - k]
     above = s > cut
@@ -88,13 +99,14 @@ def f1(labels: Numbers, scores: Numbers, threshold: float = THRESHOLD) -> float:
 
 
 def _counts(labels: Numbers, scores: Numbers, threshold: float) -> tuple[int, int, int]:
-    """(positives called positive, called positive, positives)."""
+    """Number of true positives, of rows called positive, and of positives."""
     y, s = _checked(labels, scores)
     called = s >= threshold
     return int(np.count_nonzero(called & y)), int(np.count_nonzero(called)), int(np.count_nonzero(y))
 
 
 def _checked(labels: Numbers, scores: Numbers) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Which rows are positive, bool[n], and their scores, float64[n]."""
     y = known("labels", labels, 1)
     positive = y == 1.0
     if not (positive | (y == 0.0)).all():

@@ -3,9 +3,9 @@
 A row is a question and a column a code: the first 20 are the first-level codes (CAMEO's roots 01 to 20, in this
 order), the others second-level codes in any fixed order. The truth is 0 or 1. An answer is not negative: 0 stands for
 a code that was not named, and of the others the higher stands before the lower in a ranking; to the metrics of sets
-all are alike. An answer's first level is what it names there, not what follows from its second level. A row without
-a true code asks nothing, and is a :class:`~openfingym.errors.DataError`. Precision, recall and F1 are means over rows
-(macro); an empty answer has 0 in all three.
+all named codes are alike. An answer's first level is what it names there, not what follows from its second level.
+A row without a true code asks nothing, and is a :class:`~openfingym.errors.DataError`. Precision, recall and F1 are
+means over rows (macro); an empty answer has 0 in all three.
 
 Other items than codes, such as countries, have one level and any columns: the kind of question ``items``.
 """
@@ -29,20 +29,29 @@ if TYPE_CHECKING:
 FIRST_LEVEL = 20
 """Number of first-level codes, which are the first columns."""
 EPSILON = 1e-10
-"""Added to every bin of both histograms before their divergence."""
+"""Added to every bin of both histograms before their divergence is computed."""
 BINARY = (8, 12)
-"""First-level codes of mediation (01 to 08) and of conflict (09 to 20)."""
+"""Number of first-level codes of mediation (01 to 08) and of conflict (09 to 20)."""
 QUAD = (4, 4, 8, 4)
-"""First-level codes of verbal and of material cooperation, of verbal and of material conflict."""
+"""Number of first-level codes of verbal and of material cooperation, of verbal and of material conflict."""
 TOP = 10
 """A code is a hit if fewer than this many others stand above it."""
 VOTES = 2
-"""Samples that must name a code before their vote does."""
+"""Number of samples that must name a code, so that their vote names it."""
 
 
 def set_precision(y_true: Numbers, y_pred: Numbers, level: int, first: int = FIRST_LEVEL) -> float:
-    """Share of the named codes of a level (0: of all columns) that are true, mean over rows; 0 for a row that names
-    none.
+    """Share of the named codes that are true, mean over rows; 0 for a row that names none.
+
+    Args:
+        y_true: whether each row has each code, 0 or 1, [rows, codes].
+        y_pred: score of each code in each row, above 0 where it is named, [rows, codes].
+        level: 1 or 2 for the codes of that level; 0 for all columns.
+        first: number of first-level codes, which are the first columns.
+
+    Raises:
+        DataError: the truth is at fault, or a row has no true code of the level.
+        UsageError: the answer is at fault.
     """
     hit, _, named = _counts(y_true, y_pred, level, int(first))
     return float(np.mean(hit / np.maximum(named, 1.0)))
@@ -69,14 +78,16 @@ def class_divergence(y_true: Numbers, y_pred: Numbers, classes: int) -> float:
     out costs 23 times its share.
 
     Args:
-        y_true: 0 or 1, [rows, codes].
-        y_pred: [rows, codes], above 0 where a code is named.
-        classes: 2 for :data:`BINARY`, 4 for :data:`QUAD`.
+        y_true: whether each row has each code, 0 or 1, [rows, codes].
+        y_pred: score of each code in each row, above 0 where it is named, [rows, codes].
+        classes: number of classes: 2 for :data:`BINARY`, 4 for :data:`QUAD`.
     """
     truth, named = _marks(y_true, y_pred)
+    # Codes of a class are side by side, so that sums from the first of one class to the first of the next count them.
     starts = np.cumsum((0, *{2: BINARY, 4: QUAD}[int(classes)][:-1]))
     true, guess = (np.add.reduceat(marks[:, :FIRST_LEVEL], starts, axis=1) for marks in (truth, named))
     _require_true(true.sum(axis=1), 1)
+    # An empty answer is divided by 1 and not by 0: its bins stay empty.
     p, q = (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0) + EPSILON for counts in (true, guess))
     return max(float((p * np.log(p / q)).sum(axis=1).mean()), 0.0)
 
@@ -125,31 +136,40 @@ def voted_f1(y_true: Numbers, samples: Numbers, votes: float = VOTES) -> float:
     rows.
     """
     truth, drawn = _sampled(y_true, samples)
+    # Of a single sample, one vote is enough.
     agreed = drawn.sum(axis=2) >= min(votes, drawn.shape[2])
     return float(_f1(truth, agreed.astype(np.float64)).mean())
 
 
 def _checked(y_true: Numbers, y_pred: Numbers, first: int = FIRST_LEVEL) -> tuple[Marks, Marks]:
+    """Truth and answer as float64[rows, codes], after checking what every metric here asks of them."""
     truth = known("y_true", y_true, 2)
     if not ((truth == 0.0) | (truth == 1.0)).all():
         raise DataError("y_true must be 0 or 1 in every cell: whether a row has the code")
     if truth.shape[1] <= first:
         raise DataError(f"y_true has {truth.shape[1]} columns, expected {first} of first-level codes and more")
-    given = answer("y_pred", y_pred, 2)
-    same_shape("y_pred", given, truth.shape)
-    if given.min() < 0.0:
+    scores = answer("y_pred", y_pred, 2)
+    same_shape("y_pred", scores, truth.shape)
+    if scores.min() < 0.0:
         raise UsageError("y_pred must not be negative; 0 stands for a code that was not named")
-    return truth, given
+    return truth, scores
 
 
 def _marks(y_true: Numbers, y_pred: Numbers, first: int = FIRST_LEVEL) -> tuple[Marks, Marks]:
     """The truth, and which codes are named, 0 or 1."""
-    truth, given = _checked(y_true, y_pred, first)
-    return truth, (given > 0.0).astype(np.float64)
+    truth, scores = _checked(y_true, y_pred, first)
+    return truth, (scores > 0.0).astype(np.float64)
 
 
 def _counts(y_true: Numbers, y_pred: Numbers, level: int, first: int) -> tuple[Marks, Marks, Marks]:
-    """(true and named, true, named) of each row at a level, 0 for all columns; ``first`` of them are first-level."""
+    """Number of codes of each row that are both true and named, that are true, and that are named, float64[rows] each.
+
+    Args:
+        y_true: whether each row has each code, 0 or 1, [rows, codes].
+        y_pred: score of each code in each row, above 0 where it is named, [rows, codes].
+        level: 1 or 2 for the codes of that level; 0 for all columns.
+        first: number of first-level codes, which are the first columns.
+    """
     columns = (slice(None), slice(0, FIRST_LEVEL), slice(FIRST_LEVEL, None))[int(level)]
     truth, named = (marks[:, columns] for marks in _marks(y_true, y_pred, first))
     true = truth.sum(axis=1)
@@ -177,16 +197,17 @@ def _sampled(y_true: Numbers, samples: Numbers) -> tuple[Marks, Marks]:
 
 def _ranking(y_true: Numbers, y_pred: Numbers, first: int = FIRST_LEVEL) -> tuple[NDArray[np.bool_], Marks]:
     """The truth and the scores of the columns from ``first`` on: those of the second level."""
-    truth, given = (values[:, first:] for values in _checked(y_true, y_pred, first))
+    truth, scores = (values[:, first:] for values in _checked(y_true, y_pred, first))
     _require_true(truth.sum(axis=1), 2 if first else 0)
-    return truth == 1.0, given
+    return truth == 1.0, scores
 
 
 def _filtered_ranks(y_true: Numbers, y_pred: Numbers, first: int) -> tuple[Marks, NDArray[np.bool_]]:
     """Rank of every true code, and whether it was named, [true codes of all rows]."""
-    truth, given = _ranking(y_true, y_pred, first)
+    truth, scores = _ranking(y_true, y_pred, first)
     ranks, named = [], []
-    for true, row in zip(truth, given, strict=True):
+    for true, row in zip(truth, scores, strict=True):
+        # Against the codes that are not true alone; half of the ties stand before it on average.
         own, others = row[true][:, None], row[~true][None, :]
         ranks.append(1.0 + (others > own).sum(axis=1) + 0.5 * (others == own).sum(axis=1))
         named.append(row[true] > 0.0)
@@ -195,15 +216,16 @@ def _filtered_ranks(y_true: Numbers, y_pred: Numbers, first: int) -> tuple[Marks
 
 def _first_ranks(y_true: Numbers, y_pred: Numbers) -> tuple[Marks, NDArray[np.bool_]]:
     """Rank of the true code that stands highest in each row, and whether it was named, [rows]."""
-    truth, given = _ranking(y_true, y_pred)
-    best = np.where(truth, given, 0.0).max(axis=1, keepdims=True)
-    above = (~truth & (given > best)).sum(axis=1)
+    truth, scores = _ranking(y_true, y_pred)
+    best = np.where(truth, scores, 0.0).max(axis=1, keepdims=True)
+    above = (~truth & (scores > best)).sum(axis=1)
     # Of wrong codes as high as it, each stands before all true ones of that height with chance 1 / (true ones + 1).
-    tied = (~truth & (given == best)).sum(axis=1) / ((truth & (given == best)).sum(axis=1) + 1.0)
+    tied = (~truth & (scores == best)).sum(axis=1) / ((truth & (scores == best)).sum(axis=1) + 1.0)
     return 1.0 + above + tied, best[:, 0] > 0.0
 
 
 def _require_true(true: Marks, level: int) -> None:
+    """Raise DataError unless every row has a true code, of which ``true`` has the number, [rows]."""
     if not true.all():
         at = f" of level {level}" if level else ""
         raise DataError(f"row {int(np.argmin(true > 0.0))} of y_true has no true code{at}")

@@ -19,26 +19,29 @@ if TYPE_CHECKING:
     from openfingym.metrics.semantics import ValueSemantics
 
 PERIODS_PER_YEAR = 1.0
+"""Default of the task's option: it leaves a Sharpe ratio per period."""
 TAIL_LEVEL = 0.05
+"""Default of the task's option: the tail probability of VaR and ES."""
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What the verifier knows about one fold of a task: the same for every answer to it.
+    """The truth of one fold of a task: what every answer to it is compared with.
 
-    Checked and summarised on first use, and kept: the truth side of a metric is computed once
-    for any number of answers. A pickle holds the fields alone.
+    Checked and summarised on first use, and kept: the truth side of a metric is computed once for any number of
+    answers. A pickle holds the fields alone.
     """
 
     arrays: Mapping[str, NDArray[Any] | float]
-    """The verifier's arrays by the name metrics know them by; ``future.`` before a name is for metrics on futures
-    alone."""
+    """The verifier's arrays by the names under which metrics take them; with ``future.`` before its name, an array is
+    for metrics on futures alone."""
     options: Mapping[str, object] = field(default_factory=dict)
-    """The task's options: ``semantics``, ``periods_per_year``, ``tail_level``."""
+    """The task's options by name: ``semantics``, ``periods_per_year``, ``tail_level``."""
     seed: int = 0
-    """Seed of stochastic metrics: the task's, so that an answer sent twice scores the same."""
+    """Seed of stochastic metrics. The task fixes it, so that an answer sent twice scores the same."""
 
     def __getstate__(self) -> dict[str, object]:
+        # Without what was computed, which would be most of the bytes sent to another process.
         return {"arrays": dict(self.arrays), "options": dict(self.options), "seed": self.seed}
 
     @cached_property
@@ -57,17 +60,15 @@ class Truth:
 
     @cached_property
     def last_value(self) -> NDArray[np.float64]:
-        """float64[n, d], the last row of each window's inputs.
+        """The last row of each window's inputs, float64[n, d].
 
         Raises:
-            DataError: the realised values are not [n, h, d], or the last ones do not fit them.
+            DataError: the realised values are not [n, h, d], or the last values do not fit them.
         """
         if self.y_true.ndim != 3:
             raise DataError(f"the realised values must be [windows, horizon, channels], found {self.y_true.shape}")
-        last, shape = (
-            known("last_value", cast("NDArray[Any]", self._array("last_value"))),
-            (self.y_true.shape[0], self.y_true.shape[2]),
-        )
+        last = known("last_value", cast("NDArray[Any]", self._array("last_value")))
+        shape = (self.y_true.shape[0], self.y_true.shape[2])
         if last.shape != shape:
             raise DataError(f"the last values must have shape {shape}, found {last.shape}")
         return last
@@ -85,12 +86,12 @@ class Truth:
 
     @property
     def periods_per_year(self) -> float:
-        """P of the Sharpe ratio; 1 leaves it per period."""
+        """Number of periods a year, by which the Sharpe ratio is annualised; 1 leaves it per period."""
         return cast("float", self.options.get("periods_per_year", PERIODS_PER_YEAR))
 
     @property
     def tail_level(self) -> float:
-        """Level of VaR and ES, in (0, 1)."""
+        """Tail probability of VaR and ES, in (0, 1)."""
         return cast("float", self.options.get("tail_level", TAIL_LEVEL))
 
     @cached_property
@@ -123,6 +124,7 @@ class Truth:
 
 
 def _sound(values: object) -> TypeGuard[NDArray[np.float64]]:
+    """Whether an array holds finite float64 values."""
     return isinstance(values, np.ndarray) and values.dtype == np.float64 and all_finite(values)
 
 
@@ -131,13 +133,13 @@ class ForecastComparison:
     """A forecast beside the truth. Derived quantities are computed on first use and kept."""
 
     truth: Truth
-    """The truth, with ``y_true``, and ``last_value`` where returns are taken."""
+    """The truth, which has ``y_true``, and ``last_value`` where returns are computed."""
     y_pred: NDArray[np.float64]
     """The predicted values, finite and of the shape of ``y_true``."""
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """y_pred - y_true."""
+        """The error y_pred - y_true of every cell."""
         with np.errstate(over="ignore"):
             return np.subtract(self.y_pred, self.truth.y_true)
 

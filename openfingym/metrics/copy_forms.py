@@ -1,16 +1,15 @@
 """Normal forms of windows, in which a copy stays near its source whatever was done to it.
 
-What can be done to a window without making a new one leaves something as it was, and that is what is compared:
+A copy may be disguised: mirrored, scaled, turned, moved or mixed. Each disguise leaves something as it was, and that is
+what is compared:
 
-- *Pieces*: each channel of each quarter or eighth of a window as a direction, whose sign does not count. Mirroring
-about any centre,
-  scaling, an added constant or line, by window, channel or piece, all leave it.
+- *Pieces*: each channel of each quarter or eighth of a window as a direction, whose sign does not count. It stays the
+  same when a window, a channel or a piece is mirrored about any centre, is scaled, or has a constant or a line added.
 - *Grams*: the products of rows of a window, summed over channels. They do not change when channels are exchanged or
-turned;
-  of channels decorrelated over all windows, they do not change under any one invertible map of the channels. Long
-  ones are sketched (Johnson and Lindenstrauss 1984) by random quadratic forms.
-- *Stretches*: four fifths of a window, at every place, against the first and the last of another; a few channels are
-enough.
+  turned; of channels decorrelated over all windows, they do not change under any one invertible map of the channels.
+  Long ones are sketched (Johnson and Lindenstrauss 1984) by random quadratic forms.
+- *Stretches*: four fifths of a window, at every place, against the first and the last four fifths of another; a few
+  channels are enough.
 - *Cells*: all numbers of a window as one vector, in which a mean of two windows is a sum of two vectors.
 
 Windows of values that wander, such as prices, are compared by the steps between their rows. A jump at a joint would
@@ -32,51 +31,51 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 SHORT, LONG = 16, 48
-"""Windows of fewer steps are one piece, since quarters of theirs would look alike; of more, eight pieces instead of
-four."""
+"""Numbers of steps: a window of fewer than the first is one piece, since its quarters would look alike; a window of
+the second or more has eight pieces instead of four."""
 SHIFT_PARTS = 5
-"""A copy may be shifted by one such part of a window and still be found."""
+"""A copy is found if it was shifted by no more than one such part of a window."""
 STRETCH_NUMBERS = 128
-"""Numbers a stretch is compared by, about; it has as many channels as make them."""
+"""Number of cells that a stretch is compared by, about; it has as many channels as make them."""
 SKETCH = 128
-"""Numbers of a Gram that is longer."""
+"""Number of random forms by which a longer Gram is sketched."""
 SMALL_CELLS = 64
-"""Windows of no more cells are decorrelated cell by cell, where there are enough of them to say how."""
+"""Most cells of a window that is decorrelated cell by cell, where there are enough windows to estimate how."""
 SMALLEST = 1e-70
-"""Second moment below which channels are not told apart: of windows without any step the root is still a number."""
+"""Smallest second moment that is divided by, so that windows without any step give numbers too."""
 FAR = 1e6
-"""Deviations beyond which a value is as far from any training window as it can be."""
+"""Deviations from the mean window at which a value is held: beyond, it is as far from training as it can be."""
 
 
 @dataclass(frozen=True, eq=False)
 class Norm:
-    """How windows of a task are brought into normal form; arrays alone."""
+    """How the windows of a task are brought into normal form."""
 
     centre: NDArray[np.float64]
-    """[t, d], the mean training window, subtracted."""
+    """The mean training window, [t, d], which is subtracted."""
     scale: NDArray[np.float64]
-    """[d], deviation of each channel, divided by."""
+    """Deviation of each channel, [d], by which is divided."""
     wandering: bool
-    """Whether steps between rows are compared rather than rows."""
+    """Whether steps between rows are compared instead of rows."""
     whitening: Floats
-    """[d, d], decorrelates the channels of training windows."""
+    """Matrix that decorrelates the channels of training windows, [d, d]."""
     size: Floats
-    """[d], root mean square of the steps of each channel in training."""
+    """Root mean square of the steps of each channel in training, [d]."""
     cells: Floats
-    """[steps d, steps d], decorrelates the cells of short windows; [0, 0] for long ones."""
+    """Matrix that decorrelates the cells of short windows, [steps d, steps d]; [0, 0] for long windows."""
     forms: Floats
-    """[2, 128, steps], of the random quadratic forms of a sketch; [2, 0, steps] where Grams are short."""
+    """Two factors of each random quadratic form of a sketch, [2, 128, steps]; [2, 0, steps] where Grams are short."""
     channels: NDArray[np.intp]
-    """Those that stretches are compared by."""
+    """Positions of the channels that stretches are compared by."""
 
     @property
     def steps(self) -> int:
-        """Rows of a window in the form it is compared in."""
+        """Number of rows of a window in the form in which it is compared."""
         return len(self.centre) - int(self.wandering)
 
     @property
     def shift(self) -> int:
-        """Rows a copy may be moved by."""
+        """Number of rows by which a copy may be moved."""
         return len(self.centre) // SHIFT_PARTS
 
     @property
@@ -90,22 +89,23 @@ class Norm:
 
     @property
     def centred(self) -> bool:
-        """Whether a mirror leaves a constant in a piece."""
+        """Whether pieces are centred, since mirroring about another centre leaves a constant in them."""
         return not self.wandering or self.steps >= SHORT
 
     @property
     def robust(self) -> bool:
-        """Whether joints leave jumps."""
+        """Whether pieces are centred by medians and their largest steps cut, since joints leave jumps."""
         return self.wandering and self.steps >= SHORT
 
     def rows(self, windows: NDArray[np.floating]) -> Floats:
         """Windows [n, t, d] less the mean window, in deviations."""
+        # Held at FAR, so that absurd values do not overflow single precision when they are squared.
         with np.errstate(over="ignore", invalid="ignore"):
             ready: Floats = np.clip((windows - self.centre) / self.scale, -FAR, FAR).astype(np.float32)
         return ready
 
     def steps_of(self, rows: Floats) -> Floats:
-        """What is compared, [n, steps, d], of rows in deviations."""
+        """Rows in deviations, or the steps between them where values wander, [n, steps, d]."""
         return np.diff(rows, axis=1) if self.wandering else rows
 
     def pieces(self, steps: Floats) -> list[tuple[Floats, Floats]]:
@@ -113,7 +113,7 @@ class Norm:
         return [directions(steps[:, cut], self.centred, self.robust) for cut in self.cuts]
 
     def stretch(self, steps: Floats, start: int) -> tuple[Floats, Floats]:
-        """As :meth:`pieces`, of the stretch that begins at a step, of some channels."""
+        """Directions and counts, as :meth:`pieces`, of the stretch that begins at a step, in the chosen channels."""
         part = steps[:, start : start + self.steps - self.shift, self.channels]
         return directions(part, self.centred, self.robust)
 
@@ -123,6 +123,7 @@ class Norm:
         return self._gram(steps @ whitening), self._gram(own.transpose(1, 2, 0))
 
     def _gram(self, steps: Floats) -> Floats:
+        """The Gram of each window's rows, scaled to unit length of the window, or a sketch of it, [n, p]."""
         length = np.sqrt(np.einsum("ntd,ntd->n", steps, steps, optimize=True))[:, None, None]
         unit = np.divide(steps, length, out=np.zeros_like(steps), where=length > 0.0)
         left, right = self.forms
@@ -132,6 +133,7 @@ class Norm:
             return made
         first, second = np.triu_indices(self.steps)
         whole = np.matmul(unit, unit.transpose(0, 2, 1))[:, first, second]
+        # Off the diagonal every product stands for two, so that distances are those of the full matrices.
         exact: Floats = whole * np.where(first == second, 1.0, math.sqrt(2.0)).astype(np.float32)
         return exact
 
@@ -144,7 +146,7 @@ class Norm:
 
 
 def size_of(steps: Floats) -> Floats:
-    """Root mean square of each channel, [d]; 1 for a channel that is 0."""
+    """Root mean square of each channel of steps [n, l, d], [d]; 1 for a channel that is 0 throughout."""
     size = np.sqrt(np.einsum("ntd,ntd->d", steps, steps, optimize=True) / max(1, steps.shape[0] * steps.shape[1]))
     return np.where(size > 0.0, size, 1.0).astype(np.float32)
 
@@ -162,9 +164,9 @@ def directions(steps: Floats, centred: bool, robust: bool) -> tuple[Floats, Floa
     """Each channel of [n, l, d] as a unit vector, [d, n, l], and how many of a window's channels have one, [n].
 
     Args:
-        steps: the steps that are compared.
-        centred: subtract the mean, or the median where ``robust``.
-        robust: cut what is beyond four median sizes.
+        steps: the steps that are compared, [n, l, d].
+        centred: whether the mean of each window and channel, or the median where ``robust``, is subtracted.
+        robust: whether steps are cut at four times their median size.
     """
     if centred:
         steps = steps - (np.median(steps, axis=1, keepdims=True) if robust else steps.mean(axis=1, keepdims=True))
@@ -173,6 +175,7 @@ def directions(steps: Floats, centred: bool, robust: bool) -> tuple[Floats, Floa
         limit = np.where(limit > 0.0, limit, np.inf)
         steps = np.clip(steps, -limit, limit)
     length = np.sqrt(np.einsum("nld,nld->nd", steps, steps))[:, None]
+    # A channel that hardly moves has no direction: what is left of it is rounding.
     alive = length > 1e-4 * math.sqrt(steps.shape[1])
     unit = np.divide(steps, length, out=np.zeros_like(steps), where=alive)
     return np.ascontiguousarray(unit.transpose(2, 0, 1)), np.maximum(alive[:, 0].sum(axis=1), 1).astype(np.float32)
@@ -222,6 +225,7 @@ def gaps(queries: Floats, others: Floats) -> Floats:
 
 
 def _unit(rows: Floats, axis: int | tuple[int, ...]) -> Floats:
+    """The rows scaled to unit length along some axes; what is 0 stays so."""
     length = np.sqrt((rows * rows).sum(axis=axis, keepdims=True))
     unit: Floats = np.divide(rows, length, out=np.zeros_like(rows), where=length > 0.0)
     return unit

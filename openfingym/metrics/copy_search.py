@@ -21,30 +21,43 @@ if TYPE_CHECKING:
     from openfingym.metrics.copy_forms import Floats, Norm
 
     Found = dict[str, tuple[NDArray[np.float64], NDArray[np.intp]]]
-    """By comparison: the neighbour ratio of each generated window, and its nearest training window."""
+    """Results by comparison: the neighbour ratio of each generated window, and its nearest training window."""
 
 NEIGHBOUR = 5
-"""The neighbour a nearest distance is compared with; four near-duplicates of a training window cannot hide a copy."""
+"""The neighbour that a nearest distance is compared with: the fifth, so that up to three near-duplicates of a training
+window cannot hide a copy of it."""
 BLOCK_CELLS = 500_000
-"""Distances of one kind worked on at once, so that they stay in a core's cache."""
+"""Number of distances of one kind worked on at once, so that they stay in a core's cache."""
 GROUPS = 4
-"""Groups of a block's distances for each neighbour wanted, from whose least a bound is taken."""
+"""Number of groups of a block's distances for each neighbour wanted; the least distances of groups give a bound."""
 PARTNERS_SHORT, PARTNERS_LONG = 16, 2
-"""Windows of which a generated one may be the mean, with any other: more where windows are short and many are near."""
+"""Number of nearest windows that are tried as one half of a mean of two windows, with any other as the second half:
+more where windows are short and many are near."""
 NOWHERE = np.float32(9.0)
 """A squared distance beyond that of any two unit vectors."""
 
 
 class Nearest:
-    """The nearest windows so far of each of n, by squared distance: five, or ``few``."""
+    """The nearest windows so far of each of n windows, by squared distance."""
 
     def __init__(self, count: int, few: int = NEIGHBOUR) -> None:
+        """Begin with none.
+
+        Args:
+            count: number n of windows whose neighbours are searched.
+            few: how many neighbours of each are kept.
+        """
         self.few = few
         self.distances = np.full((count, few), np.inf, np.float32)
         self.windows = np.zeros((count, few), np.intp)
 
     def update(self, distances: Floats, start: int) -> None:
-        """Take in a block of squared distances [n, m], of the windows from ``start``."""
+        """Take in a block of squared distances.
+
+        Args:
+            distances: squared distances to the windows of the block, float32[n, m].
+            start: position of the first of these windows.
+        """
         limit = self.distances[:, -1:]
         if np.isinf(limit).any():
             limit = np.minimum(limit, self._bound(distances))
@@ -64,7 +77,7 @@ class Nearest:
 
     def _bound(self, distances: Floats) -> Floats:
         """A bound, [n, 1], that as many of a block's distances [n, m] as are wanted do not exceed, and few others."""
-        # Of the least of each of some groups the fifth least is not below the fifth least of all.
+        # Take the least distance of each of some groups: the fifth least of these is not below the fifth least of all.
         size = distances.shape[1] // (GROUPS * self.few)
         if size == 0:
             return np.full((len(distances), 1), np.inf, np.float32)
@@ -86,10 +99,13 @@ class CopyQueries:
     """Generated windows in one direction of time, in every form."""
 
     rows: Floats
+    """The windows in deviations, [n, t, d]; the other fields as the methods of
+    :class:`~openfingym.metrics.copy_forms.Norm` make them."""
     steps: Floats
     pieces: list[tuple[Floats, Floats]]
     grams: tuple[Floats, Floats]
     stretches: list[tuple[Floats, Floats]]
+    """The stretch from every place at which it may begin."""
     vectors: Floats
 
 
@@ -97,13 +113,13 @@ class CopySearch:
     """One set of generated windows against all training windows.
 
     Args:
-        norm: how windows of the task are compared.
-        windows: windows of training, as :meth:`~openfingym.metrics.copy_forms.Norm.rows` makes them.
+        norm: how windows of the task are brought into normal form.
+        windows: training windows, as :meth:`~openfingym.metrics.copy_forms.Norm.rows` makes them.
         generated: the generated windows, float64[n, t, d].
-        whitening: [d, d], decorrelates the channels of all that was generated.
-        size: [d], root mean square of the steps of each channel of all that was generated.
-        itself: where the generated windows are training windows, their positions; windows that may overlap are passed
-            over.
+        whitening: matrix that decorrelates the channels of all generated windows, [d, d].
+        size: root mean square of the steps of each channel of all generated windows, [d].
+        itself: positions of the generated windows in training, where they are training windows; windows that may
+            overlap one of them are not compared with it. None for other windows.
     """
 
     def __init__(
@@ -127,12 +143,17 @@ class CopySearch:
         self.partners = PARTNERS_SHORT if len(norm.cells) else PARTNERS_LONG
 
     def run(self) -> Found:
-        """Make all comparisons."""
+        """Make all comparisons.
+
+        Returns:
+            Neighbour ratios and nearest training windows, by the name of the comparison.
+        """
         partners = {way: Nearest(self.count, self.partners) for way in self.queries}
         for start, rows in self._blocks():
             self._compare(rows, start)
             vectors = self.norm.vectors(self.norm.steps_of(rows), self.norm.size)
             for way, query in self.queries.items():
+                # By the size of the cosine: in a mean, a window may have either sign.
                 partners[way].update(self._passed_over(1.0 - np.abs(query.vectors @ vectors.T), start), start)
         for way, query in self.queries.items():
             self.nearest[f"mean of two{way}"] = self._pairs(query.vectors, partners[way].windows)
@@ -155,11 +176,12 @@ class CopySearch:
 
     def _compare(self, rows: Floats, start: int) -> None:
         norm, steps = self.norm, self.norm.steps_of(rows)
-        pieces = [found for found, _ in norm.pieces(steps)]
+        pieces = [piece for piece, _ in norm.pieces(steps)]
         grams = norm.grams(steps, norm.whitening)
         ends = [norm.stretch(steps, place)[0] for place in (0, norm.shift)] if norm.shift else []
         for way, query in self.queries.items():
             self._compare_pieces(query, pieces, way, start)
+            # With one channel there is nothing to turn or to exchange.
             if len(norm.scale) > 1:
                 for name, ours, theirs in zip(("decorrelated", "unit"), query.grams, grams, strict=True):
                     self._take(f"gram {name}{way}", copy_forms.gaps(ours, theirs), start)
@@ -198,8 +220,8 @@ class CopySearch:
         for cut in range(least, rows.shape[1] - least + 1):
             for side, part in (("before", slice(cut)), ("after", slice(cut, None))):
                 for name, form in forms:
-                    found = 1.0 - copy_forms.part_agreement(form(query.rows[:, part]), form(rows[:, part]))
-                    self._take(f"part {name} {cut}{way}|{side}", found, start)
+                    distances = 1.0 - copy_forms.part_agreement(form(query.rows[:, part]), form(rows[:, part]))
+                    self._take(f"part {name} {cut}{way}|{side}", distances, start)
 
     def _compare_runs(self, query: CopyQueries, steps: Floats, way: str, start: int) -> None:
         """The two sides of every cut that leaves a third, where quarters are too coarse for cuts and eighths too short
@@ -208,14 +230,21 @@ class CopySearch:
         least, gap = self.norm.steps // 3, int(self.norm.robust)
         for cut in range(least, self.norm.steps - least + 1):
             for side, part in (("before", slice(cut - gap)), ("after", slice(cut, None))):
-                found = 1.0 - copy_forms.run_agreement(query.steps[:, part], steps[:, part])
-                self._take(f"run {cut}{way}|{side}", found, start)
+                distances = 1.0 - copy_forms.run_agreement(query.steps[:, part], steps[:, part])
+                self._take(f"run {cut}{way}|{side}", distances, start)
 
     def _pairs(self, vectors: Floats, partners: NDArray[np.intp]) -> Nearest:
-        """What is left of each window by regression on one of its partners and each training window."""
+        """How much of each window is left by regression on one of its partners and each training window.
+
+        Args:
+            vectors: the generated windows as unit vectors, [n, c].
+            partners: positions of the training windows tried as first regressors, [n, partners].
+        """
         chosen = self.norm.vectors(
             self.norm.steps_of(self.windows[partners.reshape(-1)].astype(np.float32)), self.norm.size
         )
+        # Take the partner out of the window; what a second window then explains is the square of its product with the
+        # rest, over what the partner leaves of the second window itself.
         each = np.repeat(vectors, partners.shape[1], axis=0)
         along = np.einsum("ij,ij->i", each, chosen)[:, None]
         rest = each - along * chosen
@@ -232,9 +261,11 @@ class CopySearch:
         return nearest
 
     def _take(self, name: str, distances: Floats, start: int) -> None:
+        """Take a block of squared distances into the comparison of this name."""
         self.nearest.setdefault(name, Nearest(self.count)).update(self._passed_over(distances, start), start)
 
     def _passed_over(self, distances: Floats, start: int) -> Floats:
+        """The distances, of which those to windows that overlap the generated one are put out of reach."""
         if self.itself is None:
             return distances
         near = np.abs(np.arange(start, start + distances.shape[1]) - self.itself[:, None]) < self.norm.centre.shape[0]

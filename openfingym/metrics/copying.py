@@ -45,23 +45,24 @@ if TYPE_CHECKING:
 CHANCE = 0.01
 """Chance of a ratio as small, over all comparisons, below which a window is memorised."""
 LARGEST_RATIO = {"whole": 0.5, "stretch": 0.45, "cut": 0.5, "part": 0.35, "run": 0.2, "gram": 0.6, "mean": 0.75}
-"""By comparison, the ratio above which a window is no copy however unlikely; blocks of a half are none
-(docs/metrics.md)."""
+"""The ratio by comparison above which a window is no copy, however unlikely its ratio is; blocks of half a window are
+no copies (docs/metrics.md)."""
 EXCESS = 0.05
-"""Share of memorised windows above the real share that is tolerated."""
+"""Excess of the share of memorised windows over that of real ones which is tolerated."""
 STANDARD_ERRORS = 3.0
+"""Number of standard errors by which the shares must differ, besides."""
 SAMPLE, SMALLEST_SAMPLE = 400, 100
-"""Generated windows examined, and how few where that would take long."""
+"""Number of generated windows that are examined, and the fewest, where so many would take long."""
 REAL_SAMPLE = 60
-"""Windows of the held-out and of the training ones that say what ratios are usual."""
+"""Number of held-out windows, and of training windows, that show what ratios are usual."""
 WORK = 2.5e10
-"""Multiplications of one examination, about."""
+"""Number of multiplications that one examination may take, about."""
 READ_BLOCK = 2000
-"""Training windows read at once."""
+"""Number of training windows read at once."""
 EXACT_CELLS = 8_000_000
-"""Cells of training windows beyond which they are kept in half precision."""
+"""Number of cells of all training windows beyond which they are kept in half precision."""
 FORMED = 20_000
-"""Windows from which correlations of channels are taken, at most."""
+"""Most windows from which correlations of channels are estimated."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +73,26 @@ class CopyReport:
     memorised_share: float
     """Share of the examined generated windows that are memorised."""
     held_out_share: float
-    """Share of real windows that seem so: held-out ones, and training ones among the others."""
+    """Share of real windows that seem memorised: held-out ones, and training ones among the others."""
     positions: NDArray[np.intp]
-    """Positions, in the submission, of the memorised windows among those examined."""
+    """Positions in the submission of the memorised windows among those examined."""
     sources: NDArray[np.intp]
-    """Training window each of them is nearest to."""
+    """Position of the training window that each memorised window is nearest to."""
     comparisons: tuple[str, ...]
-    """The comparison in which each window was found, such as ``whole backward`` or ``mean of two``."""
+    """The comparison that found each memorised window, such as ``whole backward`` or ``mean of two``."""
 
 
 @dataclass(frozen=True, eq=False)
 class CopyReference:
-    """Training and held-out windows, ready for many comparisons; arrays alone."""
+    """Training and held-out windows, ready for many comparisons; all fields are arrays, by which a task keeps it.
+
+    The fields from ``centre`` to ``channels`` are those of :class:`~openfingym.metrics.copy_forms.Norm`.
+    """
 
     windows: NDArray[np.floating]
-    """[n, t, d], the distinct training windows less their mean, in deviations."""
+    """The distinct training windows less their mean, in deviations, [n, t, d]."""
     sources: NDArray[np.intp]
-    """[n], the position of each in training."""
+    """Position of each distinct window in training, [n]."""
     centre: NDArray[np.float64]
     scale: NDArray[np.float64]
     whitening: NDArray[np.float32]
@@ -96,13 +100,12 @@ class CopyReference:
     cells: NDArray[np.float32]
     forms: NDArray[np.float32]
     channels: NDArray[np.intp]
-    """These and the two above as :class:`~openfingym.metrics.copy_forms.Norm` has them."""
     counts: NDArray[np.int64]
-    """Whether values wander, and how many generated windows are examined."""
+    """Two numbers: whether values wander (0 or 1), and how many generated windows are examined."""
     dimensions: NDArray[np.float64]
-    """Number of dimensions that windows fill in each comparison."""
+    """Number of dimensions that windows fill in each comparison, in the order of the comparisons."""
     expected: NDArray[np.bool_]
-    """Whether each real window examined seems memorised."""
+    """Whether each examined real window seems memorised."""
 
     @property
     def norm(self) -> Norm:
@@ -117,10 +120,10 @@ def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyR
     """Prepare what generated windows are compared with; training windows are read in blocks.
 
     Args:
-        train: [n, t, d], what the generator was given, in order of time where they overlap; at least 20 distinct
-            windows.
-        held_out: [m, t, d], real windows the generator was not given; at least 20.
-        seed: seed of the drawing of real windows, forms and channels.
+        train: windows that the generator was given, [n, t, d], in order of time where they overlap; at least 20
+            distinct ones.
+        held_out: real windows that the generator was not given, [m, t, d]; at least 20.
+        seed: seed from which real windows, forms and channels are drawn.
 
     Raises:
         DataError: the windows are at fault or too few.
@@ -130,8 +133,8 @@ def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyR
     if reference.shape[1:] != train.shape[1:]:
         raise DataError(f"held-out windows have shape {reference.shape[1:]}, training windows {train.shape[1:]}")
     # Half precision, so that a large set fits into memory.
-    kept = np.float32 if train.size <= EXACT_CELLS else np.float16
-    windows = np.concatenate([norm.rows(train[rows]).astype(kept) for rows in _blocks(len(train))])
+    precision = np.float32 if train.size <= EXACT_CELLS else np.float16
+    windows = np.concatenate([norm.rows(train[rows]).astype(precision) for rows in _blocks(len(train))])
     sources = _distinct(windows)
     if min(len(sources), len(reference)) < 4 * NEIGHBOUR:
         raise DataError(f"copy detection needs {4 * NEIGHBOUR} distinct training windows and as many held out")
@@ -140,7 +143,7 @@ def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyR
         # stand out.
         windows = windows[sources]
     counts = np.array([norm.wandering, _sample(norm, len(windows))], dtype=np.int64)
-    made = CopyReference(
+    uncalibrated = CopyReference(
         windows,
         sources,
         norm.centre,
@@ -154,23 +157,24 @@ def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyR
         np.empty(0),
         np.empty(0, bool),
     )
-    return _calibrated(made, train, reference, seed)
+    return _calibrated(uncalibrated, train, reference, seed)
 
 
-def _calibrated(made: CopyReference, train: Numbers, held_out: NDArray[np.float64], seed: int) -> CopyReference:
-    """The reference, calibrated by what is usual for real windows."""
-    search = partial(CopySearch, made.norm, made.windows, whitening=made.whitening, size=made.size)
+def _calibrated(bare: CopyReference, train: Numbers, held_out: NDArray[np.float64], seed: int) -> CopyReference:
+    """A reference, after measuring on real windows what ratios are usual in each comparison."""
+    search = partial(CopySearch, bare.norm, bare.windows, whitening=bare.whitening, size=bare.size)
     usual = [search(held_out[_choose(len(held_out), REAL_SAMPLE, seed)]).run()]
-    if len(made.windows) >= 4 * NEIGHBOUR + 2 * train.shape[1]:
-        at = _choose(len(made.windows), REAL_SAMPLE, seed)
-        real = np.asarray(train[made.sources[at]], dtype=np.float64)
+    # Training windows among the others too, if enough are left of those that do not overlap them.
+    if len(bare.windows) >= 4 * NEIGHBOUR + 2 * train.shape[1]:
+        at = _choose(len(bare.windows), REAL_SAMPLE, seed)
+        real = np.asarray(train[bare.sources[at]], dtype=np.float64)
         usual.append(search(real, itself=at).run())
     # The smaller median means fewer dimensions, and so a smaller ratio before anybody is accused.
     medians = np.array([min(float(np.median(found[name][0])) for found in usual) for name in usual[0]])
     # The median of the least of four uniform numbers, solved for the exponent; the clip keeps logarithms away from 0
     # and 1.
     dimensions = math.log(1.0 - 0.5 ** (1.0 / (NEIGHBOUR - 1))) / np.log(np.clip(medians, 1e-3, 0.995))
-    ready = replace(made, dimensions=dimensions)
+    ready = replace(bare, dimensions=dimensions)
     expected = np.concatenate([_chances(ready, found)[0] < CHANCE for found in usual])
     return replace(ready, expected=expected)
 
@@ -184,6 +188,8 @@ def examine(reference: CopyReference, fake: Numbers, *, seed: int = 0) -> CopyRe
         )
     norm = reference.norm
     chosen = _choose(len(theirs), int(reference.counts[1]), seed)
+    # Channels are decorrelated by the generated windows' own moments, so that no invertible map of the channels hides a
+    # copy; few windows do not say enough of their moments.
     many = norm.steps_of(norm.rows(theirs[_choose(len(theirs), FORMED, seed)]))
     whitening = whitening_of(many.reshape(-1, many.shape[2])) if len(many) >= 4 * NEIGHBOUR else reference.whitening
     found = CopySearch(norm, reference.windows, theirs[chosen], whitening=whitening, size=size_of(many)).run()
@@ -208,11 +214,11 @@ def detect_copies(train: Numbers, held_out: Numbers, fake: Numbers, *, seed: int
     """Compare generated windows with the training windows.
 
     Args:
-        train: [n, t, d], what the generator was given, in order of time where they overlap; at least 20 distinct
-            windows.
-        held_out: [m, t, d], real windows the generator was not given; at least 20.
+        train: windows that the generator was given, [n, t, d], in order of time where they overlap; at least 20
+            distinct ones.
+        held_out: real windows that the generator was not given, [m, t, d]; at least 20.
         fake: generated windows, [k, t, d].
-        seed: seed of the drawing of at most 400 windows, and of sketches; fixed by the task.
+        seed: seed from which at most 400 windows, and sketches, are drawn; fixed by the task.
 
     Raises:
         DataError: the real windows are at fault or too few.
@@ -228,7 +234,7 @@ def memorised_excess(train: Numbers, held_out: Numbers, fake: Numbers, *, seed: 
 
 
 def _chances(reference: CopyReference, found: Found) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """For each window the least chance of its ratios, times the comparisons made, and the comparison that has it.
+    """For each window the least chance of its ratios, times the number of comparisons, and which comparison has it.
 
     Every family of comparisons has the same share of the chance, so that the many places a stretch may be moved to cost
     the two comparisons of whole windows little.
@@ -239,6 +245,7 @@ def _chances(reference: CopyReference, found: Found) -> tuple[NDArray[np.float64
     for row, ((ratios, _), family, dimension) in enumerate(
         zip(found.values(), families, reference.dimensions, strict=True)
     ):
+        # The chance that the least of four uniform numbers is below ratio^m.
         chance = 1.0 - (1.0 - np.minimum(ratios, 1.0) ** dimension) ** (NEIGHBOUR - 1)
         chances[row] = np.where(ratios < LARGEST_RATIO[family], chance * sizes[family] * len(sizes), 1.0)
     which = chances.argmin(axis=0)
@@ -246,7 +253,7 @@ def _chances(reference: CopyReference, found: Found) -> tuple[NDArray[np.float64
 
 
 def _norm(train: Numbers, seed: int) -> Norm:
-    """Moments and forms, from training windows."""
+    """How windows are brought into normal form, by moments of the training windows and draws from the seed."""
     rng = np.random.default_rng(seed)
     centre, scale = _moments(train)
     rows = (np.asarray(train[_choose(len(train), FORMED // 4, seed)], dtype=np.float64) - centre) / scale
@@ -254,16 +261,19 @@ def _norm(train: Numbers, seed: int) -> Norm:
     # Steps of independent values have twice their variance; those of a random walk a small part of it.
     wandering = bool(np.median(moving / np.maximum((rows**2).mean(axis=(0, 1)), 1e-12)) < 0.5)
     count, channels = rows.shape[1] - wandering, rows.shape[2]
+    # Long Grams are sketched; stretches are compared in as many channels as make a bounded number of cells.
     sketched = count * (count + 1) // 2 > copy_forms.SKETCH
     forms = rng.standard_normal((2, copy_forms.SKETCH if sketched else 0, count)).astype(np.float32)
     per_stretch = int(
         np.clip(copy_forms.STRETCH_NUMBERS // (count - rows.shape[1] // copy_forms.SHIFT_PARTS), 1, channels)
     )
     chosen = np.sort(rng.choice(channels, per_stretch, replace=False)).astype(np.intp)
+    # Made without the moments of steps first, which are taken of steps in its form.
     nothing = np.empty((0, 0), np.float32)
     bare = Norm(centre, scale, wandering, nothing, np.ones(channels, np.float32), nothing, forms, chosen)
     steps = bare.steps_of(rows.astype(np.float32))
     size, cells = size_of(steps), nothing
+    # Cell by cell only where windows are short, and four times as many as there are cells.
     if count * channels <= copy_forms.SMALL_CELLS and len(steps) > 4 * count * channels:
         cells = whitening_of((steps / size).reshape(len(steps), -1), ridge=0.01)
     return replace(bare, whitening=whitening_of(steps.reshape(-1, channels)), size=size, cells=cells)
@@ -284,6 +294,7 @@ def _moments(train: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     for rows in _blocks(len(train)):
         block = known("train", train[rows], 3)
         total, count = total + block.sum(axis=0), count + len(block)
+    # A second pass for the squares: from sums alone they would cancel where the level is large beside the deviation.
     mean, square = total / count, np.zeros(1)
     level = mean.mean(axis=0)
     for rows in _blocks(len(train)):
@@ -305,6 +316,7 @@ def _blocks(count: int) -> list[slice]:
 
 
 def _choose(total: int, count: int, seed: int) -> NDArray[np.intp]:
+    """Positions, in order, of at most ``count`` out of ``total``, drawn without replacement."""
     if total <= count:
         return np.arange(total, dtype=np.intp)
     return np.sort(np.random.default_rng(seed).choice(total, count, replace=False)).astype(np.intp)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HEAD = 64
-"""Rows looked at first to see what varies."""
+"""Number of rows that are looked at first to see what varies, which nearly always settles it."""
 FLAT = 1e-24
 """A variance below this fraction of the mean square is rounding noise of a constant."""
 
@@ -46,6 +46,7 @@ def correlation_sigcwgan(real: Numbers, fake: Numbers) -> float:
     ours, theirs = windows(real, fake)
     true, guess = (_shrunk(rows.reshape(-1, rows.shape[2])) for rows in (ours, theirs))
     _need_channels(ours.reshape(-1, ours.shape[2]))
+    # Both matrices are symmetric: the triangle has every pair once.
     return number("the correlation distance", np.abs(np.tril(guess - true)).sum())
 
 
@@ -123,6 +124,7 @@ def _known_correlations(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _need_channels(rows: NDArray[np.float64]) -> None:
+    """Raise DataError unless real rows have two channels at least, none of them constant."""
     if rows.shape[1] < 2:
         raise DataError("a correlation needs at least two channels")
     # The first rows nearly always settle it.
@@ -137,9 +139,15 @@ def correlation_matrix(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def centred_correlations(centred: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """:func:`correlation_matrix` of rows from which the mean of each column was taken already."""
+    """Correlations as :func:`correlation_matrix` has them, of rows less the mean of each column.
+
+    Args:
+        centred: rows less the mean of each column, [n, d].
+        mean: the mean of each column, [d].
+    """
     gram: NDArray[np.float64] = centred.T @ centred
     energy = np.diagonal(gram)
+    # Rounding of a constant column leaves an energy that is tiny beside that of its mean; dividing by infinity gives 0.
     flat = energy <= FLAT * (centred.shape[0] * mean**2 + energy)
     scale = np.where(flat, np.inf, np.sqrt(energy))
     gram /= scale[:, None]
@@ -160,8 +168,12 @@ def _standardising(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
 
 
 def _lagged(paths: NDArray[np.float64], lags: Sequence[int], ddof: int = 0) -> NDArray[np.float64]:
-    """corr(x_i(t + k), x_j(t)) of i >= j, float64[lags, pairs], by deviations with this ddof; 0 for a constant
-    channel.
+    """Lagged correlations corr(x_i(t + k), x_j(t)) of channels i >= j, float64[lags, pairs]; 0 for a constant channel.
+
+    Args:
+        paths: windows, [n, t, d].
+        lags: numbers k of steps between the two values.
+        ddof: correction of the degrees of freedom of the deviations that values are divided by.
     """
     n, t, d = paths.shape
     # Steps first, so that leaving out the first or last k of them leaves rows side by side; not worth a copy for one
@@ -184,6 +196,7 @@ def _lagged(paths: NDArray[np.float64], lags: Sequence[int], ddof: int = 0) -> N
 
 
 def _covariance(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Covariances of the columns, with ddof 1."""
     if rows.shape[0] < 2:
         raise UsageError(f"a covariance needs at least two rows, found {rows.shape[0]}")
     centred = rows - rows.mean(axis=0)

@@ -1,4 +1,4 @@
-"""What a forecast says about risk: gaps of Sharpe ratio, VaR and ES between predicted and realised paths.
+"""Risk of forecasts: gaps of Sharpe ratio, VaR and ES between predicted and realised paths.
 
 Every function takes ``y_true`` and ``y_pred`` [n, h, d], ``last_value`` [n, d] (the last row of each
 window's inputs), and what the values are. Returns along the paths are pooled over windows and
@@ -58,6 +58,7 @@ def _returns(
     y_true: Numbers, last_value: Numbers, y_pred: Numbers, semantics: ValueSemantics
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns along the realised and the predicted paths, float64[d, n * h] each."""
+    # The truth first, whose last values the prediction's returns start from: a fault in it is not the agent's.
     y, last = known("y_true", y_true, 3), known("last_value", last_value, 2)
     try:
         true = path_returns(y, last, semantics)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 TARGET = 0.95
 """Nominal coverage of the paper's interval task."""
 STEEPNESS = 50.0
-"""eta of CWC (Khosravi et al. 2010)."""
+"""Rate eta at which CWC grows with missing coverage (Khosravi et al. 2010)."""
 
 
 def picp(y_true: Numbers, lower: Numbers, upper: Numbers) -> float:
-    """Share of cells with lower <= y <= upper, both inclusive."""
+    """Share of cells with lower <= y <= upper (prediction interval coverage probability)."""
     y, low, high = _arrays(y_true, lower, upper)
     above, below = low <= y, y <= high
     crossed = low > high
@@ -39,13 +39,13 @@ def picp(y_true: Numbers, lower: Numbers, upper: Numbers) -> float:
 
 
 def coverage_gap(y_true: Numbers, lower: Numbers, upper: Numbers, target: float = TARGET) -> float:
-    """|PICP - target|, in [0, 1]."""
+    """Distance of the coverage from the target, |PICP - target|, in [0, 1]."""
     in_unit_interval("target", target)
     return abs(picp(y_true, lower, upper) - target)
 
 
 def mpiw(y_true: Numbers, lower: Numbers, upper: Numbers) -> float:
-    """Mean of upper - lower, in the unit of the values."""
+    """Mean of upper - lower (mean prediction interval width), in the unit of the values."""
     return _bounds(y_true, lower, upper)[4]
 
 
@@ -74,6 +74,7 @@ def cwc(y_true: Numbers, lower: Numbers, upper: Numbers, target: float = TARGET)
     width, covered = mean / _spread(y), _share(low <= y, y <= high)
     if covered >= target:
         return number("CWC", width)
+    # The penalty multiplies the width, which must therefore not be 0.
     return number("CWC", max(width, 0.01) * (1.0 + math.exp(-STEEPNESS * (covered - target))))
 
 
@@ -85,6 +86,7 @@ def interval_score(y_true: Numbers, lower: Numbers, upper: Numbers, target: floa
     in_unit_interval("target", target)
     y, low, high, _, width = _bounds(y_true, lower, upper)
     with np.errstate(over="ignore"):
+        # In place, since these arrays are of no further use.
         below, above = low - y, y - high
         misses = np.add.reduce(np.maximum(below, 0.0, out=below), axis=None) + np.add.reduce(
             np.maximum(above, 0.0, out=above), axis=None
@@ -93,8 +95,9 @@ def interval_score(y_true: Numbers, lower: Numbers, upper: Numbers, target: floa
 
 
 def _bounds(y_true: Numbers, lower: Numbers, upper: Numbers) -> Bounds:
-    """(y, lower, upper, upper - lower, the mean of that), checked."""
+    """Truth, lower and upper bounds, upper - lower, and the mean of that, all checked."""
     y, low, high = _arrays(y_true, lower, upper)
+    # Whether bounds cross is seen from the width, which is needed anyway.
     with np.errstate(over="ignore", invalid="ignore"):
         width = high - low
         mean = float(np.add.reduce(width, axis=None)) / width.size
@@ -106,7 +109,7 @@ def _bounds(y_true: Numbers, lower: Numbers, upper: Numbers) -> Bounds:
 def _arrays(
     y_true: Numbers, lower: Numbers, upper: Numbers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The three, finite and of one shape."""
+    """Truth, lower and upper bounds, finite and of one shape."""
     y, low, high = known("y_true", y_true), answer("lower", lower), answer("upper", upper)
     same_shape("lower", low, y.shape)
     same_shape("upper", high, y.shape)
@@ -119,10 +122,12 @@ def _crossing(crossed: NDArray[np.bool_]) -> UsageError:
 
 
 def _share(above: NDArray[np.bool_], below: NDArray[np.bool_]) -> float:
+    """Share of cells in which both hold; overwrites ``above``."""
     return float(np.count_nonzero(np.logical_and(above, below, out=above)) / above.size)
 
 
 def _spread(y: NDArray[np.float64]) -> float:
+    """The range of the truth, above 0."""
     spread = float(y.max()) - float(y.min())
     if spread == 0.0:
         raise DataError("the width relative to the truth's range is undefined: the truth is constant")

@@ -38,13 +38,14 @@ class Law:
     """One question about a law."""
 
     truth: Arrays
-    """What the verifier holds, drawn from it."""
+    """The verifier's arrays, drawn from the law."""
     honest: Arrays
-    """What is known of it: its mean, its quantiles or probabilities, other draws of it, the bet that grows most."""
+    """The answer that states what is known of the law: its mean, its quantiles or probabilities, other draws of it, the
+    bet that grows most."""
     beaten: tuple[Arrays, ...] = ()
     """Answers that must score worse than the honest one, on average."""
     no_better: tuple[Arrays, ...] = ()
-    """Answers that must not score better; a metric may be blind to what is wrong with them."""
+    """Answers that must not score better than the honest one; a metric may be blind to what is wrong with them."""
     options: Mapping[str, object] = field(default_factory=dict)
     """The task's options."""
 
@@ -59,8 +60,10 @@ def point(rng: np.random.Generator) -> Law:
 
 
 def forecast(rng: np.random.Generator) -> Law:
-    """The same as log returns of a hundredth, beside the same values drawn again and with a few cells of the law's
-    tail.
+    """The values of :func:`point` as log returns, a hundredth of their size.
+
+    Rivals are the values themselves in another order, the means with a few cells of the law's tail among them, and
+    zeros.
     """
     law = point(rng)
     truth, mean = 0.01 * law.truth["y_true"], 0.01 * law.honest["y_pred"]
@@ -75,14 +78,15 @@ def forecast(rng: np.random.Generator) -> Law:
 
 
 def benchmark(rng: np.random.Generator) -> Law:
-    """:func:`point` beside a benchmark of zero."""
+    """The law of :func:`point` beside a benchmark of zero."""
     law = point(rng)
     return Law({**law.truth, "benchmark": np.array(0.0)}, law.honest, law.beaten)
 
 
 def panel(rng: np.random.Generator) -> Law:
-    """Two hundred months of fifty stocks, calm ones and wild ones: by their means, by their means a unit of variance,
-    by nothing.
+    """Two hundred months of fifty stocks, calm ones and wild ones.
+
+    The honest forecast is their means; rivals are means a unit of variance, noise, and zeros.
     """
     period = np.repeat(np.arange(200), 50)
     size = np.tile(np.geomspace(0.01, 0.2, 50), 200)
@@ -93,8 +97,9 @@ def panel(rng: np.random.Generator) -> Law:
 
 
 def interval(rng: np.random.Generator) -> Law:
-    """Four thousand normal values around known means, and the 95 % of their law; wider, narrower, and 95 % of the cells
-    without bound.
+    """Four thousand normal values around known means; the honest interval holds 95 % of their law.
+
+    Rivals are wider or narrower, or buy their coverage with huge intervals in 95 % of the cells.
     """
     mean = rng.standard_normal((4000, 1, 1))
     y = mean + rng.standard_normal(mean.shape)
@@ -110,7 +115,7 @@ def interval(rng: np.random.Generator) -> Law:
 
 
 def quantiles(rng: np.random.Generator) -> Law:
-    """Four thousand normal values and the quantiles of their law; too narrow, too wide, without their means."""
+    """Four thousand normal values and the quantiles of their law; rivals are too narrow, too wide, or without means."""
     mean = rng.standard_normal((4000, 1))
     law = np.array(NORMAL_QUANTILES)
     rivals = (mean[..., None] + 0.5 * law, mean[..., None] + 1.5 * law, 0.0 * mean[..., None] + law)
@@ -122,7 +127,7 @@ def quantiles(rng: np.random.Generator) -> Law:
 
 
 def ensemble(rng: np.random.Generator) -> Law:
-    """Four thousand normal values and sixty draws of each one's law; too narrow, too wide, without their means."""
+    """Four thousand normal values and sixty draws of their laws; rivals are too narrow, too wide, or without means."""
     mean = rng.standard_normal((4000, 1))
     draws = rng.standard_normal((4000, 1, 60))
     rivals = (mean[..., None] + 0.5 * draws, mean[..., None] + 2.0 * draws, draws)
@@ -134,7 +139,7 @@ def ensemble(rng: np.random.Generator) -> Law:
 
 
 def paths(rng: np.random.Generator) -> Law:
-    """Four hundred windows and as many fresh ones; calmer, wilder, without dependence, without spread.
+    """Four hundred windows and as many fresh ones; rivals are calmer, wilder, without dependence, or without spread.
 
     A metric may be blind to scale or to dependence, but must not prefer windows that have it wrong.
     """
@@ -148,20 +153,23 @@ def paths(rng: np.random.Generator) -> Law:
 
 
 def futures(rng: np.random.Generator) -> Law:
-    """Two hundred contexts of daily log returns and sixteen fresh futures each; calmer, wilder, without spread."""
+    """Two hundred contexts of daily log returns and sixteen fresh futures each; rivals are calmer, wilder, or without
+    spread.
+    """
     real, fresh = 0.02 * rng.standard_normal((200, 5, 2)), 0.02 * rng.standard_normal((200, 16, 5, 2))
     return Law({"real": real}, {"futures": fresh}, tuple({"futures": factor * fresh} for factor in (0.5, 2.0, 0.0)))
 
 
 def copying(rng: np.random.Generator) -> Law:
-    """Fresh windows beside those of training again."""
+    """Fresh windows; the rival repeats those of training."""
     train, held_out, fresh = (drifting_paths(rng, count) for count in (400, 200, 300))
     return Law({"train": train, "held_out": held_out}, {"fake": fresh}, ({"fake": train[:300].copy()},))
 
 
 def ranking(rng: np.random.Generator) -> Law:
-    """Four thousand rows and the probability of each, one in ten on average; all alike, at random, half of them
-    known.
+    """Four thousand rows and the probability of each, one in ten on average.
+
+    Rivals give all rows one score, or score at random, or know half of the probabilities.
     """
     chance = rng.beta(0.5, 4.5, 4000)
     labels = (rng.random(chance.size) < chance).astype(np.int64)
@@ -174,9 +182,11 @@ def ranking(rng: np.random.Generator) -> Law:
 
 
 def trading(rng: np.random.Generator) -> Law:
-    """Fifty years of a market whose best bet is everything; a thousandth of it, half of it, twice and nearly three
-    times as much, none.
+    """Fifty years of a market in which the best bet is the whole equity.
+
+    Rivals bet a thousandth or half of that, twice or nearly three times as much, or nothing.
     """
+    # No return below -0.34, so that three times the bet is not ruined by it.
     returns = np.clip(0.01 + 0.1 * rng.standard_normal((50, 100)), -0.34, None)
     return Law(
         {},
@@ -187,12 +197,14 @@ def trading(rng: np.random.Generator) -> Law:
 
 
 def codes(rng: np.random.Generator) -> Law:
-    """Five hundred rows with three codes each that are likely, and others that come once in a hundred: the likely ones
-    by their chances, nothing, everything, those of another row, with codes at random, half of them, the same codes in
-    every row.
+    """Five hundred rows with three likely codes each, and others that come once in a hundred.
+
+    The honest answer names the likely codes by their chances. Rivals name nothing, everything, the codes of another
+    row, codes at random besides, half of the codes, or the most frequent codes in every row.
     """
     likely, chance = named_codes(rng, 500, 3)
     true = rng.random(chance.shape) < chance
+    # Every row must have a true code.
     true[np.arange(500), likely.argmax(axis=1)] |= ~true.any(axis=1)
     honest, noise = np.where(likely, chance, 0.0), rng.random(likely.shape)
     often = np.tile(np.argsort(np.argsort(-true.sum(axis=0))) < 3, (500, 1))
@@ -212,8 +224,10 @@ def codes(rng: np.random.Generator) -> Law:
 
 
 def code_samples(rng: np.random.Generator) -> Law:
-    """The same as :func:`codes`, five samples a row: what is likely every time, or a rival of it, or that with codes at
-    random which differ from sample to sample.
+    """The law of :func:`codes` with five samples a row.
+
+    The honest answer names what is likely in every sample. Rivals are those of :func:`codes`, and the honest answer
+    with codes at random that differ from sample to sample.
     """
     law = codes(rng)
     honest = np.repeat(law.honest["y_pred"][:, :, None], 5, axis=2)
@@ -233,8 +247,10 @@ def items(rng: np.random.Generator) -> Law:
 
 
 def words(rng: np.random.Generator) -> Law:
-    """Three hundred prices of which two are known to be likely, one of them more: that one, the other one, both, a
-    range that holds both, nothing, and one of the two at random.
+    """Three hundred questions for a price, for each of which two prices are likely, one of them more.
+
+    The honest answer is the likelier price. Rivals are the other one, both, a range that holds both, nothing, and one
+    of the two at random.
     """
     first, second = np.round(rng.uniform(10.0, 99.0, (2, 300)), 2)
     truth = np.where(rng.random(300) < 0.7, first, second).tolist()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BINS = 50
+"""Number of bins of a histogram."""
 
 
 def marginal(real: Numbers, fake: Numbers, bins: int = BINS) -> float:
@@ -29,7 +30,7 @@ def marginal(real: Numbers, fake: Numbers, bins: int = BINS) -> float:
     Args:
         real: real windows, [n, t, d].
         fake: generated windows, [m, t, d].
-        bins: equal bins of each cell.
+        bins: number of equal bins of each step and channel.
 
     Raises:
         DataError: every cell of the real windows is constant.
@@ -41,9 +42,10 @@ def marginal(real: Numbers, fake: Numbers, bins: int = BINS) -> float:
 def marginal_total_variation(real: Numbers, fake: Numbers, bins: int = BINS) -> float:
     """Mean over steps and channels of the total variation of the binned laws, in [0, 1]; free of units.
 
-    The mass outside the real range counts as one more bin. Bins and errors as :func:`marginal`.
+    The mass outside the real range counts as one more bin. Arguments and errors are those of :func:`marginal`.
     """
     true, guess, _ = _shares(real, fake, bins)
+    # What is missing from the generated shares is outside; the real ones are all inside.
     outside = 1.0 - guess.sum(axis=1)
     return float(min(1.0, 0.5 * (np.abs(guess - true).sum(axis=1) + np.maximum(outside, 0.0)).mean()))
 
@@ -69,7 +71,12 @@ def _shares(
 
 
 def _histogram(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of each column's values in its bins, the last bin closed on both sides."""
+    """Share of each column's values in its bins, float64[cells, bins]; the last bin is closed on both sides.
+
+    Args:
+        values: values of each cell, [n, cells].
+        edges: edges of the bins of each cell, [cells, bins + 1].
+    """
     count, cells = values.shape
     bins = edges.shape[1] - 1
     shares = np.empty((cells, bins))

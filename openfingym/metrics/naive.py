@@ -21,15 +21,16 @@ def naive_forecast(inputs: NDArray[np.float64], horizon: int, semantics: ValueSe
     """Zero returns, or the last value of each channel repeated: the random-walk forecast.
 
     Args:
-        inputs: float64[n, lookback, d], in the unit the task is scored in.
-        horizon: steps to predict, at least 1.
+        inputs: values that each window shows, float64[n, lookback, d], in the unit in which the task is scored.
+        horizon: number of steps to predict, at least 1.
         semantics: what the values are, such as returns or prices.
 
     Returns:
         float64[n, horizon, d], C-contiguous and writable.
 
     Raises:
-        UsageError: inputs are not three-dimensional or show no row, or the horizon is below 1.
+        UsageError: inputs are not three-dimensional or show no row, the horizon is below 1, or there are no such
+            semantics.
     """
     if inputs.ndim != 3 or inputs.shape[1] == 0:
         raise UsageError(f"inputs must have shape [windows, lookback, channels], found {inputs.shape}")

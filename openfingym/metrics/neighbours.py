@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_WINDOWS = 8000
-"""Windows looked at on either side, evenly spread: the paper's code takes the first ones, which would be the futures of
-few contexts."""
+"""Most windows looked at on either side, evenly spread: the paper's code takes the first ones, which would be the
+futures of few contexts."""
 BLOCK_CELLS = 16_384
-"""Distances worked on at once, so that they stay in a core's cache."""
+"""Number of distances worked on at once, so that they stay in a core's cache."""
 
 
 def onnd(real: Numbers, fake: Numbers) -> float:
@@ -55,6 +55,7 @@ def nearest(queries: NDArray[np.float64], others: NDArray[np.float64]) -> NDArra
     size of the values; so the distance to the neighbour found is measured again, exactly.
     """
     n = len(queries)
+    # About a common centre, since rounding is of the size of the values that are multiplied.
     centre = others.mean(axis=(0, 1))
     left, right = _augmented(queries - centre, first=True), _augmented(others - centre, first=False)
     width = min(len(others), BLOCK_CELLS)
@@ -64,11 +65,12 @@ def nearest(queries: NDArray[np.float64], others: NDArray[np.float64]) -> NDArra
         for top in range(0, n, rows):
             for start in range(0, len(others), width):
                 total = _distances(left[:, top : top + rows], right[:, :, start : start + width])
-                found = total.argmin(axis=1)
-                shortest = total[np.arange(len(found)), found]
+                nearby = total.argmin(axis=1)
+                shortest = total[np.arange(len(nearby)), nearby]
                 better = shortest < best[top : top + rows]
                 best[top : top + rows][better] = shortest[better]
-                source[top : top + rows][better] = start + found[better]
+                source[top : top + rows][better] = start + nearby[better]
+        # Measured again, exactly.
         gap = queries - others[source]
         exact: NDArray[np.float64] = np.sqrt(np.einsum("ntd,ntd->nt", gap, gap)).mean(axis=1)
     return exact
@@ -89,6 +91,7 @@ def _distances(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray
     square = np.empty_like(total)
     for a, b in zip(left, right, strict=True):
         np.matmul(a, b, out=square)
+        # Rounding may leave the distance of equal rows a little below 0.
         np.maximum(square, 0.0, out=square)
         np.sqrt(square, out=square)
         np.add(total, square, out=total)

@@ -24,32 +24,38 @@ SPOT = STRIKE = 100.0
 RATE = 0.01
 YEARS_PER_STEP = 1.0 / 252.0
 FEWEST_PATHS = 3
-"""Paths in the money a regression needs, and so the fewest a price can be made of."""
+"""Number of paths in the money that a regression needs, and so the fewest from which a price is computed."""
 LARGEST_RETURN = 1e4
-"""A log return beyond this changes no put price but could overflow."""
+"""Size at which a log return is held: a larger one changes no price of a put, but could overflow."""
 
 
 def put_prices(log_returns: Numbers) -> NDArray[np.float64]:
     """Price of the put on each block of paths.
 
     Args:
-        log_returns: [blocks, paths, t], log returns a step; at least 3 paths and 1 step.
+        log_returns: log returns of each step, [blocks, paths, t]; at least 3 paths and 1 step.
 
     Returns:
-        float64[blocks], for a spot of 100.
+        Price of the put in each block, float64[blocks], for a spot of 100.
+
+    Raises:
+        UsageError: fewer than 3 paths, or the returns are not finite numbers.
     """
     r = answer("log_returns", log_returns, 3)
     if r.shape[1] < FEWEST_PATHS:
         raise UsageError(f"a put price needs at least {FEWEST_PATHS} paths, found {r.shape[1]}")
     log_price = np.cumsum(np.clip(r, -LARGEST_RETURN, LARGEST_RETURN), axis=2)
+    # Within the range of exp; at either end the put is worth its strike, or nothing.
     spot = SPOT * np.exp(np.clip(log_price, -700.0, 700.0))
     intrinsic = np.maximum(STRIKE - spot, 0.0)
     discount = math.exp(-RATE * YEARS_PER_STEP)
+    # ``cash`` is what a path pays at the step at hand, if nothing is exercised before.
     cash = intrinsic[:, :, -1]
     for t in range(r.shape[2] - 2, -1, -1):
         cash = discount * cash
         exercise = _exercised(spot[:, :, t], intrinsic[:, :, t], cash)
         cash = np.where(exercise, intrinsic[:, :, t], cash)
+    # From the first step to today; the holder may also exercise today.
     value: NDArray[np.float64] = discount * cash.mean(axis=1)
     return np.maximum(value, max(STRIKE - SPOT, 0.0))
 
@@ -63,8 +69,8 @@ def american_put_error(real: Numbers, futures: Numbers) -> float:
     context's real future k times scores exactly 0.
 
     Args:
-        real: log returns [contexts, t, d] of the realised futures, contexts >= 3.
-        futures: log returns [contexts, k, t, d] generated for the same contexts in the same order.
+        real: log returns of the realised futures, [contexts, t, d], contexts >= 3.
+        futures: log returns generated for the same contexts in the same order, [contexts, k, t, d].
 
     Raises:
         DataError: fewer than 3 real futures.
@@ -77,6 +83,7 @@ def american_put_error(real: Numbers, futures: Numbers) -> float:
         )
     if len(ours) < FEWEST_PATHS:
         raise DataError(f"a put price needs at least {FEWEST_PATHS} real futures, found {len(ours)}")
+    # Block j is the j-th future of every context: one path a context, as on the real side.
     blocks = theirs.transpose(1, 0, 2, 3)
     errors = [
         abs(_mean(put_prices(blocks[..., d])) - float(put_prices(ours[None, ..., d])[0])) for d in range(ours.shape[2])
@@ -85,7 +92,8 @@ def american_put_error(real: Numbers, futures: Numbers) -> float:
 
 
 def _mean(prices: NDArray[np.float64]) -> float:
-    """Mean that of equal numbers is exactly that number."""
+    """Mean of prices; of equal prices, exactly that price."""
+    # Relative to the first: a sum of equal numbers over their count may be off by a bit, and must score 0.
     return float(prices[0] + (prices - prices[0]).mean())
 
 
@@ -105,6 +113,7 @@ def _exercised(
     deviation = np.sqrt((centred * centred).sum(axis=1, keepdims=True) / safe)
     u = centred / np.where(deviation > 0.0, deviation, 1.0)
     design = np.stack((weight, u, u * u), axis=2)
+    # A pseudo-inverse: with few different prices, the three columns depend on one another.
     gram = design.transpose(0, 2, 1) @ design
     coefficients = np.linalg.pinv(gram, rcond=1e-12, hermitian=True) @ (
         design.transpose(0, 2, 1) @ (weight * cash)[:, :, None]

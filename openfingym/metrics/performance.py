@@ -1,4 +1,4 @@
-"""What an account made of its episodes: profit, risk, and what trading cost.
+"""The performance of an account over its episodes: profit, risk, and what trading cost.
 
 Everything is computed from an *account record*, float64[episodes, steps + 1, 7] with the columns
 of :class:`RecordColumn`; row 0 is the account at the start, row t the account at the close of bar t.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from openfingym.metrics.arrays import Numbers
 
 WEALTH_FLOOR = 0.01
-"""Part of the initial equity below which :func:`log_growth` sees ruin: the logarithm of nothing is not a number."""
+"""Share of the initial equity at which :func:`log_growth` holds the final one: the logarithm of 0 is not a number."""
 RATIO_LIMIT = 1000.0
 """Sortino and Calmar ratios are held within plus and minus this: without a loss there is nothing to divide by."""
 
@@ -49,9 +49,9 @@ class RecordColumn(IntEnum):
     SHORT = 4
     """Market value of short positions at the close, positive."""
     CLOSED = 5
-    """Fills during the row that reduced a position."""
+    """Number of fills during the row that reduced a position."""
     WON = 6
-    """Those of them that made money after their fees."""
+    """Number of these fills that made money after their fees."""
 
 
 RECORD = tuple(column.name.lower() for column in RecordColumn)
@@ -59,11 +59,12 @@ RECORD = tuple(column.name.lower() for column in RecordColumn)
 
 
 def account_record(record: Numbers) -> NDArray[np.float64]:
-    """A record as float64, examined.
+    """An account record as float64, after checking that it is one.
 
     Raises:
-        UsageError: it is not [episodes, steps + 1, 7] of finite numbers, none negative, with a step, equity
-            above 0 at the start, ruin for good, and no more fills won than closed.
+        UsageError: the record is not an array [episodes, steps + 1, 7] of finite numbers with at least one step, a
+            number is negative, an account begins without equity or has some after its ruin, or more fills made money
+            than reduced a position.
     """
     values = answer("record", record, 3)
     if values.shape[2] != len(RECORD) or values.shape[1] < 2:
@@ -87,6 +88,7 @@ def step_returns(record: Numbers) -> NDArray[np.float64]:
     """Simple return of each step, float64[episodes, steps], as fractions; 0 after ruin."""
     equity = account_record(record)[:, :, RecordColumn.EQUITY]
     before = equity[:, :-1]
+    # After ruin there is nothing to divide by, and nothing left to lose.
     alive = before > 0.0
     with np.errstate(over="ignore"):
         returns: NDArray[np.float64] = np.where(alive, equity[:, 1:] / np.where(alive, before, 1.0) - 1.0, 0.0)
@@ -130,6 +132,7 @@ def annual_growth(record: Numbers, periods_per_year: float) -> float:
     """Growth a year that compounds to what all episodes, one after the other, made (CAGR by periods); -1 is ruin."""
     equity = account_record(record)[:, :, RecordColumn.EQUITY]
     final = equity[:, -1] / equity[:, 0]
+    # One ruin ends the chain of all episodes.
     if not final.all():
         return -1.0
     years = final.size * (equity.shape[1] - 1) / _positive(periods_per_year)
@@ -213,52 +216,53 @@ def cost_paid(record: Numbers) -> float:
 
 @dataclass(frozen=True)
 class Performance:
-    """All figures of a record; each is the function of its name."""
+    """All figures of a record; each is computed by the function of its name."""
 
     episodes: int
+    """Number of episodes."""
     steps: int
-    """Steps of one episode."""
+    """Number of steps of one episode."""
     pnl: float
-    """Cash, mean over episodes."""
+    """Profit in cash, mean over episodes."""
     total_return: float
-    """Fraction, mean over episodes."""
+    """Return of an episode as a fraction, mean over episodes."""
     log_growth: float
     """Logarithm of final over initial equity, mean over episodes."""
     annual_growth: float
-    """Fraction a year."""
+    """Growth a year as a fraction, compounded over all episodes."""
     volatility: float
-    """Fraction, annualised."""
+    """Annualised standard deviation of step returns, as a fraction."""
     sharpe_ratio: float
-    """Annualised."""
+    """Annualised Sharpe ratio of step returns."""
     sortino_ratio: float
-    """Annualised, within :data:`RATIO_LIMIT`."""
+    """Annualised Sortino ratio of step returns, within :data:`RATIO_LIMIT`."""
     max_drawdown: float
-    """Positive fraction, worst over episodes."""
+    """Largest fall from a peak as a positive fraction, worst over episodes."""
     calmar_ratio: float
-    """Within :data:`RATIO_LIMIT`."""
+    """Annual growth over the largest drawdown, within :data:`RATIO_LIMIT`."""
     turnover: float
-    """Multiples of equity a year, two-way."""
+    """Traded value in multiples of mean equity a year, two-way."""
     hit_rate: float
-    """Fraction of the closing fills."""
+    """Share of the closing fills that made money."""
     exposure: float
-    """Multiple of equity."""
+    """Long plus short positions in multiples of equity, mean over steps."""
     cost_paid: float
-    """Fraction of initial equity."""
+    """Fees, slippage and borrowing as a fraction of initial equity, mean over episodes."""
     closed: int
-    """Fills that reduced a position."""
+    """Number of fills that reduced a position."""
     by_episode: tuple[Performance, ...] = ()
-    """The same of each episode alone, in order; empty for a single episode."""
+    """The figures of each episode alone, in order; empty for a single episode."""
 
 
 def summary(record: Numbers, periods_per_year: float) -> Performance:
     """Everything there is to say about a record, pooled and for each episode.
 
     Args:
-        record: float64[episodes, steps + 1, 7].
-        periods_per_year: bars in a year, such as 252.
+        record: the account record, float64[episodes, steps + 1, 7].
+        periods_per_year: number of bars in a year, such as 252.
 
     Raises:
-        UsageError: the record is not one, or ``periods_per_year`` is not positive.
+        UsageError: the record is not an account record, or ``periods_per_year`` is not positive.
     """
     values = account_record(record)
     several = len(values) > 1
@@ -284,6 +288,7 @@ def summary(record: Numbers, periods_per_year: float) -> Performance:
 
 
 def _positive(periods_per_year: float) -> float:
+    """The number of periods itself, or UsageError if it is not positive and finite."""
     if not 0.0 < periods_per_year < math.inf:
         raise UsageError(f"periods_per_year must be positive and finite, found {periods_per_year}; daily bars have 252")
     return periods_per_year
@@ -293,6 +298,7 @@ def _ratio(reward: float, risk: float) -> float:
     """``reward`` over ``risk``, within :data:`RATIO_LIMIT`; rounding noise counts as nothing."""
     if abs(reward) < FLAT_STD:
         return 0.0
+    # Written as a product, so that a risk of 0 is a ratio beyond the limit too.
     if abs(reward) >= RATIO_LIMIT * risk:
         return math.copysign(RATIO_LIMIT, reward)
     return reward / risk

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def mse(y_true: Numbers, y_pred: Numbers) -> float:
     """Mean squared error, mean(e^2) over all cells, in squared units of the values."""
-    return _judged(mean_square, y_true, y_pred)
+    return _of_error(mean_square, y_true, y_pred)
 
 
 def rmse(y_true: Numbers, y_pred: Numbers) -> float:
@@ -41,7 +41,7 @@ def rmse(y_true: Numbers, y_pred: Numbers) -> float:
 
 def mae(y_true: Numbers, y_pred: Numbers) -> float:
     """Mean absolute error, mean(|e|) over all cells, in the unit of the values."""
-    return _judged(mean_absolute, y_true, y_pred)
+    return _of_error(mean_absolute, y_true, y_pred)
 
 
 def mean_square(error: NDArray[np.float64]) -> float:
@@ -56,14 +56,16 @@ def mean_absolute(error: NDArray[np.float64]) -> float:
         return _finite(float(np.add.reduce(np.abs(error), axis=None)) / error.size)
 
 
-def _judged(mean: Callable[[NDArray[np.float64]], float], y_true: Numbers, y_pred: Numbers) -> float:
-    """A mean of the error. A value that is not finite leaves a mean that is not, so only then is anything searched."""
+def _of_error(mean: Callable[[NDArray[np.float64]], float], y_true: Numbers, y_pred: Numbers) -> float:
+    """A mean of the error of a prediction."""
     y, f = pair(y_true, y_pred, scan=False)
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.subtract(f, y)
     try:
         return mean(error)
     except UsageError:
+        # A value that is not finite leaves a mean that is not, so the arrays are searched only now; if both are finite,
+        # the mean has overflowed.
         pair(y, f)
         raise
 

@@ -23,12 +23,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 UNITS = 10.0
+"""Units that a strategy holds."""
 PORTFOLIOS = 50
+"""Number of static long-short portfolios."""
 PORTFOLIO_SEED = 2606_26350
 """Seed of the static weights: fixed, since they are part of the metric's definition."""
 RESAMPLES = 100
+"""Number of samples of real windows on which a VaR is tested."""
 RESAMPLE_SIZE = 1000
+"""Number of windows in each of these samples."""
 TEST_SIZE = 0.05
+"""Probability with which a test rejects what is true."""
 
 
 def strategy_weights(channels: int, portfolios: int = PORTFOLIOS, seed: int = PORTFOLIO_SEED) -> NDArray[np.float64]:
@@ -49,7 +54,11 @@ def strategy_profits(increments: NDArray[np.float64], weights: NDArray[np.float6
 
 
 def finite_profits(profits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The profits, none of which may be beyond float64."""
+    """The profits themselves.
+
+    Raises:
+        UsageError: a profit is beyond float64.
+    """
     if not np.isfinite(profits).all():
         raise UsageError("the profits are too large for float64; the increments must be of a plausible size")
     return profits
@@ -62,7 +71,7 @@ def relative_tail_error(real: Numbers, fake: Numbers, level: float = LEVEL, weig
         real: increments of the real windows, [n, t, d].
         fake: increments of the generated windows, [m, t, d].
         level: tail probability, in (0, 1).
-        weights: [strategies, d]; None for :func:`strategy_weights`.
+        weights: units held of each asset by each strategy, [strategies, d]; None for :func:`strategy_weights`.
 
     Raises:
         DataError: a real VaR or ES is zero.
@@ -74,8 +83,12 @@ def relative_tail_error(real: Numbers, fake: Numbers, level: float = LEVEL, weig
 
 
 def tail_gap(real: NDArray[np.float64], fake: NDArray[np.float64], level: float) -> float:
-    """Mean over strategies and over VaR and ES of |fake - real| / |real|, from profits [strategies, n] and [strategies,
-    m].
+    """Mean over strategies and over VaR and ES of |fake - real| / |real|.
+
+    Args:
+        real: profits in the real windows, float64[strategies, n].
+        fake: profits in the generated windows, float64[strategies, m].
+        level: tail probability, in (0, 1).
 
     Raises:
         DataError: a real VaR or ES is zero.
@@ -111,8 +124,10 @@ def kupiec_rejection(
     in_unit_interval("level", level)
     held = _weights(weights, ours.shape[2])
     var = tail_risk(strategy_profits(theirs, held), level)[0]
+    # Whether a window breaches the VaR does not depend on the sample that it is drawn into.
     breached = strategy_profits(ours, held) < var[:, None]
-    # Drawing windows with replacement and counting breaches of every strategy is one product with the multiplicities.
+    # Drawing windows with replacement and counting breaches of every strategy is one product with the numbers of times
+    # that each window is drawn.
     draws = np.random.default_rng(seed).multinomial(
         RESAMPLE_SIZE, np.full(ours.shape[0], 1.0 / ours.shape[0]), size=resamples
     )
@@ -121,6 +136,7 @@ def kupiec_rejection(
 
 
 def _weights(weights: Numbers | None, channels: int) -> NDArray[np.float64]:
+    """The weights that were given, or else those of the metric's definition, float64[strategies, channels]."""
     if weights is None:
         return strategy_weights(channels)
     held = known("weights", weights, 2)
@@ -141,8 +157,7 @@ METRICS = (
             SOURCE,
             parameters={"level": level},
             differs="static strategies alone, all windows at once (the code: 16 draws of 1,000); VaR and ES are not "
-            "rounded to 3 decimals, "
-            "nor profits of 0 left out of ES",
+            "rounded to 3 decimals, nor profits of 0 left out of ES",
         )
         for level in (0.01, 0.05, 0.10)
     ),
@@ -161,7 +176,6 @@ METRICS = (
         noise=0.1,
         proper=False,
         differs="static strategies alone, the VaR of all generated windows (the code: of 1,000); no breach at all is "
-        "tested too, where "
-        "the code has NaN and counts no rejection",
+        "tested too, where the code has NaN and counts no rejection",
     ),
 )

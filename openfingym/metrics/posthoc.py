@@ -19,14 +19,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TREES, LEAVES, LEARNING_RATE = 25, 8, 0.2
-"""Small trees: on known laws as sharp as 60 of 31 leaves, at a fifth of the time."""
+"""Number and size of the trees: on known laws these are as sharp as 60 trees of 31 leaves, at a fifth of the time."""
 FOLDS = 5
+"""Number of parts, each of which is held out once."""
 REPEATS = 2
+"""Number of divisions into folds."""
 LARGEST_SET = 2000
-"""Windows of each side given to the classifier."""
+"""Most windows of each side that are given to the classifier."""
 LARGEST_FEATURES = 256
-"""Raw cells given to the classifier; longer windows are thinned evenly. Summaries come on top."""
+"""Most cells of a window that are given to the classifier; longer windows are thinned evenly. Summaries come on
+top."""
 FEWEST_WINDOWS = 20
+"""Fewest windows of each side that can be told apart."""
 RIDGE = 1.0
 """Penalty on the squared coefficients of the predictive score, on standardised inputs."""
 
@@ -41,16 +45,21 @@ def disc_fast(real: Numbers, fake: Numbers, repeats: int = REPEATS, *, seed: int
     Args:
         real: real windows, [n, t, d], n >= 20.
         fake: generated windows, [m, t, d], m >= 20.
-        repeats: fresh divisions into folds to average.
+        repeats: number of divisions into folds, over which the accuracy is averaged.
         seed: seed of folds and subsampling; fixed by the task.
+
+    Raises:
+        DataError: fewer than 20 real windows.
+        UsageError: fewer than 20 windows were generated.
     """
     from openfingym.metrics.boosted_trees import log_odds
 
     ours, theirs, count = told_apart(real, fake)
     generator = np.random.default_rng(seed)
+    # One order for both sides, so that windows at the same position share a fold.
     order = generator.permutation(max(len(ours), len(theirs)))
     features = [window_features(values[order[order < len(values)][:count]]) for values in (ours, theirs)]
-    # The library's leaves of 20 windows cannot be told apart in a set of 24 a side.
+    # Leaves of 20 windows, scikit-learn's default, are too coarse for sets of some two dozen windows.
     leaf = min(20, max(3, count // 10))
     hits = 0
     for _ in range(repeats):
@@ -71,7 +80,7 @@ def disc_fast(real: Numbers, fake: Numbers, repeats: int = REPEATS, *, seed: int
 
 
 def window_features(paths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the classifier sees of each window: float64[n, cells + summaries].
+    """The features of each window that the classifier sees, float64[n, cells + summaries].
 
     The cells themselves (evenly thinned above 256), and for each channel: mean, deviation, minimum,
     maximum, mean and deviation of absolute steps, skewness, kurtosis, lag-1 autocorrelation of
@@ -103,13 +112,16 @@ def window_features(paths: NDArray[np.float64]) -> NDArray[np.float64]:
             _similarity(steps, market),
         ]
         features = np.concatenate([cells, *summaries], axis=1)
-    # Squares of absurd values overflow; the trees only need them to be large.
+    # Squares of absurd values overflow; to the trees it is enough that they are large.
     finite: NDArray[np.float64] = np.nan_to_num(features, nan=0.0, posinf=1e300, neginf=-1e300)
     return finite
 
 
 def told_apart(real: Numbers, fake: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Both sets of windows, and how many of each a classifier is given.
+    """Check two sets of windows that a classifier is to tell apart.
+
+    Returns:
+        Real and generated windows, and how many of each the classifier is given.
 
     Raises:
         DataError: there are too few real windows.
@@ -145,6 +157,7 @@ def pred_fast(real: Numbers, fake: Numbers) -> float:
     centre, scale = moments(ours)
     cut = t - max(1, t // 10)
     with np.errstate(over="ignore", invalid="ignore"):
+        # Inputs and targets of generated and of real windows.
         (x, y), (x_real, y_real) = (
             (z[:, :cut].reshape(len(z), -1), z[:, cut:].reshape(len(z), -1))
             for z in ((theirs - centre) / scale, (ours - centre) / scale)
@@ -161,6 +174,7 @@ def moments(real: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
         DataError: every channel is constant.
     """
     deviation = real.std(axis=(0, 1))
+    # A smaller deviation is rounding of a constant.
     varies = deviation > 1e-12 * np.abs(real).max(axis=(0, 1))
     if not varies.any():
         raise DataError("the score is undefined: every real channel is constant")
@@ -168,7 +182,8 @@ def moments(real: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _ridge(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coefficients that minimise |y - x b|^2 + |b|^2."""
+    """Coefficients b that minimise |y - x b|^2 + RIDGE |b|^2."""
+    # Of the two equal forms, the one with the smaller matrix to solve.
     wide = x.shape[1] > x.shape[0]
     gram = x @ x.T if wide else x.T @ x
     gram[np.diag_indices_from(gram)] += RIDGE
@@ -183,6 +198,7 @@ def _ridge(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _lag_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Autocorrelation at lag 1 of each window and channel, float64[n, d]; 0 for windows of one step."""
     return (
         _similarity(values[:, :-1], values[:, 1:])
         if values.shape[1] > 1

@@ -23,10 +23,11 @@ def pinball(y_true: Numbers, quantiles: Numbers, levels: Numbers) -> float:
 
     Args:
         y_true: realised values, of any shape [...].
-        quantiles: [..., q], predicted quantiles, not decreasing along the last axis.
-        levels: [q], a of each quantile, increasing, in (0, 1).
+        quantiles: predicted quantiles of each value, [..., q], not decreasing along the last axis.
+        levels: level a of each quantile, [q], increasing, in (0, 1).
 
     Raises:
+        DataError: the truth or the levels are at fault.
         UsageError: the quantiles have a wrong shape or cross.
     """
     y, q, a = _quantiles(y_true, quantiles, levels)
@@ -40,6 +41,7 @@ def crps_quantiles(y_true: Numbers, quantiles: Numbers, levels: Numbers) -> floa
     (i - 1/2) / q that is an equal weight, and the result tends to the CRPS as q grows.
     """
     y, q, a = _quantiles(y_true, quantiles, levels)
+    # Halfway between neighbouring levels, and 0 and 1 at the ends.
     edges = np.concatenate(([0.0], (a[1:] + a[:-1]) / 2.0, [1.0]))
     return number("the CRPS", 2.0 * float(_pinball_by_level(y, q, a) @ np.diff(edges)))
 
@@ -61,7 +63,7 @@ def crps_samples(y_true: Numbers, samples: Numbers) -> float:
     weight = (2.0 * np.arange(1, k + 1) - k - 1.0) / (k * k)
     ordered = np.sort(x, axis=-1)
     with np.errstate(over="ignore", invalid="ignore"):
-        # sum_ij |x_i - x_j| = 2 sum_i (2 i - k - 1) x_(i)
+        # E|X - X'| / 2 in k log k and not k^2: sum_ij |x_i - x_j| = 2 sum_i (2 i - k - 1) x_(i)
         spread = float((ordered @ weight).mean())
         ordered -= y[..., None]
         distance = float(np.abs(ordered, out=ordered).mean())
@@ -70,18 +72,20 @@ def crps_samples(y_true: Numbers, samples: Numbers) -> float:
 
 
 def _pinball_by_level(y: NDArray[np.float64], q: NDArray[np.float64], a: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean loss at each level, float64[q]."""
+    """Mean pinball loss over all cells at each level, float64[q]."""
     with np.errstate(over="ignore", invalid="ignore"):
         # max(a (y - q), (a - 1) (y - q)) is max(q - y, 0) - a (q - y), which needs one array of that size.
         error = (q - y[..., None]).reshape(-1, a.size)
         signed = error.mean(axis=0)
         by_level: NDArray[np.float64] = np.maximum(error, 0.0, out=error).mean(axis=0) - a * signed
+    # The difference of two means, which rounding may leave a little below 0.
     return np.maximum(by_level, 0.0)
 
 
 def _quantiles(
     y_true: Numbers, quantiles: Numbers, levels: Numbers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Truth, quantiles and levels as float64, after checking that they fit."""
     y, a, q = known("y_true", y_true), known("levels", levels, 1), answer("quantiles", quantiles)
     if not (a[0] > 0.0 and a[-1] < 1.0 and (np.diff(a) > 0.0).all()):
         raise DataError(f"levels must increase and lie in (0, 1), found {a.tolist()}")

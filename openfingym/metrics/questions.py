@@ -1,6 +1,6 @@
 """Checking the arrays of a question before a metric of another author sees them.
 
-The metrics of this library check their own, some of them on the way, which is quicker.
+The metrics of this library check their arrays themselves, some of them on the way, which is quicker.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ AXES: Mapping[str, int] = {
     "scores": 1,
     "record": 3,
 }
-"""Number of axes of the arrays that have a fixed one."""
+"""Number of axes of the arrays for which it is fixed, whatever the kind of question."""
 CODE_AXES: Mapping[str, Mapping[str, int]] = {
     "codes": {"y_true": 2, "y_pred": 2},
     "code_samples": {"y_true": 2, "samples": 3},
     "items": {"y_true": 2, "y_pred": 2},
     "words": {"y_true": 2, "y_pred": 2},
 }
-"""The same of arrays that have another number elsewhere, by kind of question."""
+"""Number of axes of arrays for which it differs between kinds of questions, by kind."""
 
 
 def guarded(problem: Problem, function: Callable[..., float]) -> Callable[..., float]:
-    """A metric's function that is called with sound arrays alone, and gives no infinity.
+    """Wrap the function of a metric, so that it is called with sound arrays alone, and gives no infinity.
 
     Args:
         problem: the kind of question, which fixes names and shapes of the arrays.
-        function: takes the arrays by name.
+        function: the metric's function, which takes the arrays by name.
 
     Returns:
-        A function that takes the same; it raises DataError where the truth is at fault, and UsageError where the
+        A function of the same arguments; it raises DataError where the truth is at fault, and UsageError where the
         answer is, or where the result is too large for float64.
     """
 
@@ -55,6 +55,7 @@ def guarded(problem: Problem, function: Callable[..., float]) -> Callable[..., f
     def checked(**arguments: Any) -> float:
         check_arrays(problem, arguments)
         result = function(**arguments)
+        # Of finite arrays, an infinity is an overflow; a NaN or another type is left for admission to refuse.
         if isinstance(result, float) and math.isinf(result):
             raise UsageError("the result is too large for float64; the values must be of a plausible size")
         return result
@@ -67,13 +68,14 @@ def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
 
     Args:
         problem: the kind of question.
-        arrays: its arrays by name; what is none of them is not looked at.
+        arrays: the arrays of the question by name; other names are not looked at.
 
     Raises:
         DataError: an array of ours is not numeric, not finite, empty, or of another shape.
-        UsageError: an answer is.
+        UsageError: an array of the answer is so.
     """
     answers = ANSWERS[problem]
+    # First each array by itself, then how they fit each other.
     found: dict[str, Array] = {}
     for name in SHAPES[problem]:
         check = answer if name in answers else known
@@ -123,6 +125,7 @@ def _check_codes(found: Mapping[str, Array], name: str) -> None:
 
 
 def _ours(name: str, values: Array, shape: tuple[int, ...]) -> None:
+    """Raise DataError unless an array of ours has the shape."""
     _require(name, values, shape, answered=False)
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from openfingym.metrics.redrawn import Redrawn
 
 RowsDrawn = Callable[[NDArray[np.int64]], float]
-"""Gives a metric of some rows of an answer, by their numbers; a row may be drawn more than once."""
+"""A function that takes the numbers of drawn rows of an answer, in which a row may be more than once, and gives the
+metric of these rows."""
 Problem = Literal[
     "point",
     "forecast",
@@ -80,7 +81,7 @@ ANSWERS: Mapping[Problem, tuple[str, ...]] = {
     "words": ("y_pred",),
     "trading": ("record",),
 }
-"""Names of the arrays that come of what the agent did; the others are the verifier's."""
+"""Names of the arrays that the agent's answer holds; the others are the verifier's."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class Metric:
     name: str
     """Name in a scoring table and in every result."""
     function: Callable[..., float]
-    """Pure; takes the arrays of ``needs`` and the ``options`` by name, and ``seed`` where stochastic. Finite, or
-    raises."""
+    """Computes the metric: a pure function that takes the arrays of ``needs`` and the ``options`` by name, and ``seed``
+    where stochastic. It gives a finite number, or raises."""
     problem: Problem
     """Kind of question it scores, which fixes the arrays and their shapes."""
     description: str
@@ -99,7 +100,7 @@ class Metric:
     unit: str
     """Unit of the result in terms of the values'; ``none`` for a pure number."""
     source: str
-    """Paper, or code, and the place in it."""
+    """The paper or code that defines the metric, and the place in it."""
     range: tuple[float, float] = (0.0, math.inf)
     """Smallest and largest possible result."""
     direction: Literal["lower", "higher"] = "lower"
@@ -111,37 +112,37 @@ class Metric:
     diagnostic: bool = False
     """True where something other than the perfect answer may score best: reported, never optimised alone."""
     proper: bool = True
-    """Whether what is honestly known of a law scores best in expectation: its mean, median, quantiles or probabilities,
-    draws of it, or the account that grows most. False where an answer that says less, or adds noise, may score better:
-    reported, and kept out of the relative total."""
+    """Whether an honest answer scores best in expectation: one that states what is known of the law of the truth, such
+    as its mean, median, quantiles or probabilities, draws of it, or the account that grows most. False where an answer
+    that says less, or adds noise, may score better; the metric is then reported, and kept out of the relative total."""
     version: int = 1
     """Version of the definition; results of different versions cannot be compared."""
     changed: str = ""
-    """What this version does otherwise than the one before; empty for the first."""
+    """What the version before did otherwise; empty for the first."""
     differs: str = ""
     """How the result differs from that of the code, or the formula, which ``source`` cites; empty where it does not."""
     stochastic: bool = False
     """Whether it draws random numbers, and so takes ``seed``."""
     repeats: int = 1
-    """Independent repeats averaged in one result."""
+    """Number of independent repeats that are averaged in one result."""
     noise: float = 0.0
-    """Two results under different seeds differ by less than this (in the unit of the result); 0 where deterministic."""
+    """Bound on the difference of two results under different seeds, in the result's unit; 0 where deterministic."""
     minimum_rows: int = 1
-    """Fewest windows, rows or samples it is defined for."""
+    """Fewest windows, rows or samples for which it is defined."""
     parameters: Mapping[str, float] = field(default_factory=dict)
-    """Values of this record, by parameter name; an option of the task goes first."""
+    """Arguments of the function that belong to this record, by name; an option of the task overrides them."""
     options: tuple[str, ...] = ()
-    """Options of a task it takes as keywords: ``semantics``, ``periods_per_year``, ``tail_level``. What the function
-    has no default for, it must be given."""
+    """Options of a task that the function takes as keywords: ``semantics``, ``periods_per_year``, ``tail_level``. Those
+    without a default must be given."""
     shared: Callable[[ForecastComparison], float] | None = None
-    """The same number from a checked forecast beside the truth, which keeps what several metrics of it share; None for
-    no such way."""
+    """Computes the same number from a comparison that keeps what several metrics of a forecast share; None where there
+    is no such way."""
     by_row: Callable[[Numbers, Numbers], RowsDrawn] | None = None
-    """Of a metric of ``y_true`` and ``y_pred`` that looks at each row by itself: what it finds, as a function of drawn
-    rows. Answers in words are then decided once, and not once a replicate."""
+    """For a metric that looks at each row by itself: takes ``y_true`` and ``y_pred``, and gives the metric as a
+    function of drawn rows. Answers in words are then decided once, and not once a replicate."""
     redrawn: Callable[[Redrawn], NDArray[np.float64]] | None = None
-    """The same number of every resample of a forecast's windows, float64[replicates], from what they share; None for no
-    such way."""
+    """Computes the same number for every resample of a forecast's windows at once, float64[replicates]; None where
+    there is no such way."""
     heavy: bool = False
     """Whether it takes seconds of a processor, and so belongs in a process of its own."""
 
@@ -157,7 +158,7 @@ class Metric:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The names of those arrays that the agent gives."""
+        """Names of the arrays among :attr:`needs` that the agent's answer holds."""
         return ANSWERS[self.problem]
 
     def compute(
@@ -170,8 +171,9 @@ class Metric:
 
         Args:
             arrays: every array of :attr:`needs`, by name; others are ignored.
-            seed: fixed by the task, never by the call: a submission sent twice must score the same.
-            options: the task's options; those in :attr:`options` are passed on, others are ignored.
+            seed: seed of a stochastic metric. The task fixes it, never the call: a submission sent twice must score the
+                same.
+            options: the task's options by name; those in :attr:`options` are passed on, others are ignored.
 
         Raises:
             UsageError: an array or an option is missing, or the answer cannot be scored.
@@ -195,5 +197,6 @@ class Metric:
 
 
 def _required(function: Callable[..., float], name: str) -> bool:
+    """Whether a function has no default for a parameter."""
     parameter = signature(function).parameters.get(name)
     return parameter is not None and parameter.default is Parameter.empty

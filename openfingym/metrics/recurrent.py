@@ -23,11 +23,16 @@ from openfingym.metrics.posthoc import FEWEST_WINDOWS, LARGEST_SET, moments, tol
 from openfingym.metrics.record import Metric
 
 HELD_OUT = 0.2
+"""Share of the windows that are held out to measure the accuracy."""
 BATCH = 128
+"""Number of windows in a batch of training."""
 LEARNING_RATE = 1e-3
 LAYERS = 2
+"""Number of recurrent layers."""
 GRU_HIDDEN, GRU_EPOCHS, GRU_REPEATS = 16, 30, 3
+"""Width, passes over the windows, and repeats of the discriminative score."""
 LSTM_HIDDEN, LSTM_EPOCHS = 32, 50
+"""Width and passes over the windows of the predictive score."""
 
 
 def disc_gru(
@@ -41,8 +46,8 @@ def disc_gru(
     Args:
         real: real windows, [n, t, d], n >= 20.
         fake: generated windows, [m, t, d], m >= 20.
-        repeats: fresh networks and divisions to average the accuracy of.
-        epochs: passes over the training windows.
+        repeats: number of networks, each with a division of its own, over which the accuracy is averaged.
+        epochs: number of passes over the training windows.
         seed: seed of divisions, weights and batches; fixed by the task.
 
     Raises:
@@ -54,6 +59,7 @@ def disc_gru(
     for repeat in range(repeats):
         with seeded(seed + 7919 * repeat) as torch:
             generator = np.random.default_rng([seed, repeat])
+            # One order for both sides, so that windows at the same position are held out together.
             order = generator.permutation(max(len(ours), len(theirs)))
             chosen = [values[order[order < len(values)][:count]] for values in sides]
             cut = max(1, round(HELD_OUT * count))
@@ -78,7 +84,7 @@ def pred_lstm(real: Numbers, fake: Numbers, epochs: int = LSTM_EPOCHS, *, seed: 
     Args:
         real: real windows, [n, t, d], t >= 2.
         fake: generated windows, [m, t, d].
-        epochs: passes over the generated windows.
+        epochs: number of passes over the generated windows.
         seed: seed of weights and batches; fixed by the task.
 
     Raises:
@@ -102,7 +108,12 @@ def pred_lstm(real: Numbers, fake: Numbers, epochs: int = LSTM_EPOCHS, *, seed: 
 def _trained(
     torch: Any, kind: str, hidden: int, x: Any, y: Any, loss: Callable[[Any, Any], Any], epochs: int
 ) -> Callable[[Any], Any]:
-    """A network of two recurrent layers and a linear one on the last state, fitted to (x, y)."""
+    """Fit a network of two recurrent layers, and a linear one on the last state, to (x, y).
+
+    Returns:
+        The network's prediction, as a function of windows.
+    """
+    # Weights and the order of batches are drawn from PyTorch's generator, which :func:`seeded` has seeded.
     layers = getattr(torch.nn, kind)(x.shape[2], hidden, num_layers=LAYERS, batch_first=True)
     head = torch.nn.Linear(hidden, y.shape[1])
 
@@ -126,8 +137,8 @@ def _trained(
 def _standardised(
     real: NDArray[np.float64], fake: NDArray[np.float64]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Both as float32, by the mean and deviation of each real channel; absurd values are held at a million
-    deviations.
+    """Real and generated windows in deviations of each real channel from its mean, float32; absurd values are held at
+    a million deviations.
     """
     centre, scale = moments(real)
     ours, theirs = (np.clip((values - centre) / scale, -1e6, 1e6).astype(np.float32) for values in (real, fake))
@@ -136,7 +147,11 @@ def _standardised(
 
 @contextmanager
 def seeded(seed: int) -> Iterator[Any]:
-    """PyTorch with one thread and a seed of ours; both are put back."""
+    """PyTorch with one thread and this seed; the number of threads and the generator's state are restored afterwards.
+
+    Raises:
+        MissingPackageError: PyTorch is not installed.
+    """
     try:
         torch: Any = importlib.import_module("torch")
     except ImportError:
@@ -147,6 +162,7 @@ def seeded(seed: int) -> Iterator[Any]:
     # On networks this small a second thread costs several times the processor time of one.
     torch.set_num_threads(1)
     try:
+        # The caller's own draws go on afterwards as if nothing had been drawn here.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             yield torch

@@ -25,6 +25,12 @@ class Redrawn:
     """What several metrics of a forecast share, for every replicate of a design whose units are its windows."""
 
     def __init__(self, comparison: ForecastComparison, design: Resampling) -> None:
+        """Compute nothing yet.
+
+        Args:
+            comparison: the forecast of the whole fold, beside its truth.
+            design: the replicates, whose units are the windows of the forecast.
+        """
         self._comparison = comparison
         self._counts = design.counts(len(comparison.y_pred))
 
@@ -43,8 +49,8 @@ class Redrawn:
         """Mean over assets of |Sharpe_pred - Sharpe_true| of each replicate, float64[replicates]."""
         truth = self._comparison.truth
         true, predicted = (
-            sharpe_ratios(one, self._counts, truth.periods_per_year)
-            for one in (truth.returns, self._comparison.returns)
+            sharpe_ratios(returns, self._counts, truth.periods_per_year)
+            for returns in (truth.returns, self._comparison.returns)
         )
         return np.asarray(np.abs(predicted - true).mean(axis=0))
 
@@ -55,7 +61,7 @@ class Redrawn:
         """
         truth = self._comparison.truth
         true, predicted = (
-            tail_risks(one, self._counts, truth.tail_level) for one in (truth.returns, self._comparison.returns)
+            tail_risks(returns, self._counts, truth.tail_level) for returns in (truth.returns, self._comparison.returns)
         )
         var, shortfall = (np.abs(ours - theirs).mean(axis=0) for ours, theirs in zip(predicted, true, strict=True))
         return var, shortfall
@@ -72,9 +78,9 @@ def sharpe_ratios(
     """:func:`openfingym.metrics.risk.sharpe_ratio` of every replicate.
 
     Args:
-        returns: float64[d, n * h], asset-major, window by window.
-        counts: float64[replicates, n], how often each window is in a replicate.
-        periods_per_year: P, the number of periods a year.
+        returns: returns of each asset, window by window, float64[d, n * h].
+        counts: how often each window is in each replicate, float64[replicates, n].
+        periods_per_year: number of periods a year.
 
     Returns:
         float64[d, replicates], the ratio of each asset in each replicate.
@@ -104,6 +110,7 @@ def tail_risks(
     position = (counts.sum(axis=1) * steps - 1.0) * level
     below = np.floor(position)
     for asset, values in enumerate(returns):
+        # Each return of the sorted ones counts as often as its window is in the replicate.
         order = np.argsort(values, kind="stable")
         ordered = values[order]
         weights = counts[:, order // steps]

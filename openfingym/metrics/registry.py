@@ -76,10 +76,10 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
 
 
 def find_metric(name: str) -> Metric:
-    """A metric by name, ours first.
+    """A metric by name: one of this library, or else of an installed package.
 
     Raises:
-        UsageError: nobody offers it (suggests near misses), or the one offered was not admitted.
+        UsageError: no metric has this name (near misses are suggested), or one that a package offers was not admitted.
     """
     if name in METRICS:
         return METRICS[name]
@@ -90,23 +90,24 @@ def find_metric(name: str) -> Metric:
     raise UsageError(f"unknown metric {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
 
+# Admission tries a metric on many cases, so once in a process must do.
 @cache
 def third_party_metrics() -> Mapping[str, Metric]:
-    """Metrics that installed packages offer, each through the admission suite.
+    """The metrics that installed packages offer, by name, after each has passed the admission suite.
 
     Raises:
-        UsageError: one cannot be loaded, takes a name already taken, or was not admitted.
+        UsageError: a metric cannot be loaded, has a name that is taken, or was not admitted.
     """
     from openfingym.metrics.admission import admit
 
-    found: dict[str, Metric] = {}
+    admitted: dict[str, Metric] = {}
     for entry in entry_points(ENTRY_POINTS):
         try:
             offered = entry.load()
-        except Exception as error:
+        except Exception as error:  # importing a foreign package may raise anything
             raise UsageError(f"the metric {entry.name!r} of {entry.value} cannot be loaded: {error!r}") from error
         metric = admit(offered)
-        if metric.name in METRICS or metric.name in found:
+        if metric.name in METRICS or metric.name in admitted:
             raise UsageError(f"the metric {entry.name!r} of {entry.value} takes a name that is taken: {metric.name!r}")
-        found[metric.name] = metric
-    return MappingProxyType(found)
+        admitted[metric.name] = metric
+    return MappingProxyType(admitted)

@@ -1,4 +1,4 @@
-"""How a fold is drawn again: which of its units make up each replicate, and what a spread of replicates is worth.
+"""How a fold is resampled: which of its units make up each replicate, and what standard error their spread gives.
 
 A *unit* is what is drawn as a whole: a window, all series of a period, a node, a step. A design says
 how replicates are made of units, by what factor the standard deviation of a result over replicates
@@ -17,23 +17,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEVEL = 0.95
+"""Probability with which an interval holds the true value."""
 REPLICATES = 200
-"""Replicates of a bootstrap: the standard error is then known to 5 %, less than what few windows leave open."""
+"""Number of replicates of a bootstrap: the standard error is then known to 5 %, less than what few windows leave
+open."""
 GROUPS = 8
-"""Groups of consecutive windows where metrics are slow: Student's t(7) is 2.36, and more groups would cost more
-time."""
+"""Number of groups of consecutive windows where metrics are slow: Student's t(7) is 2.36, and more groups would cost
+more time."""
 FEWEST_FREEDOM = 2.0
-"""Below this, Student's quantile (12.7 at one degree of freedom) says no more than that nothing is known."""
+"""Fewest degrees of freedom: below, Student's quantile (12.7 at one) says no more than that nothing is known."""
 
 
 @dataclass(frozen=True, eq=False)
 class Resampling:
-    """A design: the units of each replicate."""
+    """A design: the units of each replicate, and how the spread of results over replicates is read."""
 
     draws: tuple[NDArray[np.int64], ...]
-    """Numbers of the units of each replicate, int64[units], repeated where a unit is drawn more than once."""
+    """The units of each replicate by number, int64[units], repeated where a unit is drawn more than once."""
     scale: float
-    """Standard error over the standard deviation (ddof 1) of replicates."""
+    """Factor by which the standard deviation (ddof 1) of replicates becomes the standard error."""
     freedom: float
     """Degrees of freedom of the standard error."""
     reach: float
@@ -78,6 +80,7 @@ def block_bootstrap(units: int, seed: int, *, shortest: int = 1, units_are_rows:
         The design; None where there are too few blocks for any standard error.
     """
     length = max(block_length(units), shortest)
+    # As many degrees of freedom as independent blocks, less the mean.
     freedom = units / length - 1.0
     if freedom < FEWEST_FREEDOM:
         return None
@@ -93,7 +96,7 @@ def stratified_bootstrap(strata: NDArray[np.int64], seed: int) -> Resampling | N
     """Independent draws within each stratum, for units that are exchangeable in it; no replicate lacks one.
 
     Args:
-        strata: int64[units], which stratum a unit is of.
+        strata: number of the stratum that each unit belongs to, int64[units].
         seed: seed from which the replicates are drawn.
 
     Returns:
@@ -101,12 +104,14 @@ def stratified_bootstrap(strata: NDArray[np.int64], seed: int) -> Resampling | N
     """
     members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
     # The smallest stratum, such as the rare anomalies, decides how well the spread is known.
-    freedom = min(len(one) for one in members) - 1.0
+    freedom = min(len(units) for units in members) - 1.0
     if freedom < FEWEST_FREEDOM:
         return None
     generator = np.random.default_rng(seed)
-    drawn = np.concatenate([one[generator.integers(0, len(one), (REPLICATES, len(one)))] for one in members], axis=1)
-    return Resampling(tuple(drawn), math.sqrt((freedom + 1.0) / freedom), freedom, student(freedom))
+    drawn = [units[generator.integers(0, len(units), (REPLICATES, len(units)))] for units in members]
+    draws = tuple(np.concatenate(drawn, axis=1))
+    # The variance within a stratum of n units comes out too small by the factor 1 - 1 / n, here of the smallest one.
+    return Resampling(draws, math.sqrt((freedom + 1.0) / freedom), freedom, student(freedom))
 
 
 def grouped(units: int, fewest: int) -> Resampling | None:
@@ -118,11 +123,11 @@ def grouped(units: int, fewest: int) -> Resampling | None:
     deviation.
 
     Args:
-        units: their number, in order of time.
-        fewest: units that a replicate needs.
+        units: number of units, which are in order of time.
+        fewest: smallest number of units that a replicate needs.
 
     Returns:
-        The design; None where not even leaving out a group leaves as many.
+        The design; None where not even leaving out a group leaves so many units.
     """
     groups = np.array_split(np.arange(units), GROUPS)
     if len(groups[-1]) >= fewest:
@@ -130,5 +135,5 @@ def grouped(units: int, fewest: int) -> Resampling | None:
     if len(groups[-1]) == 0 or units - len(groups[0]) < fewest:
         return None
     # Too few units in a group for the metrics: the delete-a-group jackknife, with the scale that belongs to it.
-    rest = tuple(np.concatenate([one for one in groups if one is not group]) for group in groups)
+    rest = tuple(np.concatenate([other for other in groups if other is not group]) for group in groups)
     return Resampling(rest, (GROUPS - 1.0) / math.sqrt(GROUPS), GROUPS - 1.0, student(GROUPS - 1.0))

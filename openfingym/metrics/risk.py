@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openfingym.metrics.semantics import ValueSemantics
 
 FLAT_STD = 1e-12
-"""A standard deviation below this is rounding noise of a flat series; its Sharpe ratio is 0."""
+"""Standard deviation below which a series counts as flat, since it may be rounding; its Sharpe ratio is 0."""
 
 
 def path_returns(
@@ -37,12 +37,12 @@ def path_returns(
     is not a price, so dividing one by another would mean nothing and fails at zero.
 
     Args:
-        values: float64[n, h, d], one path a window.
-        last_value: float64[n, d], the last row of each window's inputs; unused for ``log_return``.
+        values: values of each window's path, float64[n, h, d].
+        last_value: the last row of each window's inputs, float64[n, d]; unused for ``log_return``.
         semantics: what the values are: returns, prices or yields.
 
     Returns:
-        float64[d, n * h], C-contiguous.
+        Returns of each asset, window by window, float64[d, n * h], C-contiguous.
 
     Raises:
         UsageError: shapes do not fit, a price is not positive, or a return is not finite.
@@ -59,6 +59,7 @@ def path_returns(
         before[:, :, 0] = last_value.T
         before[:, :, 1:] = paths[:, :, :-1]
         if semantics == "price_level":
+            # Written so that a NaN, of which every comparison is false, is refused too.
             if before.size and not (before.min() > 0.0 and values.min() > 0.0):
                 raise UsageError(
                     "returns of a price need positive prices, so not standardised ones; one here is zero, negative or "
@@ -87,8 +88,8 @@ def sharpe_ratio(returns: NDArray[np.float64], periods_per_year: float = 1.0) ->
     naive submission and must have a finite, unexceptional score.
 
     Args:
-        returns: returns per period, float64[..., m], as fractions.
-        periods_per_year: P; 1 leaves the ratio per period, 252 annualises daily returns.
+        returns: returns per period as fractions, float64[..., m].
+        periods_per_year: number P of periods a year; 1 leaves the ratio per period, 252 annualises daily returns.
 
     Returns:
         The ratio of each row, float64[...], without a unit.
@@ -117,8 +118,8 @@ def tail_risk(returns: NDArray[np.float64], level: float = 0.05) -> tuple[NDArra
     constant; for a single return both equal it.
 
     Args:
-        returns: returns per period, float64[..., m], as fractions.
-        level: tail probability in (0, 1).
+        returns: returns per period as fractions, float64[..., m].
+        level: tail probability, in (0, 1).
 
     Returns:
         (VaR, ES), each float64[...], in the unit of the returns.
@@ -166,6 +167,7 @@ def mean_gap(true: NDArray[np.float64], pred: NDArray[np.float64]) -> float:
 
 
 def _check(returns: NDArray[np.float64]) -> None:
+    """Raise UsageError unless there are returns, all of them finite."""
     if returns.ndim == 0 or returns.size == 0:
         raise UsageError(f"need at least one return on the last axis, found shape {returns.shape}")
     if not np.isfinite(returns).all():
@@ -173,7 +175,7 @@ def _check(returns: NDArray[np.float64]) -> None:
 
 
 def _interpolate(low: NDArray[np.float64], high: NDArray[np.float64], fraction: float) -> NDArray[np.float64]:
-    """Linear interpolation in the form numpy.quantile uses, so that both agree to the last bit."""
+    """Linear interpolation in the form that ``numpy.quantile`` uses, so that both agree to the last bit."""
     step = high - low
-    # From the nearer end, as numpy.quantile does, so that equal ends give that very number.
+    # From the nearer end, so that equal ends give that very number.
     return low + step * fraction if fraction < 0.5 else high - step * (1.0 - fraction)

@@ -1,4 +1,4 @@
-"""How much of a score is chance: standard errors and 95 % intervals from replicates of a fold.
+"""Sampling errors of scores: standard errors and 95 % intervals from replicates of a fold.
 
 A fold of 20 windows is one draw of many that the same market could have given. Replicates
 (:mod:`openfingym.metrics.resampling`) show how far a result moves from one to the next. A relative
@@ -46,7 +46,7 @@ class Replicates:
     """The metrics of one answer on every replicate of a fold."""
 
     metrics: Mapping[str, NDArray[np.float64]]
-    """float64[replicates] by name; NaN where the metric has no value on a replicate."""
+    """Each metric on every replicate, float64[replicates] by name; NaN where it has no value on a replicate."""
     scale: float
     """Scale of the :class:`~openfingym.metrics.resampling.Resampling`; the next two fields are from there, too."""
     reach: float
@@ -80,11 +80,11 @@ class Replicates:
     def standard_error(self, results: NDArray[np.float64]) -> float | None:
         """Standard error of a number from its replicates; None where too many are NaN, or it is not finite."""
         # A replicate without a value, such as one of a single class, is NaN.
-        there = results[~np.isnan(results)]
-        if len(there) < (1.0 - REFUSED_SHARE) * len(results):
+        defined = results[~np.isnan(results)]
+        if len(defined) < (1.0 - REFUSED_SHARE) * len(results):
             return None
         with np.errstate(over="ignore", invalid="ignore"):
-            error = self.scale * float(there.std(ddof=1))
+            error = self.scale * float(defined.std(ddof=1))
         return error if math.isfinite(error) else None
 
 
@@ -93,8 +93,8 @@ class SamplingError:
     """Standard errors and intervals of a score."""
 
     standard_errors: Mapping[str, float] = field(default_factory=dict)
-    """Standard error of each metric by name, in its unit; a metric without a value on too many replicates is left
-    out."""
+    """Standard error of each metric by name, in its unit; without metrics that have no value on too many
+    replicates."""
     total_interval: Interval | None = None
     """95 % interval of the paper's total; None where nothing can be said."""
     total_standard_error: float | None = None
@@ -123,6 +123,7 @@ def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError
     if own is None or theirs is None:
         return SamplingError()
     rank = relative(rules, score.metrics, baseline.metrics)
+    # The paper's total is a sum of losses, so that its error is that of the sum on each replicate.
     errors = {name: own.standard_error(values) for name, values in own.metrics.items()}
     terms = [
         entry.weight * losses(find_metric(entry.name), own.metrics[entry.name])
@@ -144,17 +145,18 @@ def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError
 
 
 def _log_error(rules: Rules, score: Score, baseline: Score, own: Replicates, theirs: Replicates) -> float | None:
-    """Standard error of the logarithm of the relative total."""
+    """Standard error of the logarithm of the relative total; None where nothing can be said."""
     weights = {name: weight for name, weight in relative_weights(rules).items() if weight != 0.0}
     logs = []
     for name, weight in weights.items():
-        loss, base = (relative_losses(name, one.metrics[name]) for one in (own, theirs))
+        loss, base = (relative_losses(name, side.metrics[name]) for side in (own, theirs))
         if own.full_size:
             logs.append(weight * log_ratios(loss, base))
             continue
         # Small replicates have another level, so their spread is taken as it is and set in relation to the level of the
         # fold.
-        whole, reference = (float(relative_losses(name, np.array(one.metrics[name]))) for one in (score, baseline))
+        whole, reference = (float(relative_losses(name, np.array(side.metrics[name]))) for side in (score, baseline))
+        # A ratio that is held at a bound does not move with the data.
         held = reference <= 0.0 or not SMALLEST_RATIO < whole / reference < LARGEST_RATIO
         logs.append(np.zeros_like(loss) if held else weight * (loss / whole - base / reference))
     return own.standard_error(np.sum(logs, axis=0) / math.fsum(weights.values()))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ZERO_TARGET = 1e-8
-"""A target smaller than this is left out of MAPE: a percentage of it would mean nothing."""
+"""Size below which a target is left out of MAPE: a percentage of it would mean nothing."""
 
 
 def mape(y_true: Numbers, y_pred: Numbers) -> float:
@@ -53,9 +53,11 @@ def smape(y_true: Numbers, y_pred: Numbers) -> float:
         total += np.abs(f)
         error = np.subtract(f, y)
         np.abs(error, out=error)
+    # Searched only now: it finds out whose value is not finite; where none is, their sum has overflowed.
     if not all_finite(total):
         pair(y, f)
         raise UsageError("SMAPE is too large for float64; the values must be of a plausible size")
+    # Both are 0, so the error is too.
     if total.min() == 0.0:
         total[total == 0.0] = 1.0
     return 2.0 * float(np.divide(error, total, out=error).mean())
@@ -99,6 +101,7 @@ def r2(y_true: Numbers, y_pred: Numbers) -> float:
     """
     y, f = pair(y_true, y_pred)
     error = _square(f, y)
+    # SST is 0, or rounding.
     if y.min() == y.max():
         return 1.0 if error == 0.0 else 0.0
     return 1.0 - number("R2", error / _square(y, y.mean()))
@@ -120,10 +123,11 @@ def r2_oos(y_true: Numbers, y_pred: Numbers, benchmark: Numbers | float) -> floa
     Args:
         y_true: realised values, commonly float64[n, h, d].
         y_pred: predictions, of the same shape.
-        benchmark: b, one number (such as the training mean) or an array that broadcasts to ``y_true``.
+        benchmark: the benchmark forecast b, one number (such as the training mean) or an array that broadcasts to
+            ``y_true``.
 
     Raises:
-        DataError: the benchmark is exact, or does not fit.
+        DataError: the benchmark is exact, so that there is no error to divide by, or its shape does not fit.
     """
     y, f = pair(y_true, y_pred, scan=False)
     b = known("benchmark", np.asarray(benchmark))
@@ -176,7 +180,13 @@ def direction_macro_f1(y_true: Numbers, y_pred: Numbers) -> float:
 def by_horizon(
     metric: Callable[[NDArray[np.float64], NDArray[np.float64]], float], y_true: Numbers, y_pred: Numbers
 ) -> NDArray[np.float64]:
-    """A point metric of each horizon alone: float64[h] from arrays [n, h, d]."""
+    """A point metric of each horizon alone, float64[h].
+
+    Args:
+        metric: the metric, as a function of truth and prediction.
+        y_true: realised values, [n, h, d].
+        y_pred: predictions, [n, h, d].
+    """
     y, f = pair(y_true, y_pred)
     if y.ndim != 3:
         raise DataError(f"a metric by horizon needs arrays [n, h, d], found {y.shape}")
@@ -184,7 +194,7 @@ def by_horizon(
 
 
 def mafe_by_horizon(y_true: Numbers, y_pred: Numbers) -> NDArray[np.float64]:
-    """MAE of each horizon, float64[h] in the unit of the values, from arrays [n, h, d]."""
+    """MAE of each horizon, float64[h] in the unit of the values, of truth and prediction [n, h, d]."""
     y, f = pair(y_true, y_pred, scan=False)
     if y.ndim != 3:
         raise DataError(f"MAFE by horizon needs arrays [n, h, d], found {y.shape}")
@@ -204,15 +214,20 @@ def mafe(y_true: Numbers, y_pred: Numbers) -> float:
 
 
 def _square(a: NDArray[np.float64], b: NDArray[np.float64] | float) -> float:
+    """Sum of the squared differences."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.subtract(a, b)
         return float(np.vdot(error, error))
 
 
 def _ratio(name: str, loss: float, scale: float, y: NDArray[np.float64], f: NDArray[np.float64]) -> float:
-    """Quotient of sums over ``y`` and ``f``: a value that is not finite leaves a sum that is not, so only then is it
-    searched.
+    """Quotient of two sums over the cells of truth ``y`` and prediction ``f``.
+
+    Raises:
+        DataError: the truth is not finite, or ``scale`` is 0.
+        UsageError: the prediction is not finite, or the quotient too large for float64.
     """
+    # A value that is not finite leaves a sum that is not, so the arrays are searched only then.
     if not (math.isfinite(loss) and math.isfinite(scale)):
         pair(y, f)
     if scale == 0.0:

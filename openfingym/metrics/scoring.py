@@ -1,4 +1,4 @@
-"""Score one answer to one fold of a task, by the task's scoring table."""
+"""The score of one answer to one fold of a task, by the task's scoring table."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["Rules", "Score", "ScoringEntry", "Truth", "relative", "score"]
 
 FUTURE = "future."
-"""Before the name of an array: what follows the context alone, for metrics with on = "future"."""
+"""Prefix of the name of an array that holds only what follows the context, for metrics with on = "future"."""
 SHAPED_AS = {"y_pred": "y_true", "lower": "y_true", "upper": "y_true", "scores": "labels"}
-"""Answers that must have the shape of one of the verifier's arrays."""
+"""Arrays of an answer that must have the shape of an array of the verifier's, and which one."""
 ENDING_AS = {"fake": (3, "real"), "futures": (4, "real")}
-"""Answers of a number of axes whose [steps, channels] must be those of one of the verifier's arrays."""
+"""Arrays of an answer whose last two axes, steps and channels, must be those of an array of the verifier's: the number
+of their axes, and which array."""
 
 
 class ScoringEntry(Protocol):
@@ -44,11 +45,11 @@ class ScoringEntry(Protocol):
 
     @property
     def relative_weight(self) -> float | None:
-        """Weight in the relative total; None for ``weight``, and 0 for a metric that cannot rank."""
+        """Weight in the relative total; None for the same as ``weight``, or 0 for a metric that cannot rank."""
 
     @property
     def on(self) -> str:
-        """``path`` for everything, ``future`` for what follows the context alone."""
+        """What it is computed on: ``path`` for everything, ``future`` for what follows the context alone."""
 
 
 class Rules(Protocol):
@@ -60,11 +61,11 @@ class Rules(Protocol):
 
     @property
     def periods_per_year(self) -> float:
-        """P of the Sharpe ratio."""
+        """Number of periods a year, by which the Sharpe ratio is annualised."""
 
     @property
     def tail_level(self) -> float:
-        """Level of VaR and ES."""
+        """Tail probability of VaR and ES, in (0, 1)."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Score:
     total: float
     """Weighted sum of the metrics as losses, finite; lower is better."""
     metrics: dict[str, float]
-    """Each metric by name, as it is and in its own direction, in the order of the scoring table."""
+    """Each metric by name, unclipped and in its own direction, in the order of the scoring table."""
     replicates: Replicates | None = field(default=None, compare=False, repr=False)
     """The metrics on resamples of the fold; None where nobody asked for a sampling error, or there are too few units
     for one."""
@@ -86,8 +87,8 @@ def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Sco
     Args:
         rules: the scoring table of the task.
         truth: what the answer is compared with; its options must agree with the table's.
-        answer: the agent's arrays by the name metrics know them by, any real number type: ``y_pred``;
-            ``lower`` and ``upper``; ``fake``; ``futures``; ``scores``; ``future.`` before a name as in ``truth``.
+        answer: the agent's arrays, of any real number type, by the names under which metrics take them: ``y_pred``;
+            ``lower`` and ``upper``; ``fake``; ``futures``; ``scores``; with ``future.`` before a name as in ``truth``.
 
     Raises:
         SubmissionError: an array of the answer has a wrong shape or type, is not finite, or makes
@@ -96,6 +97,7 @@ def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Sco
         UsageError: the table names an unknown metric, or one twice, or disagrees with the truth's options,
             or a package that a metric rests on is not installed.
     """
+    # All arrays of the answer are checked before any metric is computed.
     given, comparison = _given(truth, answer)
     values: dict[str, float] = {}
     total = 0.0
@@ -118,9 +120,12 @@ def metrics_where_defined(
 
     Args:
         rules: the task's scoring table, by which the whole fold has been scored.
-        truth: what the resample is compared with.
-        answer: the answer, as in :func:`score`.
+        truth: the truth of the resample.
+        answer: the answer on the resample, as in :func:`score`.
         leaving_out: names of metrics that are not wanted.
+
+    Returns:
+        The metrics by name, in the order of the table.
     """
     given, comparison = _given(truth, answer)
     values: dict[str, float] = {}
@@ -134,7 +139,7 @@ def metrics_where_defined(
 
 
 def _given(truth: Truth, answer: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Checked], ForecastComparison | None]:
-    """The arrays of an answer, examined, and its forecast beside the truth where it is one."""
+    """The arrays of an answer after they were checked, and its comparison with the truth where it is a forecast."""
     given = {name: _finite(name, values, truth) for name, values in answer.items()}
     return given, ForecastComparison(truth, np.asarray(given["y_pred"])) if "y_pred" in given else None
 
@@ -147,12 +152,14 @@ def _value(
     comparison: ForecastComparison | None,
 ) -> float:
     """Compute one metric of an answer."""
+    # What metrics of a forecast share is kept for whole paths alone.
     shared = metric.shared if entry.on == "path" else None
     try:
         if shared is not None and comparison is not None:
             return shared(comparison)
         return metric.compute(_gathered(metric, entry.on, truth, given), truth.seed, truth.options)
     except MissingPackageError:
+        # A kind of UsageError that is nobody's answer's fault.
         raise
     except UsageError as error:
         raise SubmissionError(f"{entry.name} cannot be computed: {error}", problem="out-of-range") from None
@@ -210,9 +217,10 @@ def _agree(metric: Metric, rules: Rules, truth: Truth) -> None:
 def _gathered(
     metric: Metric, on: str, truth: Truth, given: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[Any] | float]:
-    """Every array the metric needs, by name.
+    """Every array that a metric needs, by name.
 
-    On futures an array is looked for with the prefix first: some, such as ``futures``, hold no context and have none.
+    For a metric on futures, an array is looked for under its name with the prefix first, and then without: some, such
+    as ``futures``, hold no context and have no prefix.
     """
     prefix = FUTURE if on == "future" else ""
     arrays: dict[str, NDArray[Any] | float] = {}
@@ -238,6 +246,7 @@ def _gathered(
 def _finite(name: str, values: NDArray[Any], truth: Truth) -> Checked:
     """An array of the answer as finite float64 of the right shape, which metrics need not search again."""
     plain = name.removeprefix(FUTURE)
+    # In messages, the name that agents know.
     called = "predictions" if plain == "y_pred" else plain
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
         found = getattr(values, "dtype", type(values).__name__)
@@ -253,7 +262,7 @@ def _finite(name: str, values: NDArray[Any], truth: Truth) -> Checked:
 
 
 def _shape(truth: Truth, name: str) -> tuple[int, ...] | None:
-    """Shape of the verifier's array that fixes that of an answer; None where none does."""
+    """Shape of the verifier's array that fixes the shape of an array of the answer; None where none does."""
     plain = name.removeprefix(FUTURE)
     fixed_by = SHAPED_AS.get(plain) or ENDING_AS.get(plain, (0, ""))[1]
     if fixed_by == "y_true" and "y_true" in truth.arrays:

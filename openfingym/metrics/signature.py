@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 DEPTH = 2
 """Depth used by Tao, Ni and Liu (2024) for both of their data sets."""
 MAX_TERMS = 200_000
-"""Largest signature computed; beyond it the answer would be gigabytes."""
+"""Most terms of a signature that is computed; with more, those of all paths would take gigabytes."""
 CHUNK_CELLS = 50_000
-"""Terms worked on at once, so that they stay in a core's cache."""
+"""Number of terms that are worked on at once, so that they stay in a core's cache."""
 
 
 def with_time(paths: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -36,8 +36,8 @@ def signature(paths: Numbers, depth: int) -> NDArray[np.float64]:
     """Signature of each path, levels 1 to ``depth``, without the leading 1.
 
     Args:
-        paths: [n, t, d], t >= 1; a path of one point has signature 0.
-        depth: highest level of the signature, 1 at least.
+        paths: values of each path at each step, [n, t, d], t >= 1; a path of one point has signature 0.
+        depth: highest level of the signature, at least 1.
 
     Returns:
         float64[n, d + d^2 + ... + d^depth], level by level, each in the order of its indices.
@@ -49,6 +49,7 @@ def signature(paths: Numbers, depth: int) -> NDArray[np.float64]:
     n, _, d = x.shape
     if depth < 1 or sum(d**k for k in range(1, depth + 1)) > MAX_TERMS:
         raise UsageError(f"a signature of {d} channels to depth {depth} is not possible; at most {MAX_TERMS} terms")
+    # The highest level has most of the terms, so it alone decides how many paths go together.
     chunk = max(1, CHUNK_CELLS // d**depth)
     with np.errstate(over="ignore", invalid="ignore"):
         parts = [
@@ -70,7 +71,7 @@ def sig_w1(real: Numbers, fake: Numbers, depth: int = DEPTH) -> float:
     Args:
         real: real windows, [n, t, d], t >= 2; for conditional tasks the whole window, past and future.
         fake: generated windows, [m, t, d].
-        depth: highest level of the signature, 1 at least.
+        depth: highest level of the signature, at least 1.
     """
     ours, theirs = windows(real, fake)
     gap = signature(with_time(theirs), depth).mean(axis=0) - signature(with_time(ours), depth).mean(axis=0)
@@ -83,8 +84,10 @@ def _signature(steps: NDArray[np.float64], depth: int) -> NDArray[np.float64]:
     levels = [np.zeros((n, d**k)) for k in range(1, depth + 1)]
     for i in range(count):
         step = steps[:, i]
+        # Chen's identity: level k gains the sum of level j before, times step^(k - j) / (k - j)!, over all j below k.
         # From the top level down, so that every level still holds the value before this segment.
         for k in range(depth, 0, -1):
+            # In Horner's form: (... ((step / k + level 1) step / (k - 1) + level 2) ... + level k - 1) step.
             product = step / k
             for j in range(1, k):
                 product = ((product + levels[j - 1])[:, :, None] * (step / (k - j))[:, None, :]).reshape(n, -1)

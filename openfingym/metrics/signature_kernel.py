@@ -36,15 +36,16 @@ if TYPE_CHECKING:
 Law = Literal["normalised", "compat"]
 Backend = Literal["numpy", "numba"]
 DEPTH = 5
+"""Highest level of the kernel in the metric."""
 PATHS = 256
-"""Paths of each side: the kernel costs paths^2 t^2, and at 256 laws are told apart (see the documentation)."""
+"""Most paths of each side: the kernel costs paths^2 t^2, and at 256 laws are told apart (see the documentation)."""
 STEPS = 64
-"""Steps of a path in the metric: the time taken grows with their square."""
+"""Most steps of a path in the metric: the time taken grows with their square."""
 KEPT = 256
-"""Sets of real paths of which it is kept what they say among themselves, some kilobytes each: both folds of a task and
-the groups of one are nine or ten, the same for every submission."""
+"""Number of sets of real paths whose kernels among themselves are kept, some kilobytes each: both folds of a task and
+the groups of one are nine or ten sets, the same for every submission."""
 BLOCK_CELLS = 16_384
-"""Cells (steps times paths) handled at once, so that one row of kernels stays in a core's cache."""
+"""Number of cells (steps times paths) handled at once, so that one row of kernels stays in a core's cache."""
 
 
 def sig_mmd(
@@ -63,20 +64,21 @@ def sig_mmd(
     Args:
         real: real windows, [n, t, d], n >= 2.
         fake: generated windows, [m, t, d], m >= 2.
-        depth: highest level of the kernel.
-        paths: largest number of paths on each side; of more, as many are drawn without replacement.
+        depth: highest level of the kernel, at least 1.
+        paths: largest number of paths on each side; where there are more, as many are drawn without replacement.
         law: name of the kernel, ``normalised`` or ``compat``; see the module.
         backend: ``numba``, or ``numpy`` for the readable reference, which gives the same numbers to rounding.
-        steps: most steps of a path; longer ones are thinned evenly, to the last. None for all.
-        seed: seed of the drawing; fixed by the task.
+        steps: largest number of steps of a path; longer ones are thinned evenly, the first and last step included. None
+            for all steps.
+        seed: seed from which paths are drawn; fixed by the task.
 
     Raises:
         UsageError: fewer than two paths, or a parameter is unknown.
     """
     ours, theirs = windows(real, fake)
     if steps is not None and ours.shape[1] > steps:
-        kept = np.linspace(0, ours.shape[1] - 1, steps).round().astype(np.intp)
-        ours, theirs = ours[:, kept], theirs[:, kept]
+        places = np.linspace(0, ours.shape[1] - 1, steps).round().astype(np.intp)
+        ours, theirs = ours[:, places], theirs[:, places]
     generator = np.random.default_rng(seed)
     # One order for both sides: windows submitted unchanged meet themselves, and the estimate of equal sets is exact.
     order = generator.permutation(max(len(ours), len(theirs)))
@@ -87,21 +89,26 @@ def sig_mmd(
 def mmd_squared(
     x: NDArray[np.float64], y: NDArray[np.float64], depth: int, law: Law = "normalised", backend: Backend = "numba"
 ) -> float:
-    """Unbiased estimate of MMD^2 from paths [n, t, d] and [m, t, d]; may be negative."""
+    """Unbiased estimate of MMD^2 from paths [n, t, d] and [m, t, d]; may be negative.
+
+    Raises:
+        UsageError: fewer than two paths, or a parameter is unknown.
+    """
     if min(len(x), len(y)) < 2:
         raise UsageError(f"an unbiased MMD needs at least two paths on either side, found {len(x)} and {len(y)}")
     if depth < 1 or law not in {"normalised", "compat"} or backend not in {"numpy", "numba"}:
         raise UsageError(f"unknown signature kernel: depth {depth}, law {law!r}, backend {backend!r}")
     kernel = _Kernel(depth, law, backend)
     ours, theirs = with_origin(x), with_origin(y)
-    of_x, of_y = _kept_among(kernel, ours), kernel.among(theirs)
-    across = kernel.combined(kernel.levels(ours, theirs), of_x.own, of_y.own)
-    return of_x.mean + of_y.mean - 2.0 * math.fsum(across.ravel()) / across.size
+    inside_x, inside_y = _cached_inside(kernel, ours), kernel.inside(theirs)
+    across = kernel.combined(kernel.levels(ours, theirs), inside_x.own, inside_y.own)
+    # Exact sums: the three terms nearly cancel where the laws are alike.
+    return inside_x.mean + inside_y.mean - 2.0 * math.fsum(across.ravel()) / across.size
 
 
 @dataclass(frozen=True, eq=False)
-class _Among:
-    """What one set of n paths says by itself."""
+class _InsideKernels:
+    """The kernels among the n paths of one set."""
 
     own: NDArray[np.float64]
     """Levels of each path with itself, float64[depth, n]."""
@@ -111,14 +118,14 @@ class _Among:
 
 @dataclass(frozen=True)
 class _Kernel:
-    """A signature kernel, of paths [n, s, c] that have their origin."""
+    """A signature kernel for paths [n, s, c] that begin with their origin (:func:`with_origin`)."""
 
     depth: int
     law: Law
     backend: Backend
 
     def levels(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """As :func:`kernel_levels`."""
+        """Levels of each two paths, float64[depth, n, m], as :func:`kernel_levels` gives them."""
         rate = 0.5 if self.law == "normalised" else 1.0
         if self.backend == "numpy":
             return kernel_levels(x, y, self.depth, rate)
@@ -129,40 +136,44 @@ class _Kernel:
     def combined(
         self, levels: NDArray[np.float64], own_x: NDArray[np.float64], own_y: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The kernel of each two paths, float64[n, m], of its levels and those of each path with itself."""
+        """The kernel of each two paths, float64[n, m], from its levels and those of each path with itself."""
         return _normalised(levels, own_x, own_y) if self.law == "normalised" else 1.0 + levels.sum(axis=0)
 
-    def among(self, x: NDArray[np.float64]) -> _Among:
-        """What the paths say by themselves."""
+    def inside(self, x: NDArray[np.float64]) -> _InsideKernels:
+        """The kernels among the paths of a set."""
         levels = self.levels(x, x)
         own = np.diagonal(levels, axis1=1, axis2=2).copy()
         kernel, n = self.combined(levels, own, own), len(x)
-        return _Among(own, (math.fsum(kernel.ravel()) - math.fsum(np.diagonal(kernel))) / (n * (n - 1)))
+        # A path with itself says nothing of the law; leaving the diagonal out is what makes the estimate unbiased.
+        return _InsideKernels(own, (math.fsum(kernel.ravel()) - math.fsum(np.diagonal(kernel))) / (n * (n - 1)))
 
 
-_kept: OrderedDict[tuple[bytes, _Kernel], _Among] = OrderedDict()
-_keeping = threading.Lock()
+_cache: OrderedDict[tuple[bytes, _Kernel], _InsideKernels] = OrderedDict()
+_cache_lock = threading.Lock()
 
 
-def _kept_among(kernel: _Kernel, x: NDArray[np.float64]) -> _Among:
-    """What the real paths say by themselves, computed once for each of the last sets."""
+def _cached_inside(kernel: _Kernel, x: NDArray[np.float64]) -> _InsideKernels:
+    """The kernels among real paths, computed once for each of the last :data:`KEPT` sets."""
+    # By content: the same truth comes in other arrays for every submission.
     key = (hashlib.sha256(repr(x.shape).encode() + x.tobytes()).digest(), kernel)
-    with _keeping:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
-    found = kernel.among(x)
-    with _keeping:
-        _kept[key] = found
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
-    return found
+    with _cache_lock:
+        if key in _cache:
+            _cache.move_to_end(key)
+            return _cache[key]
+    # Outside the lock: it takes long, and threads with other sets need not wait for it.
+    kernels = kernel.inside(x)
+    with _cache_lock:
+        _cache[key] = kernels
+        while len(_cache) > KEPT:
+            _cache.popitem(last=False)
+    return kernels
 
 
 def with_origin(paths: NDArray[np.float64]) -> NDArray[np.float64]:
     """Paths with time in front of the channels and a row of zeros in front of the steps: [n, 1 + t, 1 + d]."""
     n, t, d = paths.shape
     out = np.zeros((n, t + 1, d + 1))
+    # Not from 0, which the origin's other channels have: see the module.
     out[:, :, 0] = np.linspace(1.0 / (t + 1), 1.0, t + 1)
     out[:, 1:, 1:] = paths
     return out
@@ -183,6 +194,7 @@ def kernel_levels(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, ra
     Returns:
         float64[depth, n, m], each level of each pair of paths.
     """
+    # Of a set with itself, blocks on and above the diagonal are computed, and mirrored.
     symmetric = x is y
     out = np.empty((depth, len(x), len(y)))
     width = min(len(y), max(1, BLOCK_CELLS // y.shape[1]))
@@ -209,6 +221,7 @@ def _block(x: NDArray[np.float64], columns: NDArray[np.float64], depth: int, rat
     square, work, second = np.empty(cells), np.empty(cells), np.empty(inner)
     before, prefix = np.zeros(inner), np.zeros(inner)
     for i in range(x.shape[1]):
+        # The static kernel of step i of each x with every step of each y.
         for channel in range(x.shape[2]):
             gap = work if channel else square
             np.subtract(columns[channel][:, None, :], x[:, i, channel, None], out=gap)
@@ -217,6 +230,7 @@ def _block(x: NDArray[np.float64], columns: NDArray[np.float64], depth: int, rat
                 np.add(square, work, out=square)
         np.multiply(square, -rate, out=square)
         np.exp(square, out=square)
+        # Its second differences, along the steps of y and then of x, are the terms of level 1.
         difference = square[1:] - square[:-1]
         if i > 0:
             np.subtract(difference, before, out=second)
@@ -238,6 +252,7 @@ def _normalised(
     """Mean over levels 0..depth of k(x, y) / sqrt(k(x, x) k(y, y)); a level that vanishes on a path counts 0 with
     it.
     """
+    # Two roots and not the root of the product, which could overflow; rounding may leave a level a little below 0.
     scale = np.sqrt(np.maximum(own_x, 0.0))[:, :, None] * np.sqrt(np.maximum(own_y, 0.0))[:, None, :]
     ratio = np.divide(levels, scale, out=np.zeros_like(levels), where=scale > 0.0)
     mean: NDArray[np.float64] = (1.0 + ratio.sum(axis=0)) / (len(levels) + 1)

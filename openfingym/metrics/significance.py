@@ -31,9 +31,9 @@ class DieboldMariano:
     """Outcome of a Diebold-Mariano test of loss a against loss b."""
 
     statistic: float
-    """Negative where a is better."""
+    """The statistic, in standard errors; negative where forecast a is better."""
     p_value: float
-    """Two-sided."""
+    """Two-sided p-value of equal accuracy."""
 
 
 def default_lags(count: int) -> int:
@@ -46,7 +46,7 @@ def newey_west_t(series: Numbers, lags: int | None = None) -> float:
 
     Args:
         series: the series in order of time, [n], n >= 2.
-        lags: number of lags L; None for :func:`default_lags`.
+        lags: number L of lags of the long-run variance; None for :func:`default_lags`.
 
     Returns:
         The statistic; 0 for a series that is 0 throughout.
@@ -66,6 +66,8 @@ def newey_west_t(series: Numbers, lags: int | None = None) -> float:
         for k in range(1, depth + 1):
             variance += 2.0 * (1.0 - k / (depth + 1)) * float(np.vdot(u[k:], u[:-k]))
         variance /= count
+    # Bartlett's weights keep the variance from being negative, but for rounding; of a series that is constant but for
+    # rounding, a t statistic would be huge and mean nothing.
     largest = float(np.abs(x).max())
     if variance <= (ROUNDING * largest) * (ROUNDING * largest):
         if mean == 0.0:
@@ -80,12 +82,12 @@ def diebold_mariano(
     """Diebold and Mariano's (1995) test of equal accuracy, from the loss of each forecast at each time.
 
     Args:
-        loss_a: [n], loss of forecast a, in time order.
-        loss_b: [n], loss of forecast b.
-        horizon: h, steps ahead of both forecasts.
-        lags: L of the long-run variance; None for h - 1.
-        small_sample: scale by sqrt((n + 1 - 2h + h (h - 1) / n) / n) and refer to t(n - 1)
-            (Harvey, Leybourne and Newbold 1997), rather than to the normal distribution.
+        loss_a: loss of forecast a at each time, [n], in order of time.
+        loss_b: loss of forecast b at each time, [n].
+        horizon: number h of steps that both forecasts look ahead.
+        lags: number L of lags of the long-run variance; None for h - 1.
+        small_sample: whether to scale by sqrt((n + 1 - 2h + h (h - 1) / n) / n) and refer to t(n - 1)
+            (Harvey, Leybourne and Newbold 1997), instead of the normal distribution.
 
     Returns:
         Statistic and p-value; 0 and 1 for identical losses.
@@ -115,16 +117,17 @@ def panel_diebold_mariano(error_1: Numbers, error_2: Numbers, period: Numbers, l
     error_1^2 - error_2^2.
 
     Args:
-        error_1: [rows], errors of model 1.
-        error_2: [rows], errors of model 2.
-        period: int[rows], the month (or other period) of each row; its order is time.
-        lags: L; None for :func:`default_lags` of the number of periods.
+        error_1: errors of model 1, [rows].
+        error_2: errors of model 2, [rows].
+        period: month (or other period) of each row, int[rows], whose order is that of time.
+        lags: number L of lags; None for :func:`default_lags` of the number of periods.
 
     Returns:
-        Positive where model 2 is better; unbounded, growing with sqrt(periods).
+        The statistic, positive where model 2 is better; unbounded, growing with sqrt(periods).
     """
     a, b = answer("error_1", error_1, 1), answer("error_2", error_2, 1)
     same_shape("error_2", b, a.shape)
+    # The mean over the rows of each period makes one series, in which only dependence over time is left.
     index, counts = _periods(period, a.size)
     with np.errstate(over="ignore", invalid="ignore"):
         d = np.bincount(index, weights=a * a - b * b) / counts
@@ -143,6 +146,7 @@ def _student_p(statistic: float, degrees_of_freedom: int) -> float:
     """Two-sided p-value of Student's t (Abramowitz and Stegun 26.7.3 and 26.7.4, exact for whole degrees of
     freedom).
     """
+    # The probability within plus and minus the statistic is a finite series in the cosine of an angle.
     angle = math.atan(abs(statistic) / math.sqrt(degrees_of_freedom))
     cosine, odd = math.cos(angle), degrees_of_freedom % 2
     term = total = 1.0 if not odd else (cosine if degrees_of_freedom > 1 else 0.0)
@@ -169,6 +173,7 @@ def panel(
         UsageError: the predictions are at fault.
     """
     y, f = pair(y_true, y_pred)
+    # One period a row, for all values of the row, or one for each value.
     if isinstance(period, np.ndarray) and 1 == period.ndim < y.ndim and len(period) == len(y):
         period = np.repeat(period, y.size // len(y))
     elif isinstance(period, np.ndarray) and period.shape == y.shape:

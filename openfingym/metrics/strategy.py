@@ -31,7 +31,7 @@ def long_short_returns(y_true: Numbers, y_pred: Numbers, period: Numbers) -> NDA
     """Return of the long-short portfolio in each period, in time order.
 
     Args:
-        y_true: [rows, ...], realised returns, as fractions.
+        y_true: realised returns as fractions, [rows, ...].
         y_pred: predictions, of the shape of ``y_true``; only their order within a period matters.
         period: period of each value, int or datetime64, of the shape of ``y_true``; or [rows] where all of a row is one
             period.
@@ -46,11 +46,13 @@ def long_short_returns(y_true: Numbers, y_pred: Numbers, period: Numbers) -> NDA
     y, f, index, counts = panel(y_true, y_pred, period)
     order = np.lexsort((f, index))  # by period, then prediction
     ranked, period_of = f[order], index[order]
+    # Where each period begins among the sorted rows, and how many rows its decile has.
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     size = np.maximum(1, counts // 10)
     shared = _tie_means(y[order], (ranked[1:] != ranked[:-1]) | (period_of[1:] != period_of[:-1]))
     top = _slice_mean(shared, starts + counts - size, size)
     bottom = _slice_mean(shared, starts, size)
+    # All predictions are equal, or there is a single row: long and short are the same rows.
     flat = ranked[starts] == ranked[starts + counts - 1]
     return np.where(flat, 0.0, top - bottom)
 
@@ -81,19 +83,23 @@ def max_drawdown(returns: Numbers) -> float:
     The peak includes the starting equity. Equity at or below zero is ruin: the drawdown is 1.
 
     Args:
-        returns: returns per period, [periods], simple returns as fractions.
+        returns: simple returns of each period as fractions, [periods].
     """
     r = answer("returns", returns, 1)
     if (r <= -1.0).any():
         return 1.0
+    # In logarithms, whose sum cannot overflow as a product of many returns can.
     log_equity = np.concatenate(([0.0], np.cumsum(np.log1p(r))))
     fall = float((np.maximum.accumulate(log_equity) - log_equity).max())
     return -math.expm1(-fall)
 
 
 def _tie_means(values: NDArray[np.float64], breaks: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Each of the values [n], or the mean of its tie; ``breaks`` [n - 1] says whether a value and the next are
-    apart.
+    """The values, each replaced by the mean of those that it is tied with.
+
+    Args:
+        values: values in order of prediction, [n].
+        breaks: whether each value and the next one have different predictions, [n - 1].
     """
     if breaks.all():
         return values
@@ -104,7 +110,7 @@ def _tie_means(values: NDArray[np.float64], breaks: NDArray[np.bool_]) -> NDArra
 
 
 def _slice_mean(values: NDArray[np.float64], starts: NDArray[np.intp], sizes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Mean of values[start : start + size] of each pair."""
+    """Mean of values[start : start + size] for each start and size."""
     with np.errstate(over="ignore"):
         total = np.concatenate(([0.0], np.cumsum(values)))
     mean: NDArray[np.float64] = (total[starts + sizes] - total[starts]) / sizes

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEVEL = 0.05
+"""Tail probability of VaR and ES."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,13 @@ class Kupiec:
     """Outcome of a test of unconditional coverage."""
 
     breaches: int
-    """Returns strictly below the VaR."""
+    """Number of returns strictly below the VaR."""
     count: int
+    """Number of all returns."""
     statistic: float
-    """Likelihood ratio, chi-squared with one degree of freedom under the null."""
+    """Likelihood ratio, chi-squared with one degree of freedom under the null hypothesis."""
     p_value: float
+    """Probability of a statistic at least as large under the null hypothesis."""
 
 
 def kupiec(returns: Numbers, value_at_risk: float, level: float = LEVEL) -> Kupiec:
@@ -62,7 +65,15 @@ def chi2_1_p(statistic: float) -> float:
 
 
 def kupiec_rejected(breaches: NDArray[np.intp], count: int, level: float, size: float = 0.05) -> NDArray[np.bool_]:
-    """Whether each number of breaches out of ``count`` rejects the level at the given size."""
+    """Whether each number of breaches rejects the level, bool of the shape of ``breaches``.
+
+    Args:
+        breaches: numbers of returns below the VaR.
+        count: number of all returns.
+        level: tail probability of the VaR, in (0, 1).
+        size: probability with which a true level is rejected.
+    """
+    # Computed once for every number that is possible, and looked up: there are far more tests than outcomes.
     outcomes = _likelihood_ratio(np.arange(count + 1), count, level)
     rejects = np.array([chi2_1_p(value) < size for value in outcomes.tolist()])
     decision: NDArray[np.bool_] = rejects[breaches]
@@ -112,6 +123,7 @@ def pooled_sharpe_gap(real: Numbers, fake: Numbers, periods_per_year: float = 1.
     try:
         return mean_gap(sharpe_ratio(ours, periods_per_year), sharpe_ratio(theirs, periods_per_year))
     except UsageError:
+        # Searched only now: this raises the error that names the array and the cell, if one is not finite.
         windows(real, fake)
         raise
 
@@ -129,7 +141,7 @@ def pooled_es_gap(real: Numbers, fake: Numbers, tail_level: float = LEVEL) -> fl
 
 
 def _worst(returns: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-    """The int(level n) + 1 lowest over the first axis, the highest of them last."""
+    """The int(level n) + 1 lowest over the first axis, of which the highest is last and the others in any order."""
     k = int(level * returns.shape[0])
     return np.partition(returns, k, axis=0)[: k + 1]
 
@@ -140,6 +152,7 @@ def _pooled(paths: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _likelihood_ratio(breaches: NDArray[np.intp], count: int, level: float) -> NDArray[np.float64]:
+    """Kupiec's statistic for each number of breaches, with 0 ln 0 = 0."""
     share = breaches / count
     with np.errstate(divide="ignore", invalid="ignore"):
         below = np.where(breaches > 0, breaches * np.log(share / level), 0.0)

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WEIGHT = 10.0
-"""W of the score."""
+"""The parameter W of the score."""
 FLAT = 1e-12
-"""A spread smaller than this part of the mean is rounding."""
+"""Share of the mean below which a spread is taken for rounding."""
 GRID = 20
-"""Levels between 0 and a at which quantiles are compared."""
+"""Number of levels between 0 and a at which quantiles are compared."""
 HELD_OUT_SEED = PORTFOLIO_SEED + 1
 """Seed of 50 portfolios that no other score uses."""
 
@@ -53,7 +53,17 @@ HELD_OUT_SEED = PORTFOLIO_SEED + 1
 def joint_score(
     profits: NDArray[np.float64], var: NDArray[np.float64], es: NDArray[np.float64], level: float
 ) -> NDArray[np.float64]:
-    """S of each profit: float64[strategies, n] from profits of that shape, and VaR and ES [strategies]."""
+    """The score S of a VaR and an ES on each profit, float64[strategies, n].
+
+    Args:
+        profits: realised profits of each strategy, float64[strategies, n].
+        var: VaR of each strategy, float64[strategies].
+        es: ES of each strategy, float64[strategies].
+        level: tail probability a, in (0, 1).
+
+    Raises:
+        UsageError: a score is beyond float64.
+    """
     v, e = var[:, None], es[:, None]
     below = (profits <= v).astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -91,7 +101,9 @@ def score_test_rejection(
         np.concatenate((strategy_profits(side, weights), more))
         for side, more in zip((ours, theirs), dynamic, strict=True)
     )
+    # Centred and scaled by the real profits, where the score is proper and means are comparable between strategies.
     true, guess = _scaled(true, guess, level)
+    # Samples with replacement as the numbers of times that each window is drawn, so that means are one product.
     draws = (
         np.random.default_rng(seed)
         .multinomial(RESAMPLE_SIZE, np.full(len(ours), 1.0 / len(ours)), size=resamples)
@@ -135,7 +147,9 @@ def generalization_dq(train: Numbers, held_out: Numbers, fake: Numbers, level: f
 
 
 def generalization_ds(train: Numbers, held_out: Numbers, fake: Numbers, level: float = LEVEL) -> float:
-    """As :func:`generalization_dq`, d being the excess of the generated (VaR, ES)'s mean score over the real pair's."""
+    """The gap of :func:`generalization_dq` by another distance: the excess of the mean score of the generated (VaR, ES)
+    over that of the real pair.
+    """
 
     def distance(real: NDArray[np.float64], guess: NDArray[np.float64]) -> float:
         own, other = (joint_score(real, *_pair(profits, level), level) for profits in (real, guess))
@@ -151,6 +165,7 @@ def _generalization(
     level: float,
     distance: Callable[[NDArray[np.float64], NDArray[np.float64]], float],
 ) -> float:
+    """How much further the generated profits are from those of held-out windows than from those of training windows."""
     seen, unseen, guess = known("train", train, 3), known("held_out", held_out, 3), answer("fake", fake, 3)
     in_unit_interval("level", level)
     if seen.shape[1:] != unseen.shape[1:]:
@@ -160,6 +175,7 @@ def _generalization(
             f"fake windows have [steps, channels] = {list(guess.shape[1:])}, expected {list(seen.shape[1:])}"
         )
     channels = seen.shape[2]
+    # Without the buy-and-hold strategies, which other scores use.
     weights = strategy_weights(channels, seed=HELD_OUT_SEED)[channels:]
     profits = strategy_profits(guess, weights)
     distances = [distance(*_scaled(strategy_profits(real, weights), profits, level)) for real in (unseen, seen)]
@@ -167,8 +183,9 @@ def _generalization(
 
 
 def _pair(profits: NDArray[np.float64], level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(VaR, ES) of each strategy, moved to where the score is proper."""
+    """VaR and ES of each strategy, float64[strategies] each, moved to where the score is proper."""
     var, es = tail_risk(profits, level)
+    # W v <= e <= v <= 0: v is lowered as far as that takes, then e.
     var = np.minimum(np.minimum(var, es / WEIGHT), 0.0)
     return var, np.minimum(es, var)
 

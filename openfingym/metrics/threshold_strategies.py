@@ -28,20 +28,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PERCENTILES = (0.31, 0.69)
+"""Levels of the quantiles of a signal over the real windows that are its lower and its upper threshold."""
 
 
 def threshold_profits(
     real: NDArray[np.float64], fake: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Profit of each strategy in each window: float64[2 d, n] and float64[2 d, m], first reversion in every asset, then
-    trend.
+    """Profit of each strategy in each window.
 
     Args:
-        real: increments [n, t, d], which the thresholds are taken from.
-        fake: generated increments [m, t, d].
+        real: increments of the real windows, [n, t, d], from which the thresholds are taken.
+        fake: increments of the generated windows, [m, t, d].
+
+    Returns:
+        Profits in real and in generated windows, float64[2 d, n] and float64[2 d, m]: first reversion in every asset,
+        then trend.
     """
     ours, theirs = [], []
     with np.errstate(over="ignore", invalid="ignore"):
+        # ``_traded`` is long above the upper threshold; reversion is short there, so that its units are negative.
         for signal, direction in ((_reversion, -UNITS), (_trend, UNITS)):
             z = signal(real)
             low, high = _percentiles(z)
@@ -76,9 +81,17 @@ def _percentiles(z: NDArray[np.float64]) -> NDArray[np.float64]:
 def _traded(
     z: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64], increments: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Profit per unit of being long above the upper threshold and short below the lower one: float64[d, n]."""
+    """Profit of one unit that is long above the upper threshold and short below the lower one, float64[d, n].
+
+    Args:
+        z: the signal at each step from where it is known, [steps, n, d].
+        low: lower threshold of each asset, [d].
+        high: upper threshold of each asset, [d].
+        increments: increments of the windows, [n, t, d].
+    """
     profit = np.zeros(z.shape[1:])
     above, below = np.zeros(profit.shape, dtype=np.bool_), np.zeros(profit.shape, dtype=np.bool_)
+    # The increment that follows z[t] is increments[start + t]; the last z comes after all of them.
     start = increments.shape[1] - (len(z) - 1)
     for t in range(1, len(z) - 1):
         before, now = z[t - 1], z[t]
@@ -94,7 +107,7 @@ def _traded(
 
 
 def _prices(increments: NDArray[np.float64]) -> NDArray[np.float64]:
-    """float64[t + 1, n, d], starting at 1."""
+    """Prices before and after each increment, float64[t + 1, n, d], which begin at 1."""
     steps, count = increments.shape[1], len(increments)
     prices = np.ones((steps + 1, count, increments.shape[2]))
     np.cumsum(increments.transpose(1, 0, 2), axis=0, out=prices[1:])
@@ -103,19 +116,21 @@ def _prices(increments: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _width(steps: int) -> int:
+    """The number w of steps of a moving mean."""
     return max(1, steps // 10)
 
 
 def _reversion(increments: NDArray[np.float64]) -> NDArray[np.float64]:
-    """float64[t - w + 1, n, d], from the step the mean is known."""
+    """Signal of the reversion strategy, float64[t - w + 1, n, d], from the step at which its mean is known."""
     prices, width = _prices(increments), _width(increments.shape[1])
     signal: NDArray[np.float64] = prices[width:] - prices[: width + 1].mean(axis=0)
     return signal
 
 
 def _trend(increments: NDArray[np.float64]) -> NDArray[np.float64]:
-    """float64[t - 2 w + 2, n, d], from the step both means are known."""
+    """Signal of the trend strategy, float64[t - 2 w + 2, n, d], from the step at which both means are known."""
     prices, width = _prices(increments), _width(increments.shape[1])
+    # Moving means are differences of a running sum; the shorter one is known earlier, and is cut to match.
     total = np.concatenate((np.zeros_like(prices[:1]), np.cumsum(prices, axis=0)))
     short, long = ((total[w:] - total[:-w]) / w for w in (width, 2 * width))
     signal: NDArray[np.float64] = short[width:] - long

@@ -1,7 +1,8 @@
-"""Trading: what an account made of its episodes; the functions are :mod:`openfingym.metrics.performance`'s.
+"""Metrics of trading; their functions are in :mod:`openfingym.metrics.performance`.
 
-Only ``log_growth`` ranks. A ratio of return to risk is the same for a thousandth of the position; a return
-has no such scale, but an account cannot lose more than it has, so the largest bet is the best one.
+Only ``log_growth`` ranks. A ratio of return to risk is the same for a thousandth of the position, so that it does not
+see the size of a bet. A mean return does, but since an account cannot lose more than it has, the largest bet is the
+best one.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _gain = partial(_account, direction="higher", optimum=None)
 _ratio = partial(_gain, unit="none", range=_ANY, clip=RATIO_CLIP, options=("periods_per_year",), proper=False)
 _reported = partial(_account, diagnostic=True, proper=False)
 METRICS = (
-    # In cash its size is the account's, so it has no place in a total beside ratios: reported, and total_return
-    # weighed.
+    # In cash its size is that of the account, so that it has no place in a total beside ratios: it is reported, and
+    # total_return has the weight.
     _gain(
         "pnl",
         performance.pnl,

@@ -1,8 +1,8 @@
 """Answers in words, each decided by rule against its reference (:mod:`openfingym.answers`).
 
-A row is a question: of the truth a packed :class:`~openfingym.answers.Reference`, of the answer its packed text, in
-which nothing but zeros is an empty answer. An answer counts where a rule finds it right; what no rule can tell counts
-as not right here, and may be judged besides.
+A row is a question. The truth has a packed :class:`~openfingym.answers.Reference` in it, the answer a packed text, and
+nothing but zeros is an empty answer. An answer counts where a rule finds it right; an answer of which no rule can tell
+counts as not right here, and may be judged besides.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from openfingym.answers import Reference
 
+# A whole answer of yes or no with a probability behind it; bounded, since an agent writes it.
 _CHANCE = re.compile(r"(?:yes|no) (0|1|[01]?\.[0-9]{1,40})", re.IGNORECASE)
 
 
@@ -39,8 +40,10 @@ def _decided_by_row(y_true: Numbers, y_pred: Numbers) -> RowsDrawn:
 
 
 def grouped_accuracy(y_true: Numbers, y_pred: Numbers) -> float:
-    """Mean over groups of the accuracy in each, where the references state groups within groups: of subsets with three
-    tiers each, the mean of the subsets, each of which is the plain mean of its tiers, however many rows they have.
+    """Mean over groups of the accuracy in each group, where the references state groups, and groups within groups.
+
+    With subsets of three tiers each, it is the mean over subsets, each of which has the plain mean of its tiers,
+    however many rows they have.
     """
     references, right = _right(y_true, y_pred)
     return _mean([reference.group for reference in references], right)
@@ -53,11 +56,12 @@ def _grouped_by_row(y_true: Numbers, y_pred: Numbers) -> RowsDrawn:
 
 
 def forecast_brier(y_true: Numbers, y_pred: Numbers) -> float:
-    """Mean squared distance of what is forecast from what came: of a question of yes or no, between the probability
-    that the answer states, 1 or 0 where it states none, and what happened; of any other, 0 where the answer is right.
-    An answer that says neither yes nor no has a distance of 1.
+    """Mean squared distance of the forecast from what happened (Brier score).
 
-    A probability is a number from 0 to 1 behind the first word, as in ``NO 0.2``: that of a yes.
+    For a question of yes or no it is the distance of the probability of a yes from 1 or 0: the answer states it as a
+    number from 0 to 1 behind the first word, as in ``NO 0.2``, or it is 1 for a yes and 0 for a no. For any other
+    question it is 0 where the answer is right and 1 where it is not. An answer that says neither yes nor no has a
+    distance of 1.
     """
     return float(np.mean(_distances(y_true, y_pred)))
 
@@ -68,6 +72,7 @@ def _brier_by_row(y_true: Numbers, y_pred: Numbers) -> RowsDrawn:
 
 
 def _distances(y_true: Numbers, y_pred: Numbers) -> NDArray[np.float64]:
+    """Squared distance of each row, float64[rows]; see :func:`forecast_brier`."""
     from openfingym.answers import unpack_rows
 
     references, right = _right(y_true, y_pred)
@@ -78,14 +83,17 @@ def _distances(y_true: Numbers, y_pred: Numbers) -> NDArray[np.float64]:
 def _distance(reference: Reference, right: bool, text: str) -> float:
     if len(reference.parts) != 1 or reference.parts[0].type != "yes_no":
         return 0.0 if right else 1.0
-    came = float(bool(reference.parts[0].value))
+    outcome = float(bool(reference.parts[0].value))
     if stated := _CHANCE.fullmatch(text):
-        return (float(stated[1]) - came) ** 2
+        return (float(stated[1]) - outcome) ** 2
     return 0.0 if right else 1.0
 
 
 def references_of(y_true: Numbers) -> list[Reference]:
-    """The references of a truth, float64[rows, width].
+    """The references that a truth holds.
+
+    Args:
+        y_true: packed references, float64[rows, width].
 
     Raises:
         DataError: a row holds none.
@@ -101,15 +109,17 @@ def references_of(y_true: Numbers) -> list[Reference]:
 
 
 def _right(y_true: Numbers, y_pred: Numbers) -> tuple[list[Reference], list[bool]]:
+    """The reference of each row, and whether a rule finds its answer right."""
     from openfingym.answers import decide, unpack_rows
 
     references = references_of(y_true)
-    given = answer("y_pred", y_pred, 2)
-    same_shape("y_pred", given, y_true.shape)
-    texts = unpack_rows(given)
-    return references, [decide(one, text).outcome == "right" for one, text in zip(references, texts, strict=True)]
+    answers = answer("y_pred", y_pred, 2)
+    same_shape("y_pred", answers, y_true.shape)
+    pairs = zip(references, unpack_rows(answers), strict=True)
+    return references, [decide(reference, text).outcome == "right" for reference, text in pairs]
 
 
+# Several metrics, and every submission, read the same references.
 @functools.lru_cache(maxsize=4096)
 def _reference(text: str) -> Reference:
     from openfingym.answers import Reference
@@ -118,6 +128,12 @@ def _reference(text: str) -> Reference:
 
 
 def _mean(groups: Sequence[tuple[str, ...]], right: Sequence[bool]) -> float:
+    """Mean over groups of the mean within each, down to rows without a group.
+
+    Args:
+        groups: the group of each row, and its groups within that.
+        right: whether the answer of each row is right.
+    """
     if not any(groups):
         return float(np.mean(right))
     within: dict[str, tuple[list[tuple[str, ...]], list[bool]]] = {}

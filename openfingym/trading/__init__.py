@@ -39,7 +39,7 @@ __all__ = [
 _HOMES = {
     "Account": "executor",
     "BarPath": "market",
-    "Bars": "bars",
+    "Bars": ".data.bars",
     "Event": "orders",
     "EventKind": "orders",
     "Executor": "executor",

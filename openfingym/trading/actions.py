@@ -27,9 +27,11 @@ from openfingym.trading.orders import Order, OrderType, Side, TimeInForce
 from openfingym.trading.rules import WEIGHT_TOLERANCE
 
 ORDER_KEYS = ("symbol", "side", "quantity", "type", "limit_price", "stop_price", "time_in_force", "client_id")
+"""Keys that an order may have in an action."""
 MAX_CLIENT_ID = 64
+"""Longest client id, in characters."""
 UNKNOWN = -1
-"""Position of a symbol that nobody knows."""
+"""Position that stands for a symbol which is none of the episode's."""
 
 E = TypeVar("E", Side, OrderType, TimeInForce)
 
@@ -40,6 +42,7 @@ class Replacement:
 
     order_id: int
     quantity: float | None = None
+    """Units that shall remain to be filled."""
     limit_price: float | None = None
     stop_price: float | None = None
 
@@ -49,17 +52,22 @@ class Decision:
     """Everything decided in one step. Weights and orders may come together: weights are traded first."""
 
     weights: tuple[float, ...] | None = None
+    """Target share of each symbol in equity, negative for short; None for no target."""
     orders: tuple[Order, ...] = ()
+    """New orders."""
     cancels: tuple[int, ...] = ()
+    """Ids of open orders to cancel."""
     replaces: tuple[Replacement, ...] = ()
+    """Changes of open orders."""
 
 
 HOLD = Decision()
-"""Nothing new: open orders stay."""
+"""The decision to do nothing: positions and open orders stay."""
 
 
 def carry_out(decision: Decision, executor: Executor) -> list[int]:
     """Hand a decision's cancels, replacements and orders to an executor; returns the ids of the orders."""
+    # Cancels first: what they set free may be used by what follows.
     for order_id in decision.cancels:
         executor.cancel(order_id)
     for change in decision.replaces:
@@ -84,10 +92,15 @@ def admissible(weights: Sequence[float], width: int, max_short: float) -> bool:
 
 
 def parse_decision(action: object, symbols: Sequence[str]) -> Decision:
-    """Read an action as JSON gives it.
+    """Read a decision from an action, as decoded from JSON.
+
+    Args:
+        action: the agent's action: any value that JSON has.
+        symbols: names of the episode's symbols, by position.
 
     Raises:
-        SubmissionError: ``malformed-action``, with the place in the action.
+        SubmissionError: the action does not have the form of one; the problem is ``malformed-action``, and the message
+            names the place in the action.
     """
     if action is None:
         return HOLD
@@ -96,10 +109,10 @@ def parse_decision(action: object, symbols: Sequence[str]) -> Decision:
     _only(action, ("weights", "orders", "cancels", "replaces"), "the action")
     weights = None
     if action.get("weights") is not None:
-        given = _list(action["weights"], "weights")
-        if len(given) != len(symbols):
-            _refuse("weights", f"{len(symbols)} numbers, one for each of {', '.join(symbols)}", f"{len(given)} values")
-        weights = tuple(_number(value, f"weights[{i}]") for i, value in enumerate(given))
+        listed = _list(action["weights"], "weights")
+        if len(listed) != len(symbols):
+            _refuse("weights", f"{len(symbols)} numbers, one for each of {', '.join(symbols)}", f"{len(listed)} values")
+        weights = tuple(_number(value, f"weights[{i}]") for i, value in enumerate(listed))
     orders = tuple(
         _order(item, symbols, f"orders[{i}]") for i, item in enumerate(_list(action.get("orders", ()), "orders"))
     )
@@ -206,11 +219,13 @@ def _number(value: object, where: str) -> float:
     """A number; null is NaN, which no market takes."""
     if value is None:
         return math.nan
+    # Python counts a bool among the integers.
     if isinstance(value, bool) or not isinstance(value, int | float):
         _refuse(where, "a number", value)
     try:
         return float(value)
     except OverflowError:
+        # JSON has whole numbers of any length.
         return math.inf
 
 
@@ -227,6 +242,7 @@ def _list(value: object, where: str) -> Sequence[object]:
 
 
 def _only(item: Mapping[object, object], known: Sequence[str], where: str) -> None:
+    # Cut before they are quoted, since an agent's keys may be of any number and length.
     unknown = [str(key)[:40] for key in item if key not in known]
     if unknown:
         _refuse(where, f"no keys but {', '.join(known)}", ", ".join(unknown[:5]))

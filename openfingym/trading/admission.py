@@ -12,12 +12,14 @@ _NONE = Reason.NONE
 
 
 def refusal(portfolio: Portfolio, order: WorkingOrder) -> Reason:
-    """Why an order cannot be accepted, or NONE; makes its quantity an exact multiple of the lot and sets what it
-    reserves.
+    """Why an order cannot be accepted, or NONE.
+
+    Besides, makes the quantity of the order an exact multiple of the lot, and sets what it reserves.
     """
     market = portfolio.market
     if portfolio.bankrupt:
         return Reason.BANKRUPT
+    # Written so that a NaN, of which every comparison is false, is refused too; likewise the prices below.
     if not 0.0 < order.remaining < math.inf:
         return Reason.BAD_QUANTITY
     if market.lot > 0.0:
@@ -59,6 +61,7 @@ def _reserve(portfolio: Portfolio, order: WorkingOrder) -> Reason:
     An order that also closes a position is always accepted: what opens is judged when it is to be filled.
     """
     symbol, d, market = order.symbol, order.d, portfolio.market
+    # Split the order into what closes a position, which needs no cover, and what opens one.
     opening, closing = order.remaining, -d * portfolio.position[symbol]
     if closing > 0.0:
         for other in portfolio.orders:
@@ -70,6 +73,7 @@ def _reserve(portfolio: Portfolio, order: WorkingOrder) -> Reason:
             opening = settled(opening, -closing, market.lot)
             if opening <= 0.0:
                 return _NONE
+    # The worst case of the opening part: price, slippage and fee.
     base = worst_price(order.kind, d, order.limit, order.stop, portfolio.mark[symbol])
     price = base
     if not order.limited:
@@ -80,6 +84,7 @@ def _reserve(portfolio: Portfolio, order: WorkingOrder) -> Reason:
         price = slip(base, d, quantity, volume, portfolio.slip_rate, market.impact)
     paid = fee(opening * price, portfolio.fee_rate, market.fee_per_trade)
     if d > 0.0:
+        # A buy reserves cash. Proceeds of short sales are owed with the units, unless the market lets them buy others.
         hold = opening * price + paid
         free = portfolio.cash if market.short_proceeds_fund_longs else portfolio.cash - portfolio.short_value()
         for other in portfolio.orders:
@@ -89,6 +94,7 @@ def _reserve(portfolio: Portfolio, order: WorkingOrder) -> Reason:
             return _NONE
         # An order that closes a position in part is accepted: at its fill at least that part is carried out.
         return _NONE if closing > 0.0 else Reason.INSUFFICIENT_CASH
+    # A sale reserves a part of the short cap. Its costs lower equity, and so the cap by ``max_short`` times as much.
     hold = opening * base + market.max_short * (opening * (base - price) + paid)
     shorts = portfolio.short_value() + hold
     for other in portfolio.orders:

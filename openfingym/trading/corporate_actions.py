@@ -16,7 +16,13 @@ from openfingym.trading.rules import LIMIT, MARKET, on_tick, whole_lots
 
 
 def act(portfolio: Portfolio, splits: Sequence[float] | None, dividends: Sequence[float] | None) -> None:
-    """Apply a row's corporate actions: of each symbol the split, then the dividend, which is per new unit."""
+    """Apply the corporate actions of a row: for each symbol the split, then the dividend.
+
+    Args:
+        portfolio: account that is changed.
+        splits: new units for an old one, of each symbol; 1 for no split, and None for none at all.
+        dividends: cash a unit of each symbol, counted after the split; 0 for no dividend, and None for none at all.
+    """
     for symbol in range(len(portfolio.position)):
         ratio = 1.0 if splits is None else splits[symbol]
         if ratio != 1.0:
@@ -27,7 +33,7 @@ def act(portfolio: Portfolio, splits: Sequence[float] | None, dividends: Sequenc
 
 
 def _split(portfolio: Portfolio, symbol: int, ratio: float) -> None:
-    """``ratio`` new units for an old one; fractions of a lot are paid out at the last close."""
+    """Split a symbol: ``ratio`` new units for an old one; fractions of a lot are paid out at the last close."""
     market = portfolio.market
     portfolio.mark[symbol] /= ratio
     portfolio.average[symbol] /= ratio
@@ -39,12 +45,15 @@ def _split(portfolio: Portfolio, symbol: int, ratio: float) -> None:
     portfolio.position[symbol] = whole
     if whole == 0.0:
         portfolio.average[symbol] = 0.0
+    # Over a copy, since cancelling takes orders out of the list.
     for order in list(portfolio.orders):
         if order.symbol != symbol:
             continue
+        # A reverse split would leave fractions of lots, and an enormous one quantities beyond float64.
         if ratio < 1.0 or order.remaining * ratio == math.inf:
             _cancel(portfolio, order)
             continue
+        # Rounded away from the market, so that no order comes to fill sooner than before.
         up = not _waits_below(order)
         order.remaining = whole_lots(order.remaining * ratio, market.lot)
         order.opening = min(order.opening * ratio, order.remaining)
@@ -58,7 +67,7 @@ def _split(portfolio: Portfolio, symbol: int, ratio: float) -> None:
 
 def _pay(portfolio: Portfolio, symbol: int, dividend: float) -> None:
     """Longs receive a dividend and shorts pay it."""
-    # Whoever is short pays the dividend, for the position is negative.
+    # A short position is negative, so that it pays.
     portfolio.cash += portfolio.position[symbol] * dividend
     portfolio.mark[symbol] = max(0.0, portfolio.mark[symbol] - dividend)
     tick = portfolio.market.tick
@@ -70,11 +79,13 @@ def _pay(portfolio: Portfolio, symbol: int, dividend: float) -> None:
 
 def _waits_below(order: WorkingOrder) -> bool:
     """Whether an order waits for a price below the market: a limit order to buy or a stop order to sell."""
+    # A stop-limit order waits at its stop, and once triggered at its limit.
     is_limit = order.kind == LIMIT or order.triggered
     return is_limit == (order.d > 0.0)
 
 
 def _reprice(portfolio: Portfolio, order: WorkingOrder, limit: float, stop: float) -> None:
+    # A price that the type does not have is NaN, which is not at or below zero either.
     if limit <= 0.0 or stop <= 0.0:
         _cancel(portfolio, order)
     else:

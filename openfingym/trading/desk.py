@@ -1,4 +1,4 @@
-"""The desk of an account: what any engine of our own does with orders before a market sees them.
+"""Taking orders for an account: what any engine of our own does with them before a market sees them.
 
 The simulator over bars and the paper engine over a live market share it, so that ids, client ids, refusals and
 replacements are the same in both.
@@ -34,6 +34,7 @@ class OrderDesk(Portfolio):
         """Open an account; see :class:`~openfingym.trading.portfolio.Portfolio`."""
         super().__init__(market, cash=cash, closes=closes, volumes=volumes, row=row)
         self._next_id = 1
+        # Accepted orders alone: one that was refused may be sent again under its client id.
         self._by_client: dict[str, tuple[int, Order]] = {}
 
     def submit(self, orders: Sequence[Order]) -> list[int]:
@@ -103,6 +104,7 @@ class OrderDesk(Portfolio):
         )
         changed = self._working(order.id, wanted)
         changed.triggered = order.triggered
+        # Taken out before it is judged, so that what the old order reserves is free for the new one.
         del self.orders[place]
         # A triggered order has no stop any more.
         reason = Reason.BAD_PRICE if order.triggered and stop_price is not None else refusal(self, changed)
@@ -111,31 +113,32 @@ class OrderDesk(Portfolio):
             self.orders.insert(place, order)
             self.record(_REJECTED, order.id, order.symbol, order.side, wanted.quantity, reason, order.client_id)
             return
-        kept = changed.remaining <= order.remaining and (limit_price is None or changed.limit == order.limit)
-        kept = kept and (stop_price is None or changed.stop == order.stop)
-        self.orders.insert(place if kept else len(self.orders), changed)
+        # As at exchanges, an order keeps its place in time only if nothing but its quantity changes, downwards.
+        keeps_place = changed.remaining <= order.remaining and (limit_price is None or changed.limit == order.limit)
+        keeps_place = keeps_place and (stop_price is None or changed.stop == order.stop)
+        self.orders.insert(place if keeps_place else len(self.orders), changed)
         self.tell(EventKind.REPLACED, changed)
-        if kept:
+        if keeps_place:
             self._stayed(order, changed)
         else:
             self._entered(changed)
 
     def _working(self, order_id: int, order: Order) -> WorkingOrder:
-        """An order as this engine keeps it."""
+        """The open order that this engine makes of a submitted one."""
         return WorkingOrder(order_id, order)
 
     def _closed_to(self, order: WorkingOrder) -> Reason:  # noqa: ARG002
-        """Why the market does not take an order that the account could carry, or NONE; may put its prices right."""
+        """Why the market does not take an order that the account could carry, or NONE; may round its prices."""
         return _NONE
 
     def _entered(self, order: WorkingOrder) -> None:
-        """An order has come to the end of the open ones: a new one, or one that lost its place."""
+        """Called when an order was put behind all open ones: a new order, or a replaced one that lost its place."""
 
     def _stayed(self, order: WorkingOrder, changed: WorkingOrder) -> None:
-        """A replacement has kept the place of the order before."""
+        """Called when a replaced order has kept its place."""
 
     def _admitted(self, weights: Sequence[float]) -> list[float] | None:
-        """Target weights as floats; or None for those that are not admissible, which is recorded."""
+        """Target weights as floats; None where they are not admissible, which is recorded as a refusal."""
         wanted = [number(weight) for weight in weights]
         if self.bankrupt or not admissible(wanted, len(self.position), self.market.max_short):
             self.record(_REJECTED, 0, -1, 0, _NAN, Reason.BANKRUPT if self.bankrupt else Reason.BAD_WEIGHTS)
@@ -143,7 +146,7 @@ class OrderDesk(Portfolio):
         return wanted
 
     def _value(self) -> None:
-        """Set equity at the marks; at zero or below the account is bankrupt, and its open orders end."""
+        """Value the account at the marks; at an equity of zero or below it is bankrupt, and its open orders end."""
         self.equity = self.cash + self.value()
         if self.equity <= 0.0:
             self.equity = 0.0
@@ -154,6 +157,7 @@ class OrderDesk(Portfolio):
 
     def _find(self, order_id: int) -> int:
         """Place of an open order, or -1, which is recorded as a refusal."""
+        # 0 for anything that is not a number, which no order has.
         reference = order_number(order_id)
         for place, order in enumerate(self.orders):
             if order.id == reference:

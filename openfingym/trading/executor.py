@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class Account(NamedTuple):
-    """An account, all values in cash at the last marks."""
+    """An account, all values in cash; positions are valued at the last price known of each symbol."""
 
     cash: float
-    """Proceeds of short sales included."""
+    """Cash of the account, proceeds of short sales included."""
     equity: float
     """Cash plus the value of positions, shorts counting against it."""
     free_cash: float
@@ -28,17 +28,22 @@ class OpenOrder(NamedTuple):
     """An order that may still trade."""
 
     id: int
+    """Number of the order in its account, from 1."""
     symbol: int
+    """Position of the symbol among the episode's."""
     side: Side
     type: OrderType
     time_in_force: TimeInForce
     remaining: float
     """Quantity not yet filled."""
     limit_price: float
+    """Limit in cash a unit; NaN for a type without one."""
     stop_price: float
+    """Stop in cash a unit; NaN for a type without one."""
     triggered: bool
-    """Whether a stop-limit order has become a limit order."""
+    """Whether a stop order has become a market order, or a stop-limit order a limit order."""
     client_id: str | None
+    """The caller's own id of the order, if it has one."""
 
 
 class Executor(Protocol):

@@ -15,9 +15,11 @@ class BarPath(IntEnum):
     CERTAIN = 0
     """Nothing is assumed: only what is certain on every path happens, in order of submission."""
     OPEN_HIGH_LOW_CLOSE = 1
+    """From the open to the high, then to the low, then to the close."""
     OPEN_LOW_HIGH_CLOSE = 2
+    """From the open to the low, then to the high, then to the close."""
     ADAPTIVE = 3
-    """The extreme nearer to the open first; the high at a tie."""
+    """From the open to the extreme nearer to it first; to the high at a tie."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +43,25 @@ class MarketRules:
     max_participation: float = 0.0
     """Largest share of a bar's volume that all fills of a symbol may take; 0 for no cap."""
     lot: float = 1.0
-    """Quantities are multiples of this; 0 for any quantity."""
+    """Size of a lot in units, of which quantities are multiples; 0 for any quantity."""
     tick: float = 0.0
-    """Limit and stop prices are multiples of this; 0 for any price."""
+    """Step of limit and stop prices in cash, of which they are multiples; 0 for any price."""
     max_short: float = 1.0
-    """Short positions may be worth this multiple of equity; 0 forbids them."""
+    """Multiple of equity that short positions may be worth; 0 forbids them."""
     borrow_bps_per_year: float = 0.0
-    """Cost of borrowing what is sold short."""
+    """Yearly cost of borrowing what is sold short, in basis points of its value."""
     bars_per_year: float = 252.0
-    """Bars in a year, by which the borrow cost is divided."""
+    """Number of bars in a year, by which the yearly borrowing cost is divided."""
     path: BarPath = BarPath.CERTAIN
+    """The path that prices are assumed to take inside a bar."""
     short_proceeds_fund_longs: bool = False
     """Whether the proceeds of short sales may buy; by default they are collateral."""
     check_on_submit: bool = True
     """Whether cash and short cap are checked and reserved at submission too, not at the fill alone."""
     max_open_orders: int = 64
-    """Orders an account may have open at once."""
+    """Largest number of orders that an account may have open at once."""
     max_orders_per_batch: int = 256
-    """Orders that may be submitted together; a larger batch is refused as a whole."""
+    """Largest number of orders that may be submitted together; a larger batch is refused as a whole."""
 
     def __post_init__(self) -> None:
         for name in (
@@ -83,10 +86,12 @@ class MarketRules:
             raise UsageError(
                 f"market rules: bars_per_year is {self.bars_per_year}; expected a number above 0, such as 252"
             )
+        # At the whole price a sale would bring nothing, or even cost cash.
         if self.fee_bps + self.slippage_bps + self.half_spread_bps >= 10_000.0:
             raise UsageError(
                 "market rules: fee_bps, slippage_bps and half_spread_bps add up to the whole price (10000 bps) or more"
             )
+        # Bounded, since the compiled core reserves memory for so many orders, and their events, in every account.
         if not 1 <= self.max_open_orders <= 4096:
             raise UsageError(f"market rules: max_open_orders is {self.max_open_orders}; expected 1 to 4096")
         if not 1 <= self.max_orders_per_batch <= 4096:
@@ -98,7 +103,7 @@ class MarketRules:
         return self.borrow_bps_per_year * 1e-4 / self.bars_per_year
 
     def describe(self) -> dict[str, object]:
-        """Plain values, by name."""
+        """The rules as plain values by field name; the path in words, such as ``open-high-low-close``."""
         return {
             item.name: (
                 value.name.lower().replace("_", "-")

@@ -24,11 +24,12 @@ def match(
     """Fill what the bar fills: first at the open in order of submission, then inside the bar as the path reaches it."""
     waiting: list[WorkingOrder] = []
     kept: list[WorkingOrder] = []
+    # At the open. An order that fills there in part stays open, but does not trade again inside the bar.
     for order in portfolio.orders:
         symbol = order.symbol
         if tradable is None or tradable[symbol]:
             price, triggered = open_price(order.kind, order.d, order.limit, order.stop, order.triggered, opens[symbol])
-            # Market and limit orders have no trigger to tell of.
+            # Market and limit orders have no trigger that an event could report.
             if triggered and not order.triggered and order.kind >= STOP:
                 _trigger(portfolio, order)
             if price >= 0.0:
@@ -39,8 +40,11 @@ def match(
         if order.time_in_force is GTC:
             kept.append(order)
         else:
+            # What is left of an immediate-or-cancel order ends, also where its symbol is halted.
             portfolio.tell(EventKind.CANCELLED, order, Reason.UNFILLED)
     portfolio.orders = kept
+    # Inside the bar. All triggers come first: which orders are reached depends on the bar's prices alone; how far they
+    # fill, on what earlier fills leave of volume and cash.
     path = portfolio.path
     reached: list[tuple[float, float, WorkingOrder]] = []
     for order in waiting:
@@ -65,7 +69,11 @@ def _trigger(portfolio: Portfolio, order: WorkingOrder) -> None:
 
 
 def _fill(portfolio: Portfolio, order: WorkingOrder, base: float) -> bool:
-    """Fill an order at ``base`` as far as volume and account allow; returns whether it has ended."""
+    """Fill an order at ``base``, the price before slippage, as far as volume and account allow.
+
+    Returns:
+        Whether the order has ended.
+    """
     symbol, quantity = order.symbol, order.remaining
     # What the participation cap leaves of the bar's volume; the rest of the order waits for later bars.
     if portfolio.room[symbol] < quantity:
@@ -84,7 +92,7 @@ def _price(portfolio: Portfolio, order: WorkingOrder, base: float, quantity: flo
 
 
 PriceOf = Callable[[Portfolio, WorkingOrder, float, float], float]
-"""What a quantity of an order costs a unit, told the account, the order, the price before slippage and the quantity."""
+"""The price of a fill, as a function of the account, the order, the price before slippage and the quantity."""
 
 
 def carry(
@@ -93,6 +101,13 @@ def carry(
     """Fill a quantity of an order that the market allows, as far as the account can carry it.
 
     The part that closes a position fills; of the part that opens one, all or nothing.
+
+    Args:
+        portfolio: account that the order belongs to.
+        order: an open order, of which less is left afterwards.
+        quantity: units to fill, at most what is left of the order.
+        base: price before slippage.
+        price_of: the price of a fill, slippage included.
 
     Returns:
         The quantity that was filled, and whether the order has ended.
@@ -126,6 +141,7 @@ def carry(
                 order.hold_short *= share
         else:
             reason = Reason.INSUFFICIENT_CASH
+    # What could not be carried ends the order, also where its closing part was filled.
     if reason:
         portfolio.tell(EventKind.REJECTED, order, reason)
         return filled, True

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 MOST = 2**31
-"""No symbol and no order of an account has a number as large as this."""
+"""Every position of a symbol and every id of an order is below this; a larger number is refused as unknown."""
 
 
 class Side(IntEnum):
@@ -26,6 +26,7 @@ class Side(IntEnum):
 class OrderType(IntEnum):
     """The type of an order: when it may trade; :mod:`openfingym.trading.rules` says at what price."""
 
+    # The engines rely on this order: the types with a stop are those with ``kind >= STOP``.
     MARKET = 0
     LIMIT = 1
     STOP = 2
@@ -42,10 +43,12 @@ class TimeInForce(IntEnum):
 
 
 class Reason(IntEnum):
-    """Why something asked for did not happen."""
+    """Why a request was refused, or why an order ended without being filled."""
 
     NONE = 0
+    """The event is no refusal."""
     UNKNOWN_SYMBOL = 1
+    """The market has no symbol at this position."""
     BAD_QUANTITY = 2
     """Not a finite number above zero."""
     ODD_LOT = 3
@@ -73,10 +76,11 @@ class Reason(IntEnum):
     UNFILLED = 14
     """What was left of an immediate-or-cancel order."""
     EPISODE_OVER = 15
+    """The request came after the end of the episode."""
     MALFORMED = 16
-    """Not of the form an order has."""
+    """The request does not have the form of an order."""
     CORPORATE_ACTION = 17
-    """A reverse split ends all orders of its symbol."""
+    """A split or a dividend ended the order: a reverse split, or a price that would have fallen to zero."""
     VENUE_REFUSED = 18
     """A broker's venue refused, for a reason of its own."""
     VENUE_AWAY = 19
@@ -93,11 +97,13 @@ class EventKind(IntEnum):
     """The kinds of events in an order's life."""
 
     REJECTED = 1
-    """When it was submitted or, for what the account could not carry, when it was to be filled."""
+    """An order was refused when it was submitted or, where the account could not carry it, when it was to be filled."""
     FILLED = 2
-    """In whole or in part."""
+    """An order was filled, in whole or in part."""
     CANCELLED = 3
+    """What was left of an order has ended, by request or by a rule of the market."""
     REPLACED = 4
+    """The quantity or the prices of an open order were changed by request."""
     TRIGGERED = 5
     """A stop order has become a market order, or a stop-limit order a limit order."""
     ADJUSTED = 6
@@ -116,13 +122,13 @@ class Order(NamedTuple):
     symbol: int
     side: Side
     quantity: float
-    """Shares, coins or contracts; above zero."""
+    """Shares, coins or contracts to trade; above zero."""
     type: OrderType = OrderType.MARKET
     limit_price: float = math.nan
     stop_price: float = math.nan
     time_in_force: TimeInForce = TimeInForce.GTC
     client_id: str | None = None
-    """Chosen by the caller: submitting the same order with the same id a second time changes nothing."""
+    """An id that the caller may choose: submitting the same order with the same id a second time changes nothing."""
 
     def same_as(self, other: Order) -> bool:
         """Whether two orders ask for the same; a price that neither has is NaN in both."""
@@ -130,13 +136,16 @@ class Order(NamedTuple):
 
 
 def well_formed(order: Order) -> Order | None:
-    """The same order in plain integers and floats, or None if it has not the form of an order.
+    """The same order in plain integers and floats, or None if it does not have the form of an order.
 
-    Numbers of other kinds, as from NumPy, are converted; what is no number becomes NaN and is refused as one.
+    Numbers of other kinds, as from NumPy, are converted; a quantity or a price that is not a number becomes NaN, and is
+    refused as such.
     """
-    given: tuple[Any, ...] = order  # annotations do not bind agents
+    fields: tuple[Any, ...] = order  # annotations do not bind agents
     try:
-        symbol, side, quantity, kind, limit, stop, time_in_force, client = given
+        symbol, side, quantity, kind, limit, stop, time_in_force, client = fields
+        # The usual case: nothing to convert. Types are compared exactly, since a bool is also an int and a float64 of
+        # NumPy also a float, and both are to be converted.
         if (
             type(order) is Order
             and type(symbol) is int
@@ -172,46 +181,57 @@ def number(value: object) -> float:
     try:
         return float(value)
     except OverflowError:
+        # A whole number or a fraction beyond float64: infinite, so that every check refuses it.
         return math.inf
 
 
 def replaced(before: float, value: object) -> float:
-    """What a replacement makes of a value: nothing new by None, and of what is no number minus infinity, which no
-    market takes.
+    """A quantity or a price of an open order after a replacement.
+
+    Args:
+        before: the order's quantity or price before the replacement.
+        value: what the replacement asks for; None leaves ``before`` as it is.
+
+    Returns:
+        The value asked for; minus infinity, which every market refuses, where it is not a number.
     """
     if value is None:
         return before
     wanted = number(value)
+    # Not NaN: that stands for a price which the order's type does not have, and would pass as one.
     return -math.inf if math.isnan(wanted) else wanted
 
 
 def order_number(value: object) -> int:
-    """The number of an order as an agent gives it; 0, which no order has, for what is none."""
+    """The id of an order as an integer; 0, which no order has, for anything that cannot be the id of one."""
     try:
-        found = operator.index(value)  # type: ignore[arg-type]  # asked here
+        order_id = operator.index(value)  # type: ignore[arg-type]  # asked here
     except TypeError:
         return 0
-    return found if 0 < found < MOST else 0
+    return order_id if 0 < order_id < MOST else 0
 
 
 class Event(NamedTuple):
-    """Something that happened, in the order in which it did."""
+    """Something that happened to an order, or to a request for one."""
 
     kind: EventKind
     bar: int
     """Row of the bar: for a fill the bar it happened in, for a submission the last bar seen."""
     order_id: int
-    """0 for an order that was never accepted, and for target weights."""
+    """Id of the order; 0 for an order that was never accepted, and for target weights."""
     symbol: int
-    """-1 where there is none, or none below 2^31."""
+    """Position of the symbol among the episode's; -1 where the request names none, or none below 2^31."""
     side: int
     """1 for a buy, -1 for a sell, 0 where there is none."""
     quantity: float
+    """Units filled by a fill; of any other event, the units that are left of the order, or were asked for."""
     price: float = math.nan
-    """Price of a fill, slippage included."""
+    """Price of a fill, slippage included; NaN for any other event."""
     fee: float = 0.0
     """Fees of a fill, in cash."""
     slippage: float = 0.0
-    """What slippage cost beyond the price before it, in cash."""
+    """Cash that slippage cost in a fill: its quantity times the distance from the price before slippage."""
     reason: Reason = Reason.NONE
+    """Why a request was refused or an order ended; ``NONE`` where there is nothing to explain."""
     client_id: str | None = None
+    """The caller's own id of the order, if it has one."""

@@ -11,9 +11,9 @@ from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason
 from openfingym.trading.rules import BPS, settled
 
 LIMITED = frozenset((OrderType.LIMIT, OrderType.STOP_LIMIT))
-"""Types with a limit price."""
+"""Types of orders with a limit price."""
 STOPPED = frozenset((OrderType.STOP, OrderType.STOP_LIMIT))
-"""Types with a stop price."""
+"""Types of orders with a stop price."""
 _NAN = math.nan
 _BUY, _FILLED, _NONE = Side.BUY, EventKind.FILLED, Reason.NONE
 _event = tuple.__new__  # half the time of Event(...)
@@ -35,17 +35,25 @@ class WorkingOrder:
             order
         )
         self.d = 1.0 if self.side is _BUY else -1.0
+        """The direction as :mod:`~openfingym.trading.rules` takes it: 1 for a buy, -1 for a sell."""
         self.limited = self.kind in LIMITED
         """Whether it has a limit price, and so no slippage."""
         self.triggered = False
+        """Whether its stop was reached."""
         self.opening = 0.0
         """Units that open a position, for which it reserves."""
         self.hold_cash = 0.0
+        """Cash that a buy reserves for its worst case, costs included."""
         self.hold_short = 0.0
+        """Value that a sale reserves of what the short cap allows, in cash."""
 
 
 class Portfolio:
-    """One account. All money and quantities are float64; attributes are for reading."""
+    """One account. All money and quantities are float64; attributes are for reading.
+
+    Sums are plain loops in the order of symbols and orders, as in the compiled core: ``sum`` compensates for rounding
+    from Python 3.12 on, and would differ from it in the last bit.
+    """
 
     def __init__(
         self,
@@ -68,13 +76,18 @@ class Portfolio:
         self.market = market
         self.cash = float(cash)
         self.position = [0.0] * len(closes)
+        """Units held of each symbol, negative where short."""
         self.average = [0.0] * len(closes)
-        """Average price paid for each position."""
+        """Average price at which each position was opened, slippage included; 0 where there is none."""
         self.mark = [float(close) for close in closes]
+        """Price at which each symbol is valued: the last one that is known."""
         self.volume = [0.0] * len(closes) if volumes is None else [float(volume) for volume in volumes]
+        """Units of each symbol traded in the last bar."""
         self.equity = self.cash
+        """Cash and the value of positions at the last close."""
         self.bankrupt = False
         self.row = row
+        """Number of the last bar that has passed."""
         self.traded = self.cost = 0.0
         """Notional traded in the last bar, and fees, slippage and borrowing paid."""
         self.closed = self.won = 0
@@ -117,11 +130,11 @@ class Portfolio:
 
     def events(self) -> list[Event]:
         """The events since the last call, in order."""
-        found, self._events = self._events, []
-        return found
+        events, self._events = self._events, []
+        return events
 
     def tell(self, kind: EventKind, order: WorkingOrder, reason: Reason = _NONE) -> None:
-        """Record what happened to what is left of an order, a fill aside."""
+        """Record an event of an order, with the quantity that is left of it; for all kinds but fills."""
         self._events.append(
             _event(
                 Event,
@@ -151,14 +164,14 @@ class Portfolio:
         reason: Reason,
         client_id: str | None = None,
     ) -> None:
-        """Record something that is not a fill."""
+        """Record an event that is not a fill, with the values given."""
         self._events.append(
             _event(Event, (kind, self.row, order_id, symbol, side, quantity, _NAN, 0.0, 0.0, reason, client_id))
         )
 
     def short_value(self) -> float:
         """Market value of short positions at the last marks, positive."""
-        # The usual case, and asked at every order.
+        # The usual case, and every order asks for it.
         if min(self.position) >= 0.0:
             return 0.0
         total = 0.0
@@ -201,8 +214,10 @@ class Portfolio:
         cash = self.cash - d * quantity * price - paid
         shorts, others = self.besides(symbol) if len(self.position) > 1 else (0.0, 0.0)
         if d > 0.0:
+            # The buy opens a long position, so that this symbol is not short any more: other shorts alone bind cash.
             collateral = 0.0 if market.short_proceeds_fund_longs else shorts
             return _NONE if cash - collateral >= 0.0 else Reason.INSUFFICIENT_CASH
+        # Below zero, since the sale opens a short: -after * base is what it adds to the value of shorts.
         after = self.position[symbol] - quantity
         equity = cash + after * base + others
         return _NONE if shorts - after * base <= market.max_short * equity else Reason.SHORT_CAP
@@ -218,8 +233,20 @@ class Portfolio:
         order_id: int,
         client_id: str | None,
     ) -> bool:
-        """Change cash and position by a fill, unless it would leave a debt larger than before; returns whether it
-        did.
+        """Change cash and position by a fill, unless it would leave a debt larger than before.
+
+        Args:
+            symbol: position of the traded symbol among the symbols.
+            d: 1 for a buy, -1 for a sell.
+            quantity: units that are traded, positive.
+            base: price before slippage.
+            price: price of the fill, after slippage.
+            paid: fee of the fill, in units of currency.
+            order_id: id of the filled order; 0 for a trade to target weights.
+            client_id: the caller's own id of the order, if it has one.
+
+        Returns:
+            Whether the fill was booked.
         """
         cash = self.cash - d * quantity * price - paid
         # Cash that is negative already, as after a dividend on a short position, may still be raised by a sale.
@@ -227,6 +254,7 @@ class Portfolio:
             return False
         position = self.position[symbol]
         after = settled(position, d * quantity, self.market.lot)
+        # Units held on the other side of the fill, which it closes; below zero, units held on its own side.
         against = -d * position
         if against > 0.0:
             closing = quantity if quantity < against else against
@@ -238,6 +266,7 @@ class Portfolio:
             if after == 0.0:
                 self.average[symbol] = 0.0
             elif d * after > 0.0:
+                # Turned around: all that is open now was traded at this price.
                 self.average[symbol] = price
         else:
             self.average[symbol] = (self.average[symbol] * -against + price * quantity) / (quantity - against)

@@ -1,4 +1,4 @@
-"""The nearest admissible target weights."""
+"""The admissible target weights that are nearest to those asked for."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ def project(weights: NDArray[np.float64], max_short: float) -> NDArray[np.float6
     Args:
         weights: target shares of equity, float64[..., S], negative for short; not changed.
         max_short: multiple of equity that all short positions may be worth.
+
+    Returns:
+        Weights of the same shape, float64[..., S].
     """
     out = np.array(weights, np.float64, order="C")
     _project(out.reshape(-1, out.shape[-1]), 1.0, max_short)
@@ -30,6 +33,7 @@ def project(weights: NDArray[np.float64], max_short: float) -> NDArray[np.float6
 def _move(rows: NDArray[np.float64], max_long: float, max_short: float) -> None:
     """Project each row in place, compiled: as fast for one row as for thousands."""
     for i in range(len(rows)):
+        # Looked at first: the sums below say nothing where they hold a NaN or an infinity.
         finite = True
         for s in range(rows.shape[1]):
             finite &= math.isfinite(rows[i, s])

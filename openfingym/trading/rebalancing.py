@@ -1,4 +1,7 @@
-"""Trading to target weights at the open of a bar."""
+"""Trading to target weights at the open of a bar.
+
+At this time the marks of all symbols that trade are their opening prices.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,14 @@ from openfingym.trading.rules import DUST, affordable, fee, settled, shortable, 
 
 
 def rebalance(portfolio: Portfolio, weights: Sequence[float], tradable: Sequence[bool] | None) -> None:
-    """Trade at the open to these shares of equity at the open, sells first, as far as volume, cash and the short cap
-    allow.
+    """Trade at the open to target weights, sells first, as far as volume, cash and the short cap allow.
 
     Where cash does not suffice, earlier symbols come first.
+
+    Args:
+        portfolio: account that trades.
+        weights: wanted share of each symbol in equity at the open, negative for short.
+        tradable: whether each symbol trades in this bar; all do if None.
     """
     changes = wanted_changes(portfolio, weights, tradable)
     for symbol, change in enumerate(changes):
@@ -29,8 +36,9 @@ def rebalance(portfolio: Portfolio, weights: Sequence[float], tradable: Sequence
 def wanted_changes(
     portfolio: Portfolio, weights: Sequence[float], tradable: Sequence[bool] | None = None
 ) -> list[float]:
-    """The change of each position that makes these weights shares of equity at the marks; 0 where it would be dust, and
-    for symbols without a mark.
+    """The change of each position, in units, that gives symbols these weights in equity at the marks.
+
+    It is 0 where it would be dust, and for symbols that are halted or have no mark.
     """
     equity = portfolio.value() + portfolio.cash
     changes = [0.0] * len(weights)
@@ -42,14 +50,17 @@ def wanted_changes(
         if (tradable is None or tradable[symbol]) and mark > 0.0:
             wanted = whole_lots(abs(weight) * equity / mark, lot)
             change = settled(wanted if weight > 0.0 else -wanted, -portfolio.position[symbol], lot)
-            # A weight that was kept comes back a last bit off; trading that would cost a fixed fee for nothing.
+            # A position that already has its weight may miss it by a last bit: trading that would cost a fixed fee for
+            # nothing.
             if abs(change) * mark > DUST * equity:
                 changes[symbol] = change
     return changes
 
 
 def sellable(portfolio: Portfolio, symbol: int, quantity: float, price: float) -> float:
-    """What of a quantity the account can sell at a price: units that it holds, and what the cap lets it sell short."""
+    """How much of a quantity the account can sell at a price: the units that it holds, and those that the short cap
+    lets it sell beyond them.
+    """
     market, base, position = portfolio.market, portfolio.mark[symbol], portfolio.position[symbol]
     held = max(0.0, position)
     if quantity <= held:
@@ -65,7 +76,7 @@ def sellable(portfolio: Portfolio, symbol: int, quantity: float, price: float) -
 
 
 def buyable(portfolio: Portfolio, symbol: int, quantity: float, price: float) -> float:
-    """What of a quantity the account can buy at a price with its cash, fees included."""
+    """How much of a quantity the account can buy at a price with its cash, fees included."""
     market = portfolio.market
     short = max(0.0, -portfolio.position[symbol])
     cover = affordable(portfolio.cash, price, portfolio.fee_rate, market.fee_per_trade, market.lot)
@@ -78,7 +89,7 @@ def buyable(portfolio: Portfolio, symbol: int, quantity: float, price: float) ->
 
 
 def _at_open(portfolio: Portfolio, symbol: int, d: float, wanted: float) -> tuple[float, float]:
-    """What of a quantity the bar's volume allows, and its price."""
+    """How much of a quantity the bar's volume allows, and the price of that much at the open, slippage included."""
     market, room = portfolio.market, portfolio.room[symbol]
     quantity = min(wanted, whole_lots(room, market.lot)) if room < wanted else wanted
     mark, volume = portfolio.mark[symbol], portfolio.volume[symbol]
@@ -89,6 +100,7 @@ def _trade(portfolio: Portfolio, symbol: int, d: float, quantity: float) -> None
     if quantity > 0.0:
         base = portfolio.mark[symbol]
         market = portfolio.market
+        # Priced again: with impact, a quantity that was cut moves the price less.
         price = slip(base, d, quantity, portfolio.volume[symbol], portfolio.slip_rate, market.impact)
         paid = fee(quantity * price, portfolio.fee_rate, market.fee_per_trade)
         portfolio.book(symbol, d, quantity, base, price, paid, 0, None)

@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MONEY = [RecordColumn.TRADED, RecordColumn.COST, RecordColumn.LONG, RecordColumn.SHORT]
+"""Columns in cash beside equity, which are scaled with it."""
 
 
 def redrawn_record(record: NDArray[np.float64], steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The record of drawn steps.
+    """The record that an account would have of drawn steps, one after the other.
 
     Args:
-        record: float64[episodes, steps + 1, 7], an account record.
-        steps: int64[episodes * steps]; steps are counted through all episodes, from 0.
+        record: the account record that is drawn from, float64[episodes, steps + 1, 7].
+        steps: numbers of the drawn steps, int64[episodes * steps]; steps are counted through all episodes, from 0.
 
     Returns:
-        float64[episodes, steps + 1, 7], an account record. Ruin stays: what is drawn after it finds nothing left.
+        float64[episodes, steps + 1, 7], an account record. Ruin stays: a step drawn after it finds nothing left.
     """
     episodes, rows, width = record.shape
     before, after = record[:, :-1].reshape(-1, width), record[:, 1:].reshape(-1, width)
@@ -39,7 +40,9 @@ def redrawn_record(record: NDArray[np.float64], steps: NDArray[np.int64]) -> NDA
     shares = after[:, MONEY] / divisor[:, None]
     out = np.empty_like(record)
     out[:, 0] = record[:, 0]
+    # Counts of fills are taken over as they are; what is in cash is replaced below.
     out[:, 1:] = after[steps].reshape(episodes, rows - 1, width)
+    # Once a drawn step is ruin, its growth of 0 keeps the product at 0.
     grown = np.cumprod(growth[steps].reshape(episodes, rows - 1), axis=1)
     out[:, 1:, RecordColumn.EQUITY] = record[:, :1, RecordColumn.EQUITY] * grown
     out[:, 1:, MONEY] = shares[steps].reshape(episodes, rows - 1, len(MONEY)) * out[:, :-1, RecordColumn.EQUITY, None]

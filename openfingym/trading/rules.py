@@ -1,7 +1,8 @@
 """The arithmetic of matching: at what price an order fills on a bar, and what that costs.
 
 Functions of plain numbers, without state. The readable simulator calls them as they are; the
-compiled core compiles these same functions, so that the two cannot differ by a bit.
+compiled core compiles these same functions, so that the two cannot differ by a bit. Terms are added in
+the order in which they are written: an expression that is equal on paper may differ in the last bit.
 
 An order decided after bar t lives from bar t + 1 on. With d = +1 for a buy and -1 for a sell, a
 sell is a buy on negated prices: ``best`` is the extreme of the bar that suits the order (low for a
@@ -17,7 +18,7 @@ CERTAIN, OPEN_HIGH_LOW_CLOSE, OPEN_LOW_HIGH_CLOSE, ADAPTIVE = 0, 1, 2, 3
 NO_FILL = -1.0
 """Returned in place of a price, which is never negative."""
 ROUNDING = 1e-12
-"""Relative distance of two quantities that is put down to rounding."""
+"""Relative distance of two quantities that is taken for rounding."""
 WEIGHT_TOLERANCE = 1e-6
 """How far target weights may exceed their largest sum, as those of a softmax in single precision do."""
 DUST = 1e-9
@@ -37,12 +38,14 @@ def open_price(kind: int, d: float, limit: float, stop: float, triggered: bool, 
     """
     if kind == MARKET:
         return opening, True
+    # Multiplied by d, prices of a sell are negated, so that "higher" is worse for either side.
     if kind == STOP:
         return (opening, True) if triggered or d * opening >= d * stop else (NO_FILL, False)
     if kind == STOP_LIMIT and not triggered:
         if d * opening < d * stop:
             return NO_FILL, False
         triggered = True
+    # A limit order, or a stop-limit order that has become one.
     return (opening, triggered) if d * opening <= d * limit else (NO_FILL, triggered)
 
 
@@ -51,7 +54,7 @@ def inside_price(
 ) -> tuple[float, float, bool]:
     """Price at which an order fills after the open, or NO_FILL; when, from 0 to 1; and whether its stop has triggered.
 
-    To be asked only of orders that did not fill at the open. A limit order fills at its limit if the bar reaches
+    Only for orders that did not fill at the open. A limit order fills at its limit if the bar reaches
     it, a stop order at its stop. A stop-limit order triggered inside the bar fills at its stop if the limit allows
     that, and otherwise at its limit if the price was there after the trigger: on the path ``CERTAIN`` if the close
     is at the limit or better, which proves it.
@@ -67,15 +70,18 @@ def inside_price(
     at_stop = d * stop
     if w < at_stop:
         return NO_FILL, 0.0, False
+    # The stop triggers inside the bar. Which extreme came first is not known, unless a path is assumed.
     order = worst_first(d, o, h, low, path)
-    # Which extreme of the bar came first is not known; unless told otherwise, the order that is worse for the trader.
     reached = when(at_stop, start, b, w, end, order)
     if kind == STOP or level >= at_stop:
         return stop, reached, True
+    # A stop-limit whose limit is better than its stop: it fills only if the price comes back after the trigger.
     if order == 1:
+        # Worst extreme first: the way from there to the best extreme passes the limit, if that extreme reaches it.
         if b > level:
             return NO_FILL, 0.0, True
         return limit, (2.0 * w - start - level) / length(start, b, w, end, order), True
+    # Best extreme first, or no path: the best price may have been before the trigger, and the close alone is after it.
     if end > level:
         return NO_FILL, 0.0, True
     if order == 0:
@@ -96,15 +102,17 @@ def when(level: float, start: float, b: float, w: float, end: float, order: int)
     if order == -1:
         return 0.0
     total = length(start, b, w, end, order)
+    # A bar with a single price.
     if total <= 0.0:
         return 0.0
+    # A level on the way to the first extreme, or else on the way back from it.
     if order == 1:
         return (level - start if level >= start else 2.0 * w - start - level) / total
     return (start - level if level <= start else start - 2.0 * b + level) / total
 
 
 def length(start: float, b: float, w: float, end: float, order: int) -> float:
-    """Length of the path through both extremes."""
+    """Length of the path from the open through both extremes to the close, in units of price."""
     return (w - start) + (w - b) + (end - b) if order == 1 else (start - b) + (w - b) + (w - end)
 
 
@@ -118,11 +126,12 @@ def slip(price: float, d: float, quantity: float, volume: float, slip_rate: floa
         share = quantity / volume
         rate += impact * share * share
     slipped = price * (1.0 + d * rate)
+    # Impact has no bound, so that a large sale could otherwise have a negative price.
     return slipped if slipped > 0.0 else 0.0
 
 
 def fee(notional: float, fee_rate: float, fee_per_trade: float) -> float:
-    """Fee of one fill."""
+    """Fee of one fill, in cash: a share of its value and a fixed part."""
     return notional * fee_rate + fee_per_trade
 
 
@@ -153,6 +162,7 @@ def multiple(count: float, step: float) -> float:
 
 def nearest_multiple(value: float, step: float) -> float:
     """The multiple of ``step`` that ``value`` is meant to be, or 0 if it is none: a millionth of a step is forgiven."""
+    # The usual case of whole units, without a division.
     if step >= 1.0 and value % step == 0.0:
         return value
     steps = value / step
@@ -160,6 +170,7 @@ def nearest_multiple(value: float, step: float) -> float:
     if steps >= _EXACT:
         return value
     whole = math.floor(steps + 0.5)
+    # The second term is for the quotient's own rounding, which grows with it.
     return multiple(whole, step) if abs(whole - steps) <= 1e-6 + 1e-15 * steps else 0.0
 
 
@@ -173,6 +184,7 @@ def whole_lots(quantity: float, lot: float) -> float:
 
 def _slack(steps: float) -> float:
     """By how many steps a quotient may miss a whole number because of rounding."""
+    # In proportion to the quotient, as rounding is, but never more than a hundredth of a step.
     return min(1e-14 * steps, 0.01)
 
 
@@ -180,10 +192,12 @@ def settled(before: float, change: float, lot: float) -> float:
     """A quantity after a change, free of the dust that sums of decimal fractions leave behind."""
     after = before + change
     if lot > 0.0:
+        # The usual case of whole units, without a division.
         if lot >= 1.0 and after % lot == 0.0:
             return after
         lots = after / lot
         return multiple(math.floor(lots + 0.5), lot) if -_EXACT < lots < _EXACT else after
+    # Without lots, a remainder that is tiny beside what was traded is a position that was closed.
     return 0.0 if abs(after) <= ROUNDING * abs(change) else after
 
 
@@ -198,12 +212,13 @@ def on_tick(price: float, tick: float, up: bool) -> float:
 
 
 def affordable(cash: float, price: float, fee_rate: float, fee_per_trade: float, lot: float) -> float:
-    """The largest quantity that ``cash`` buys at ``price``, fees included."""
+    """The largest quantity that ``cash`` buys at ``price``, fees included; 0 at a price of 0."""
     unit = price * (1.0 + fee_rate)
     if unit <= 0.0 or cash <= fee_per_trade:
         return 0.0
     quantity, shrink = whole_lots((cash - fee_per_trade) / unit, lot), 1e-15
-    # Rounding in the last bits must not make cash negative.
+    # Rounding in the last bits must not make cash negative: the purchase is booked as it is here, and if it costs more
+    # than there is, it is made smaller by a lot or, without lots, by some last bits, four times as many each time.
     for _ in range(8):
         if cash - quantity * price - fee(quantity * price, fee_rate, fee_per_trade) >= 0.0:
             return quantity
@@ -228,22 +243,27 @@ def shortable(
     Positions are valued at the price before slippage, so that slippage is a loss and not a smaller short.
 
     Args:
-        equity: equity of the account before, its position in this symbol valued at ``base``.
-        shorts: what short positions are worth before, so valued.
+        equity: equity of the account before the sale, its position in this symbol valued at ``base``.
+        shorts: market value of all short positions before the sale, valued in the same way, positive.
         held: units sold by the same sale that close a long position.
         base: price of the sale before slippage.
         price: price of the sale after slippage.
         max_short: multiple of equity that all shorts may be worth.
         fee_rate: fee as a share of the traded value.
         fee_per_trade: fee of every trade, in units of currency.
-        lot: quantities are multiples of it.
+        lot: size of a lot, of which quantities are multiples; 0 for any quantity.
+
+    Returns:
+        Units beyond ``held``, in whole lots.
     """
+    # The cap, solved for the quantity q: shorts + q base <= max_short (equity - (held + q) loss - fee_per_trade).
     loss = base - price + price * fee_rate
     unit = base + max_short * loss
     room = max_short * (equity - held * loss - fee_per_trade) - shorts
     if unit <= 0.0 or room <= 0.0:
         return 0.0
     quantity, shrink = whole_lots(room / unit, lot), 1e-15
+    # As in ``affordable``: tested as it will be booked, and made smaller where rounding has exceeded the cap.
     for _ in range(8):
         sold = held + quantity
         after = equity - sold * (base - price) - fee(sold * price, fee_rate, fee_per_trade)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from openfingym.data.bars import Bars
 
 COLUMNS = 7
+"""Columns of the record."""
 
 
 class Session:
@@ -31,11 +32,18 @@ class Session:
     Attributes:
         simulator: the simulator, which holds the account.
         row: row of the bars whose close has been seen.
-        rows: the rows walked so far, 0 to ``steps``.
+        rows: number of rows walked so far, 0 to ``steps``.
     """
 
     def __init__(self, bars: Bars, market: MarketRules, *, cash: float, first: int, steps: int) -> None:
         """Open the account.
+
+        Args:
+            bars: the bars that are traded; shared, never copied.
+            market: costs and limits of trading.
+            cash: cash of the account when it is opened, in units of currency.
+            first: number of the row at whose close the account is opened.
+            steps: number of rows to walk after it.
 
         Raises:
             UsageError: the bars do not have these rows.
@@ -54,7 +62,7 @@ class Session:
 
     @property
     def rows(self) -> int:
-        """Rows walked so far."""
+        """Number of rows walked so far."""
         return self.row - self.first
 
     @property
@@ -63,7 +71,11 @@ class Session:
         return self.rows >= self.steps or self.simulator.bankrupt
 
     def decide(self, decision: Decision) -> list[int]:
-        """Give orders at the close of this row, for the next bar on; returns the ids of the orders."""
+        """Carry out a decision made at the close of this row, which takes effect from the next bar on.
+
+        Returns:
+            The id of each submitted order, 0 where it was refused.
+        """
         if decision.weights is not None:
             self.simulator.target(decision.weights)
         return carry_out(decision, self.simulator)
@@ -79,13 +91,13 @@ class Session:
         self.row += 1
         account = self.simulator
         walk(account, self.bars, self.row)
-        held = account.account()
+        values = account.account()
         self.record[self.rows] = (
             account.equity,
             account.traded,
             account.cost,
-            held.long,
-            held.short,
+            values.long,
+            values.short,
             account.closed,
             account.won,
         )
@@ -93,25 +105,27 @@ class Session:
 
     def copy(self) -> Self:
         """A session that goes on from here without changing this one; bars are shared."""
-        twin = copy.copy(self)
-        twin.simulator = copy.deepcopy(self.simulator)
-        twin.record = self.record.copy()
-        return twin
+        branch = copy.copy(self)
+        branch.simulator = copy.deepcopy(self.simulator)
+        branch.record = self.record.copy()
+        return branch
 
     def outcome(self) -> NDArray[np.float64]:
         """The record as if nothing more were decided, float64[steps + 1, 7]; the session does not move.
 
         After bankruptcy everything stays at zero.
         """
-        twin = self.copy()
-        while not twin.done:
-            twin.advance()
-        return twin.record
+        branch = self.copy()
+        # Bankruptcy ends the walk early; the rows after it are zero from the start.
+        while not branch.done:
+            branch.advance()
+        return branch.record
 
 
 def walk(account: Simulator, bars: Bars, row: int) -> None:
-    """Let a row of bars pass."""
+    """Let a row of bars pass on an account."""
     split, dividend = bars.split[row], bars.dividend[row]
+    # As lists: the simulator calculates with plain floats, which are far faster than single numbers of NumPy.
     account.on_bar(
         bars.open[row].tolist(),
         bars.high[row].tolist(),

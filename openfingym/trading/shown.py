@@ -11,7 +11,7 @@ from openfingym.trading.orders import Event, EventKind, Reason, Side
 
 
 class Shown(Protocol):
-    """The part of an :class:`~openfingym.trading.executor.Executor` that is shown."""
+    """What the part of an :class:`~openfingym.trading.executor.Executor` that is shown must offer."""
 
     def positions(self) -> tuple[float, ...]:
         """Units held of each symbol, negative where short."""
@@ -21,7 +21,8 @@ class Shown(Protocol):
 
 
 LISTED = 256
-"""Rejections and other events that an observation lists at most, of each."""
+"""Most rejections, and most events that are neither rejections nor fills, that an observation lists; it lists all
+fills."""
 
 
 def shown_account(
@@ -30,10 +31,13 @@ def shown_account(
     """The account, its open orders, and what has become of orders since the last observation.
 
     Args:
-        executor: what executes the account's orders.
-        account: its values now.
-        events: since the last observation, in order.
+        executor: the simulator or broker that executes the account's orders.
+        account: values of the account now.
+        events: events since the last observation, in order.
         symbols: names of the symbols, by position.
+
+    Returns:
+        JSON values by name; ``unlisted`` counts the events that were too many to be listed.
     """
     fills = [event for event in events if event.kind is EventKind.FILLED]
     rejections = [event for event in events if event.kind is EventKind.REJECTED]
@@ -44,9 +48,9 @@ def shown_account(
         "equity": account.equity,
         "positions": list(executor.positions()),
         "open_orders": _open_orders(executor, symbols),
-        "fills": [_told(event, symbols) for event in fills],
-        "rejections": [_told(event, symbols) for event in rejections[:LISTED]],
-        "changes": [_told(event, symbols) for event in changes[:LISTED]],
+        "fills": [_event_values(event, symbols) for event in fills],
+        "rejections": [_event_values(event, symbols) for event in rejections[:LISTED]],
+        "changes": [_event_values(event, symbols) for event in changes[:LISTED]],
         "unlisted": max(len(rejections) - LISTED, 0) + max(len(changes) - LISTED, 0),
     }
 
@@ -69,10 +73,10 @@ def _open_orders(executor: Shown, symbols: Sequence[str]) -> list[dict[str, obje
     ]
 
 
-def _told(event: Event, symbols: Sequence[str]) -> dict[str, object]:
-    """An event as plain values; what it does not have is None."""
+def _event_values(event: Event, symbols: Sequence[str]) -> dict[str, object]:
+    """An event as JSON values; what it does not have is None."""
     known = 0 <= event.symbol < len(symbols)
-    told: dict[str, object] = {
+    values: dict[str, object] = {
         "event": _word(event.kind.name),
         "order": event.order_id or None,
         "client_id": event.client_id,
@@ -82,8 +86,8 @@ def _told(event: Event, symbols: Sequence[str]) -> dict[str, object]:
         "reason": _word(event.reason.name) if event.reason is not Reason.NONE else None,
     }
     if event.kind is EventKind.FILLED:
-        told |= {"price": _finite(event.price), "fee": event.fee, "slippage": event.slippage}
-    return told
+        values |= {"price": _finite(event.price), "fee": event.fee, "slippage": event.slippage}
+    return values
 
 
 def _word(name: str) -> str:
@@ -91,4 +95,5 @@ def _word(name: str) -> str:
 
 
 def _finite(value: float) -> float | None:
+    """A number, or None for NaN and infinity, which JSON does not have."""
     return value if math.isfinite(value) else None

@@ -33,11 +33,14 @@ class Simulator(OrderDesk):
     _targets: list[float] | None = None
 
     def target(self, weights: Sequence[float]) -> bool:
-        """Trade at the next open to these shares of equity, one a symbol, negative for short.
+        """Trade at the next open to target weights; a second target before then takes the place of the first.
+
+        Args:
+            weights: wanted share of each symbol in equity, negative for short.
 
         Returns:
-            Whether the weights are admissible: finite, the long ones adding up to at most 1 and the short ones to at
-            most the short cap. If not, nothing changes and an event says so.
+            Whether the weights are admissible: one for each symbol, finite, the long ones adding up to at most 1 and
+            the short ones to at most the short cap. If not, nothing changes and an event says so.
         """
         wanted = self._admitted(weights)
         if wanted is None:
@@ -60,11 +63,11 @@ class Simulator(OrderDesk):
         """Let one bar pass; see the module's text for what happens in which order.
 
         Args:
-            opens: price of each symbol at the open, float64[S]; prices of a halted symbol are not looked at.
-            highs: highest price of each symbol.
-            lows: lowest price of each symbol.
-            closes: last price of each symbol.
-            volumes: units of each symbol that were traded.
+            opens: price of each symbol at the open, S floats; prices of a halted symbol are not looked at.
+            highs: highest price of each symbol in the bar.
+            lows: lowest price of each symbol in the bar.
+            closes: last price of each symbol in the bar.
+            volumes: units of each symbol that were traded in the bar.
             tradable: whether each symbol traded; all did if None.
             splits: new units for an old one, of each symbol, before the open; none if None.
             dividends: cash a unit of each symbol, going ex before the open; none if None.
@@ -95,6 +98,7 @@ class Simulator(OrderDesk):
 
     def _open(self, opens: Sequence[float], volumes: Sequence[float], tradable: Sequence[bool] | None) -> None:
         cap = self.market.max_participation
+        # Lists of the account's own: corporate actions change them in place.
         if tradable is None or all(tradable):
             self.mark, self.volume = list(opens), list(volumes)
             self.room = [cap * volume for volume in volumes] if cap > 0.0 else [math.inf] * len(self.room)
@@ -105,6 +109,7 @@ class Simulator(OrderDesk):
                 self.volume[symbol] = volumes[symbol]
                 self.room[symbol] = cap * volumes[symbol] if cap > 0.0 else math.inf
             else:
+                # The last close stands as the mark, and nothing may be traded at it.
                 self.room[symbol] = 0.0
 
     def _close(self, closes: Sequence[float], tradable: Sequence[bool] | None) -> None:

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 OPEN, HIGH, LOW, CLOSE, VOLUME = range(5)
 MIN_ROWS = 100
-"""Known rows that a variance and its persistence are estimated from, at least."""
+"""Fewest known rows from which a variance and its persistence are estimated."""
 DIGITS = 7
 """Significant digits of a twin's prices."""
 REACTIONS = np.arange(0.02, 0.21, 0.02)
-"""Values of a that are tried."""
+"""Values of the parameter a among which the fit chooses."""
 PERSISTENCES = np.array([0.80, 0.90, 0.94, 0.96, 0.98, 0.99])
-"""Values of a + b that are tried; below 1, so that the variance of a path stays about its mean."""
+"""Values of a + b among which the fit chooses; below 1, so that the variance of a path stays about its mean."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class PanelGarch:
     persistence: float
     """The sum a + b of the recursion's parameters."""
     variance: Floats
-    """v, float64[S], squared log returns a bar."""
+    """v, the mean squared shock of each symbol, float64[S], in squared log returns a bar."""
 
     def following(self, variance: Floats, squared: Floats) -> Floats:
-        """The variance of the next row, from variance and squared shock of this one."""
+        """The variance of each symbol in the next row, from its variance and squared shock in this one."""
         target = (1.0 - self.persistence) * self.variance
         after: Floats = target + self.reaction * squared + (self.persistence - self.reaction) * variance
         return after
@@ -83,13 +83,14 @@ def resample(bars: Floats, rows: int, seed: int) -> Floats:
     mean = moves[:, :, CLOSE].mean(axis=0)
     shocks = moves[:, :, CLOSE] - mean
     garch = fit(shocks)
-    known = _variances(garch, shocks)
+    variances = _variances(garch, shocks)
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     drawn = pool[generator.integers(len(pool), size=rows)]
     path = np.empty((rows, *moves.shape[1:]))
-    variance = garch.following(known[-1], shocks[-1] ** 2)
+    # The path goes on from the last known row, also in its volatility; its own shocks then drive the variance.
+    variance = garch.following(variances[-1], shocks[-1] ** 2)
     for t, k in enumerate(drawn):
-        path[t] = moves[k] * np.sqrt(variance / known[k])[:, None]
+        path[t] = moves[k] * np.sqrt(variance / variances[k])[:, None]
         variance = garch.following(variance, (path[t, :, CLOSE] - mean) ** 2)
     return np.concatenate([_prices(bars[-1, :, CLOSE], path), volumes[drawn][:, :, None]], axis=2)
 
@@ -99,7 +100,10 @@ def fit(shocks: Floats) -> PanelGarch:
     Zakoian 2011).
 
     Args:
-        shocks: float64[T, S], demeaned log returns.
+        shocks: log returns of each symbol less their mean, float64[T, S].
+
+    Returns:
+        The process of the grid with the highest likelihood.
 
     Raises:
         DataError: the price of a symbol never moves.
@@ -108,6 +112,7 @@ def fit(shocks: Floats) -> PanelGarch:
     if not (variance > 0.0).all():
         raise DataError(f"symbol {int((variance <= 0.0).argmax())} never moves in training; it has no twin")
     reaction, persistence = (grid.ravel() for grid in np.meshgrid(REACTIONS, PERSISTENCES, indexing="ij"))
+    # Each symbol in multiples of its own variance, so that one recursion with mean 1 serves all of them.
     scaled = shocks**2 / variance
     h = np.ones((len(reaction), shocks.shape[1]))
     loss = np.zeros(len(reaction))
@@ -119,7 +124,7 @@ def fit(shocks: Floats) -> PanelGarch:
 
 
 def _variances(garch: PanelGarch, shocks: Floats) -> Floats:
-    """The variance of every known row, float64[T, S], from its mean on."""
+    """The variance of every known row, float64[T, S]; the first row has the sample variance."""
     out = np.empty_like(shocks)
     h = garch.variance
     for t, shock in enumerate(shocks):
@@ -129,11 +134,12 @@ def _variances(garch: PanelGarch, shocks: Floats) -> Floats:
 
 
 def _prices(last: Floats, moves: Floats) -> Floats:
-    """Open, high, low and close of moves, float64[rows, S, 4], from the last close on."""
+    """The prices that moves lead to, open, high, low and close, float64[rows, S, 4], from the last close on."""
     from openfingym.data.simulate import significant
 
     closes = np.log(last) + np.add.accumulate(moves[:, :, CLOSE], axis=0)
     before = closes - moves[:, :, CLOSE]
+    # Rounded to few digits: exp and log differ between machines in their last bits, and a twin must not.
     prices = significant(np.exp(before[:, :, None] + moves), DIGITS)
     # In exact arithmetic moves keep their order; rounding could break it.
     prices[:, :, HIGH], prices[:, :, LOW] = prices.max(axis=2), prices.min(axis=2)

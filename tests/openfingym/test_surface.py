@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -24,6 +25,20 @@ def test_all_is_sorted_and_every_name_resolves() -> None:
     for name in openfingym.__all__:
         assert getattr(openfingym, name) is not None
     assert set(openfingym._HOMES) == set(openfingym.__all__) - {"__version__"}
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        ".".join(path.parent.relative_to(Path(openfingym.__file__).parents[1]).parts)
+        for path in sorted(Path(openfingym.__file__).parent.rglob("__init__.py"))
+        if "names_of(__name__" in path.read_text("utf-8")
+    ],
+)
+def test_every_name_that_a_package_loads_when_it_is_used_is_there(package: str) -> None:
+    module = importlib.import_module(package)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -1,4 +1,4 @@
-"""One account in the compiled core."""
+"""One account in the compiled core, for decisions that are known beforehand."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from openfingym.trading.orders import Event
 
 _EPISODE = (1.0, 0.0, 0.0)
+"""Look-back, reward and decay, which the core reads for environments only."""
 
 
 class CompiledAccount:
@@ -72,6 +73,7 @@ class CompiledAccount:
         """
         self.market = market
         numbers = np.append(market_numbers(market, forgiving=False), (cash, *_EPISODE))
+        # The last row of an episode matters to observations and rewards alone, which a run does not have.
         row = np.array([first])
         self._tape = tape(bars)
         self._state = State.empty(1, len(bars.symbols), market.max_open_orders, market.max_orders_per_batch)
@@ -82,7 +84,7 @@ class CompiledAccount:
 
     @property
     def row(self) -> int:
-        """Row whose close has been seen."""
+        """Number of the row whose close has been seen."""
         return int(self._state.cells[0, ROW])
 
     @property
@@ -94,10 +96,10 @@ class CompiledAccount:
         """Carry out a decision a row, and walk as many rows.
 
         Args:
-            decisions: at this row and those after it; None decides nothing.
+            decisions: the decisions at the close of this row and of those after it; None decides nothing.
 
         Returns:
-            The account's record, float64[rows, 7].
+            The account's record at the close of each row walked, float64[rows, 7].
         """
         tables = [np.zeros((0, 8)) if decision is None else table(decision) for decision in decisions]
         starts = np.concatenate([[0], np.cumsum([len(rows) for rows in tables])]).astype(np.int64)
@@ -106,7 +108,7 @@ class CompiledAccount:
         for row, decision in enumerate(decisions):
             if decision is not None and decision.weights is not None:
                 wanted = [number(weight) for weight in decision.weights]
-                # Too few or too many stay NaN, and are refused.
+                # Too few or too many weights become a row of NaN, which the core refuses.
                 weights[row], weighted[row] = wanted if len(wanted) == weights.shape[1] else math.nan, True
         return self.run_arrays(np.concatenate([np.zeros((0, 8)), *tables]), starts, weights, weighted)
 
@@ -115,9 +117,13 @@ class CompiledAccount:
 
         Args:
             requests: requests of all rows, float64[K, 8]; see :mod:`openfingym.trading.compiled.requests`.
-            starts: int64[rows + 1]: the requests of row n are those from ``starts[n]`` to ``starts[n + 1]``.
+            starts: where the requests of each row begin, int64[rows + 1]: row n has those from ``starts[n]`` to
+                ``starts[n + 1]``.
             weights: target weights of each row, float64[rows, S].
-            weighted: bool[rows], whether a row has target weights.
+            weighted: whether each row has target weights, bool[rows].
+
+        Returns:
+            The account's record at the close of each row walked, float64[rows, 7].
 
         Raises:
             UsageError: there are not as many bars, or the arrays do not fit each other.
@@ -128,6 +134,7 @@ class CompiledAccount:
         requests, weights = np.asarray(requests, np.float64, "C"), np.asarray(weights, np.float64, "C")
         starts, weighted = np.asarray(starts, np.int64, "C"), np.asarray(weighted, np.bool_, "C")
         asked, symbols = np.diff(starts), self._state.book.shape[1]
+        # The core reads these arrays by address and checks no bounds, so that a wrong shape would read foreign memory.
         if (
             requests.shape[1:] != (REQUEST,)
             or weights.shape != (rows, symbols)
@@ -145,6 +152,7 @@ class CompiledAccount:
         most = int(asked.max(initial=0))
         self._make_room(most + 2 * len(requests))
         self._core_table.lay(requests=requests, starts=starts, weights=weights, weighted=weighted, record=record)
+        # The core stops before a row whose events might not fit, and goes on when there is room for them.
         while done < rows:
             self._make_room(most)
             done = CORE(self._core_table.address, RUN, done, rows)
@@ -153,6 +161,7 @@ class CompiledAccount:
     def account(self) -> Account:
         """The account at the last marks."""
         cells, book = self._state.cells[0], self._state.book[0]
+        # Added up one after the other, as the readable account does, so that both agree to the last bit.
         long = short = held = 0.0
         for position, mark in book[:, [POSITION, MARK]].tolist():
             if position > 0.0:
@@ -183,7 +192,7 @@ class CompiledAccount:
         return self._state.orders[0, : int(self._state.cells[0, ORDERS])]
 
     def _make_room(self, requests: int) -> None:
-        """Have room for the events of at least one more row."""
+        """Have room for the events of at least one more row, which makes so many requests."""
         state, used = self._state, int(self._state.cells[0, EVENTS])
         needed = used + events_of_a_step(state.book.shape[1], state.orders.shape[1] - 1, requests)
         if needed > state.events.shape[1]:

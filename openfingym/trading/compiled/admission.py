@@ -35,15 +35,16 @@ _INSUFFICIENT_CASH, _SHORT_CAP = int(Reason.INSUFFICIENT_CASH), int(Reason.SHORT
 
 @rare
 def objection(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
-    """Why the order in place ``k`` cannot be accepted, or NONE; makes its quantity a multiple of the lot and sets what
-    it reserves.
+    """Why the order in place ``k`` cannot be accepted, or NONE.
+
+    Besides, makes its quantity an exact multiple of the lot, and sets what it reserves.
 
     Args:
         a: state of all accounts.
         i: number of the account.
         m: costs and limits of trading, as numbers.
-        k: the place of the order, behind all that are open.
-        instead_of: place of the open order that it is to replace, or -1.
+        k: place of the order, behind all that are open.
+        instead_of: place of the open order that it is to replace, whose reservations are free for it; -1 for none.
     """
     orders = a.orders
     if a.cells[i, BANKRUPT] != 0.0:
@@ -98,7 +99,7 @@ def _reserve(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
             opening = rules.settled(opening, -closing, m.lot)
             if opening <= 0.0:
                 return NONE
-    # Held is what the order costs at the worst price at which it can fill, so that no later fill overdraws the account.
+    # Held is what the order costs at the worst price at which it is expected to fill.
     base = rules.worst_price(kind, d, orders[i, k, LIMIT], orders[i, k, STOP], book[i, symbol, MARK])
     quantity, volume = remaining, book[i, symbol, VOLUME]
     if m.max_participation > 0.0 and volume > 0.0:
@@ -118,6 +119,7 @@ def _reserve(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
             orders[i, k, HOLD_CASH] = hold
             return NONE
         return NONE if closing > 0.0 else _INSUFFICIENT_CASH
+    # Costs of the sale lower equity, and so the short cap by ``max_short`` times as much.
     hold = opening * base + m.max_short * (opening * (base - price) + paid)
     shorts = short + hold
     for other in range(count):

@@ -15,6 +15,7 @@ from numba.extending import intrinsic, register_jitable
 from numba.np.arrayobj import make_array, populate_array
 
 from openfingym.compiling import compiled
+from openfingym.data.bars import FEATURES
 from openfingym.trading import orders, rules
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -47,8 +48,8 @@ def rare(function: Function) -> Function:
 def _array_at(typing: Any, address: Any, shape: Any, kind: Any) -> Any:  # noqa: ARG001
     """The contiguous array of a shape, a tuple of int64, and of a type of Numba's, that is at an address.
 
-    It is not counted who uses it: that would cost an atomic operation whenever a function is handed an array, which is
-    most of the time of a step. Who gives the address keeps the array.
+    Its uses are not counted: that would cost an atomic operation whenever a function is handed an array, which is most
+    of the time of a step. So the caller who gives the address must keep the array alive.
     """
     array = types.Array(kind.dtype, len(shape), "C")
 
@@ -57,9 +58,11 @@ def _array_at(typing: Any, address: Any, shape: Any, kind: Any) -> Any:  # noqa:
         data = builder.inttoptr(arguments[0], context.get_data_type(kind.dtype).as_pointer())
         itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
         lengths = cgutils.unpack_tuple(builder, arguments[1])  # type: ignore[no-untyped-call]
+        # In bytes, from the last axis to the first, as memory is in C order.
         strides = [itemsize]
         for length in lengths[:0:-1]:
             strides.insert(0, builder.mul(strides[0], length))
+        # None in the place of an owner of the memory is what leaves uses uncounted.
         populate_array(made, data, lengths, strides, itemsize, None)  # type: ignore[no-untyped-call]
         return made._getvalue()
 
@@ -70,7 +73,10 @@ array_at: Callable[[int, tuple[int, ...], Any], Any] = cast("Any", intrinsic(_ar
 
 
 def _called(typing: Any, function: Any, address: Any, what: Any, begin: Any, end: Any) -> Any:  # noqa: ARG001
-    """Call the function at an address, which takes four int64 and returns one."""
+    """Call the function at an address, which takes four int64 and returns one.
+
+    By its address, the core is called without being compiled into every kernel that calls it.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001
         word = context.get_value_type(types.int64)
@@ -85,8 +91,8 @@ called: Callable[..., int] = cast("Any", intrinsic(_called))
 
 def address_of(function: Any) -> int:
     """The address of the machine code of a kernel that takes four int64 and returns one, as C calls it."""
-    found = function.get_compile_result(types.int64(*(types.int64,) * 4))
-    return int(found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name))
+    result = function.get_compile_result(types.int64(*(types.int64,) * 4))
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))
 
 
 def sources() -> str:
@@ -99,9 +105,12 @@ def sources() -> str:
     shared = [Path(str(module.__file__)) for module in (orders, rules)]
     for path in [*shared, *sorted(Path(__file__).parent.glob("*.py"))]:
         digest.update(path.read_bytes())
+    # Their number is part of the kernels, and they are defined elsewhere.
+    digest.update(repr(FEATURES).encode())
     return digest.hexdigest()
 
 
+# The rules stay plain Python in a module that knows nothing of Numba; here they become callable from kernels.
 for _rule in vars(rules).values():
     if isinstance(_rule, FunctionType) and _rule.__module__ == rules.__name__:
         part(_rule)

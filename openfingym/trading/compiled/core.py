@@ -74,15 +74,16 @@ from openfingym.trading.compiled.simulator import ask, on_bar, open_account, tar
 Flags = NDArray[np.bool_]
 
 OPEN, STEP, SETTLE, RUN = range(4)
-"""What is done. OPEN: start the episodes of accounts that are over. STEP: carry out what was decided, and let a bar
-pass. SETTLE: the end of a step alone, of an account that something else has moved. RUN: many bars of the first account,
-without rewards and observations."""
+"""The tasks of the core. OPEN: start the next episodes of the accounts whose episodes are over. STEP: carry out what
+was decided, and let a bar pass. SETTLE: only the end of a step, its reward and observation, for an account that the
+readable simulator has moved. RUN: many bars of the first account, without rewards and observations."""
 
 _f8, _f4, _i8, _b1 = types.float64, types.float32, types.int64, types.uint8
 
 
 @part
 def _market(numbers: Floats) -> Market:
+    # Written out: a compiled function cannot take the length of a tuple from an array.
     return Market(
         numbers[0],
         numbers[1],
@@ -123,7 +124,7 @@ def _record(a: State, record: Floats, n: int) -> None:
 
 
 class EpisodeArrays(NamedTuple):
-    """How the episodes of N accounts go, and what comes of a step; as in
+    """The settings of episodes, and where the results of a step of N accounts are written; the arrays are those of
     :mod:`openfingym.trading.compiled.core_table`.
     """
 
@@ -172,7 +173,11 @@ def _episode(table: NDArray[np.int64], numbers: Floats, bars: Floats) -> Episode
 
 @part
 def _finish(a: State, i: int, e: EpisodeArrays, begins: bool) -> int:
-    """Settle what came of a step, or of an episode that ``begins``; returns how many requests were refused."""
+    """Write reward, end and observation of a step, or of an episode that ``begins``.
+
+    Returns:
+        How many requests of the step were refused.
+    """
     cells, ended, refusals = a.cells, False, 0
     if begins:
         e.rewards[i] = 0.0
@@ -185,9 +190,9 @@ def _finish(a: State, i: int, e: EpisodeArrays, begins: bool) -> int:
         e.terminated[i] = bankrupt
         e.truncated[i] = at_end and not bankrupt
         ended = bankrupt or at_end
+    # With SAME_STEP, two observations: the last one of the episode that ends, and the first one of the next.
     twice = ended and e.same_step
     e.over[i] = ended and not twice
-    # An episode that ends, and the next one that begins in the same step, are both seen.
     for turn in range(2 if twice else 1):
         if begins or turn == 1:
             open_account(a, i, e.bars, e.rows[i], e.lasts[i], e.cash)
@@ -215,7 +220,7 @@ def _core(version: str) -> Callable[[int, int, int, int], int]:
         Returns:
             ``end``, or with RUN the row for whose events there is no room.
         """
-        version  # noqa: B018
+        version  # noqa: B018  # named, so that the function closes over it: Numba's cache compares what it closes over
         table = array_at(address, (TABLE_ENTRIES,), _i8)
         count, symbols = table[ACCOUNTS], table[SYMBOLS]
         a = State(
@@ -238,10 +243,12 @@ def _core(version: str) -> Callable[[int, int, int, int], int]:
         for n in range(begin, end):
             # One loop over accounts and over bars, so that a bar is compiled once.
             i = 0 if runs else n
+            # An account whose episode is over begins the next one, in place of what the others do.
             begins, ruined = not runs and e.over[i] != 0, False
             if what == OPEN and not begins:
                 continue
             if not begins:
+                # Which requests: a row of a run has any number of them, an account in a step always ``each``.
                 if runs:
                     first, last = starts[n], starts[n + 1]
                     room = table[EVENT_ROWS] - int(cells[0, EVENTS])
@@ -264,6 +271,7 @@ def _core(version: str) -> Callable[[int, int, int, int], int]:
                 else:
                     _record(a, record, n)
                 continue
+            # Threads share this entry; all of them write the same.
             if _finish(a, i, e, begins) > 0:
                 table[REFUSED] = 1
         return end

@@ -1,4 +1,4 @@
-"""What the compiled core works on: addresses of arrays, in one table that is handed over instead of them.
+"""The arrays that the compiled core works on: their addresses, in one table that is handed over instead of them.
 
 Handing over an array costs Python about as much as a bar takes, and a compiled function would be compiled anew for
 each kind of array. The core therefore takes the addresses of all its arrays from one int64 table.
@@ -37,18 +37,18 @@ ADDRESSES = {
     "refusals": np.int64,
     "record": np.float64,
 }
-"""The arrays by name, in the order of their addresses in the table, and their types:
+"""The types of the arrays by name, in the order of their addresses in the table.
 
 ``cells``, ``book``, ``orders`` and ``events`` are the fields of a :class:`~openfingym.trading.compiled.layout.State` of
-N accounts. ``bars`` float64[T, S, 8] is a tape, ``features`` float32[T * S * 5] what is seen of it, ``numbers``
-float64[19] those of a market and of episodes.
+N accounts. ``bars`` float64[T, S, 8] holds the bars, ``features`` float32[T * S * 5] what observations show of them,
+``numbers`` float64[19] those of a market and of episodes.
 
-Of a step: ``weights`` float64[N, S] or ``requests`` float64[N, K, 8] are what is decided. ``rows`` and ``lasts``
-int64[N] are where the next episodes start and end, ``over`` bool[N] those that start now. ``out`` float32[N, size] are
-the observations, ``final`` the last ones of episodes that end. ``rewards``, ``equity`` (cash), ``terminated`` and
-``truncated`` [N] are what came of it, ``refusals`` int64[N] how many requests of an episode were refused.
+For a step: ``weights`` float64[N, S] or ``requests`` float64[N, K, 8] are the decisions. ``rows`` and ``lasts``
+int64[N] are the rows in which the next episodes start and end, ``over`` bool[N] tells which start now. ``out``
+float32[N, size] are the observations, ``final`` the last ones of episodes that end. ``rewards``, ``equity`` (cash),
+``terminated`` and ``truncated`` [N] are the results, ``refusals`` int64[N] the requests refused so far in each episode.
 
-Of a run over many rows n of one account: ``weights`` float64[n, S] where ``weighted`` bool[n], ``requests``
+For a run of one account over many rows n: ``weights`` float64[n, S] where ``weighted`` bool[n], ``requests``
 float64[K, 8], of which row n has those from ``starts[n]`` to ``starts[n + 1]``, and ``record`` float64[n, 7].
 """
 
@@ -86,11 +86,12 @@ float64[K, 8], of which row n has those from ``starts[n]`` to ``starts[n + 1]``,
     SAME_STEP,
     REFUSED,
 ) = range(32)
-"""Of the core's table: first the addresses, then numbers. PLACES are those for orders of an account, EVENT_ROWS those
-for events, BARS the rows of bars, SIZE the entries of an observation, REQUESTS the rows of requests of each account in
-a step. TARGETS tells whether a step has weights, SAME_STEP whether the next episode starts in the last step of one;
-REFUSED is set when a request is refused."""
+"""Entries of the core's table: first the addresses, then numbers. PLACES and EVENT_ROWS are the rows that an account
+has for orders and for events, BARS the rows of bars, SIZE the entries of an observation, REQUESTS the rows of requests
+of each account in a step. TARGETS tells whether a step has weights, SAME_STEP whether the next episode starts in the
+last step of one; REFUSED is set when a request is refused."""
 TABLE_ENTRIES = 32
+"""Number of entries of the core's table."""
 
 
 class CoreTable:
@@ -100,18 +101,26 @@ class CoreTable:
         """Lay out arrays for the core.
 
         Args:
-            state: the accounts.
-            arrays: the others, by the names of :data:`ADDRESSES`; those that a step does not use may be left out.
+            state: the arrays that hold the accounts.
+            arrays: the other arrays, by the names of :data:`ADDRESSES`; those that a step does not use may be left out.
         """
         self.entries = np.zeros(TABLE_ENTRIES, np.int64)
         self.address = int(self.entries.ctypes.data)
+        # An address does not keep its array alive; these references do.
         self._kept: dict[str, NDArray[Any]] = {}
         self.lay(**state._asdict(), **arrays)
         self.entries[[ACCOUNTS, SYMBOLS, PLACES]] = *state.book.shape[:2], state.orders.shape[1]
 
     @classmethod
     def of_one(cls, state: State, *, refusals: int = 0, **arrays: NDArray[Any]) -> CoreTable:
-        """Lay out a single account, in whose episode so many requests were refused; ``arrays`` are as for others."""
+        """Lay out a single account.
+
+        Args:
+            state: the arrays that hold the account.
+            refusals: number of requests refused so far in its episode.
+            arrays: the other arrays, by the names of :data:`ADDRESSES`; those for the results of a step are made here
+                where they are left out.
+        """
         number = np.zeros(1, np.int64)
         step = {
             "rows": number,
@@ -126,10 +135,10 @@ class CoreTable:
         return cls(state, **(step | arrays))
 
     def lay(self, **arrays: NDArray[Any]) -> None:
-        """Put arrays in the place of others.
+        """Put arrays into the table, in the place of earlier ones of the same names.
 
         Raises:
-            TypeError: an array has not the type that the core expects, or is not contiguous.
+            TypeError: an array does not have the type that the core expects, or is not contiguous.
         """
         for place, (name, kind) in enumerate(ADDRESSES.items()):
             if name in arrays:

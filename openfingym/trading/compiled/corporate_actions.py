@@ -40,6 +40,7 @@ _ADJUSTED, _CANCELLED, _CORPORATE_ACTION = (
 @part
 def act(a: State, i: int, m: Market, bars: Floats, t: int) -> None:
     """Apply the corporate actions of row ``t``: of each symbol the split, then the dividend."""
+    # For either action the account first, then its orders: the order of the events is that of the readable simulator.
     for s in range(a.book.shape[1]):
         ratio, dividend = bars[t, s, SPLIT], bars[t, s, DIVIDEND]
         if ratio != 1.0:
@@ -76,6 +77,7 @@ def _change_orders(a: State, i: int, m: Market, s: int, ratio: float, dividend: 
         n = k - 1
         if orders[i, n, SYMBOL] != s:
             continue
+        # Prices that the type does not have are NaN, and stay so.
         limit, stop, triggered = orders[i, n, LIMIT], orders[i, n, STOP], orders[i, n, TRIGGERED] != 0.0
         # A reverse split would leave fractions of lots, and an enormous one quantities beyond float64: the order ends.
         lost = ratio < 1.0 or orders[i, n, REMAINING] * ratio == math.inf
@@ -96,6 +98,7 @@ def _change_orders(a: State, i: int, m: Market, s: int, ratio: float, dividend: 
             )
         if lost or limit <= 0.0 or stop <= 0.0:
             tell(a, i, _CANCELLED, n, _CORPORATE_ACTION)
+            # The next order moves into this place.
             remove(a, i, n)
             k -= 1
         else:
@@ -106,7 +109,7 @@ def _change_orders(a: State, i: int, m: Market, s: int, ratio: float, dividend: 
 
 @rare
 def remove(a: State, i: int, place: int) -> None:
-    """Take the order in a place out, and close up."""
+    """Take an order out, and move those behind it up by one place."""
     orders, last = a.orders, int(a.cells[i, ORDERS]) - 1
     for k in range(place, last):
         for field in range(orders.shape[2]):

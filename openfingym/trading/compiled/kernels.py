@@ -36,14 +36,15 @@ _f8, _i8 = numba.float64, numba.int64
 
 
 def _stepping(version: str) -> Callable[[int, Table, int, Floats, Observations], Stepped]:
-    """A step of one account.
+    """Make the kernel for a step of one account.
 
-    It takes the address of the core, the core's table, what is done (STEP or SETTLE), what is decided (weights
-    float64[S] or requests float64[K, 8]) and where the observation goes, float32[size].
+    The kernel takes the address of the core, the core's table, the task (STEP or SETTLE), the decision (weights
+    float64[S] or requests float64[K, 8]) and the array that the observation is written to, float32[size].
     """
 
     def step(core: int, table: Table, what: int, action: Floats, out: Observations) -> Stepped:
-        version  # noqa: B018
+        version  # noqa: B018  # see ``_core``
+        # One address for both: the core reads weights or requests, as the table's TARGETS says.
         table[WEIGHTS_AT] = table[REQUESTS_AT] = action.ctypes.data
         if action.ndim == 2:
             table[REQUESTS] = len(action)
@@ -67,10 +68,10 @@ def _stepping(version: str) -> Callable[[int, Table, int, Floats, Observations],
 def _stepping_many(
     version: str,
 ) -> Callable[[int, Table, Floats, Observations, Floats, Floats, Flags, Flags, int], None]:
-    """A step of all accounts, in blocks that threads share.
+    """Make the kernel for a step of all accounts, in blocks that threads share.
 
-    It takes the address of the core, the core's table, what is decided, the arrays ``out``, ``rewards``, ``equity``,
-    ``terminated`` and ``truncated`` of the core's table, and the number of blocks.
+    The kernel takes the address of the core, the core's table, the decisions, the arrays ``out``, ``rewards``,
+    ``equity``, ``terminated`` and ``truncated`` of the core's table, and the number of blocks.
     """
 
     def step_many(
@@ -84,7 +85,7 @@ def _stepping_many(
         truncated: Flags,
         blocks: int,
     ) -> None:
-        version  # noqa: B018
+        version  # noqa: B018  # see ``_core``
         table[WEIGHTS_AT] = table[REQUESTS_AT] = action.ctypes.data
         table[OUT_AT], table[REWARDS_AT], table[EQUITY_AT] = out.ctypes.data, rewards.ctypes.data, equity.ctypes.data
         table[TERMINATED_AT], table[TRUNCATED_AT] = terminated.ctypes.data, truncated.ctypes.data

@@ -1,6 +1,7 @@
 """The layout of the compiled core's state: what each column of its float64 arrays holds.
 
-Counts, ids and codes are kept as float64 too, exact up to 2^53: one row of one array is all there is of a thing.
+Counts, ids and codes are float64 too, exact up to 2^53, so that everything about an account, a position, an order or an
+event is in one row of one array.
 """
 
 from __future__ import annotations
@@ -22,45 +23,48 @@ Floats = NDArray[np.float64]
 
 CASH, EQUITY, TRADED, COST, CLOSED, WON, ROW, BANKRUPT, ORDERS, NEXT_ID, EVENTS, TARGETED = range(12)
 FIRST, LAST, BEFORE, MEAN, SQUARE, HAPPENED = range(12, 18)
-"""Of ``State.cells``. ORDERS and EVENTS count; TARGETED tells whether target weights wait for the next open. FIRST and
-LAST are the rows in which an episode begins and ends, BEFORE the equity a bar ago, MEAN and SQUARE moving moments of
-its returns, HAPPENED how many events the last step had."""
+"""Columns of ``State.cells``. ORDERS and EVENTS count; TARGETED tells whether target weights wait for the next open.
+FIRST and LAST are the rows in which an episode begins and ends, BEFORE the equity a bar ago, MEAN and SQUARE moving
+moments of its returns, HAPPENED how many events the last step had."""
 CELLS = 18
 
 POSITION, AVERAGE, MARK, VOLUME, ROOM, TARGET, CHANGE = range(7)
-"""Of ``State.book``. ROOM is what volume is left of the bar, CHANGE scratch space of a rebalance."""
-BOOK = 8  # A cache line.
+"""Columns of ``State.book``. ROOM is the volume that may still be traded in the bar, CHANGE scratch space of a
+rebalance."""
+BOOK = 8  # one column more than there are, so that a row is a cache line of 64 bytes
 
 ID, SYMBOL, SIDE, KIND, IOC, REMAINING, LIMIT, STOP, TRIGGERED, OPENING, HOLD_CASH, HOLD_SHORT, STATE, PRICE, TIME = (
     range(15)
 )
-"""Of ``State.orders``; the last three are scratch space of matching."""
+"""Columns of ``State.orders``; the last three are scratch space of matching."""
 ORDER = 15
 
 EVENT = len(Event._fields) - 1
-"""Columns of ``State.events``: the fields of an :class:`~openfingym.trading.orders.Event` but for the client's id."""
+"""Number of columns of ``State.events``: the fields of an :class:`~openfingym.trading.orders.Event` without
+``client_id``."""
 
 OPEN, HIGH, LOW, CLOSE, UNITS, SPLIT, DIVIDEND, TRADABLE = range(8)
-"""Of a bar; UNITS is its volume."""
+"""Columns of a bar; UNITS is its volume."""
 
 RECORD = 7
-"""Columns of an account's record, see :data:`openfingym.metrics.performance.RECORD`."""
+"""Number of columns of an account's record, see :data:`openfingym.metrics.performance.RECORD`."""
 
 REQUEST = 8
-"""Columns of a request, see :mod:`openfingym.trading.requests`."""
+"""Number of columns of a request, see :mod:`openfingym.trading.compiled.requests`."""
 
 
 class State(NamedTuple):
     """Accounts, one a row of each array."""
 
     cells: Floats
-    """float64[N, CELLS]."""
+    """Cash, equity and counts of each account, float64[N, CELLS]."""
     book: Floats
-    """float64[N, S, BOOK]: a position and its marks."""
+    """Position and marks of each symbol, float64[N, S, BOOK]."""
     orders: Floats
-    """float64[N, M + 1, ORDER]: open orders in the order in which they trade; the last place is scratch space."""
+    """Open orders in the order in which they trade, float64[N, M + 1, ORDER]; the place behind the last open one is
+    scratch space, in which a new order is judged."""
     events: Floats
-    """float64[N, E, EVENT]: what has happened in the last step."""
+    """Events of the last step in order, float64[N, E, EVENT]."""
 
     @classmethod
     def empty(cls, accounts: int, symbols: int, open_orders: int, requests: int) -> State:
@@ -103,7 +107,12 @@ class Market(NamedTuple):
 
 
 def market_numbers(market: MarketRules, *, forgiving: bool) -> Floats:
-    """float64[15]: the fields of :class:`Market`, from which a kernel builds one."""
+    """The fields of :class:`Market` in order, float64[15], from which a kernel builds one.
+
+    Args:
+        market: costs and limits of trading.
+        forgiving: whether a price that the type of an order does not use is ignored, not refused.
+    """
     from openfingym.trading.rules import BPS
 
     return np.array(
@@ -130,7 +139,7 @@ def market_numbers(market: MarketRules, *, forgiving: bool) -> Floats:
 
 @part
 def events_of_a_step(symbols: int, open_orders: int, requests: int) -> int:
-    """The most events a step can cause.
+    """The most events that a step can cause, for which the core must have room: it does not check.
 
     A request makes one, unless it cancels all orders. An order may be adjusted or cancelled by a split and by a
     dividend, then triggered, filled in part and ended; target weights make a fill a symbol, or one refusal.
@@ -138,11 +147,15 @@ def events_of_a_step(symbols: int, open_orders: int, requests: int) -> int:
     return requests + 6 * open_orders + symbols + 2
 
 
+# Weak keys: many environments share the tape of the same bars, and it goes when they do.
 _tapes: WeakKeyDictionary[Bars, Floats] = WeakKeyDictionary()
 
 
 def tape(bars: Bars) -> Floats:
-    """float64[T, S, 8]: all of a bar in one cache line; made once for the same bars, and read-only."""
+    """Bars as the core reads them, float64[T, S, 8], read-only: each bar is one cache line.
+
+    Made once for the same bars.
+    """
     if bars not in _tapes:
         columns = (bars.open, bars.high, bars.low, bars.close, bars.volume, bars.split, bars.dividend, bars.tradable)
         table = np.stack([column.astype(np.float64) for column in columns], axis=2)

@@ -36,6 +36,8 @@ from openfingym.trading.compiled.portfolio import NONE, record, refusal, slipped
 from openfingym.trading.orders import EventKind, Reason
 
 _STAYS, _DONE, _WAITING, _REACHED = range(4)
+"""Values of an order's STATE while a bar is matched: it stays open; it has ended; it may fill inside the bar; the bar
+reaches its price, and its turn comes."""
 _CANCELLED, _REJECTED, _TRIGGERED = int(EventKind.CANCELLED), int(EventKind.REJECTED), int(EventKind.TRIGGERED)
 _UNFILLED, _INSUFFICIENT_CASH = int(Reason.UNFILLED), int(Reason.INSUFFICIENT_CASH)
 
@@ -46,10 +48,10 @@ def match(a: State, i: int, m: Market, bars: Floats, t: int) -> None:
     it.
     """
     orders, count, waiting, done = a.orders, int(a.cells[i, ORDERS]), 0, 0
-    # One loop for both, so that what fills an order is compiled once: first at the open, in their order, then as
-    # reached.
     for k in range(count):
         orders[i, k, STATE] = _STAYS
+    # One loop for both, so that what fills an order is compiled once: ``count`` turns at the open, in the order of
+    # submission, then a turn for each order that the bar reaches.
     reached = count
     turn = 0
     while turn < reached:
@@ -81,6 +83,7 @@ def match(a: State, i: int, m: Market, bars: Floats, t: int) -> None:
             done += 1
         elif inside:
             orders[i, k, STATE] = _STAYS
+        # After the last turn at the open.
         if turn == count and waiting > 0:
             reached += _reach(a, i, m, bars, t)
     if done > 0:
@@ -119,14 +122,17 @@ def _reach(a: State, i: int, m: Market, bars: Floats, t: int) -> int:
 
 @part
 def _next(orders: Floats, i: int, count: int, path: int) -> int:
-    """The reached order whose turn it is: the earliest, or on no certain path the first submitted."""
-    found = -1
+    """The reached order whose turn it is: the earliest on the assumed path or, where none is assumed, the first
+    submitted.
+    """
+    earliest = -1
     for k in range(count):
-        if orders[i, k, STATE] == _REACHED and (found < 0 or orders[i, k, TIME] < orders[i, found, TIME]):
-            found = k
+        # Strictly earlier, so that at one time the first submitted comes first, as with the stable sort of the twin.
+        if orders[i, k, STATE] == _REACHED and (earliest < 0 or orders[i, k, TIME] < orders[i, earliest, TIME]):
+            earliest = k
             if path == rules.CERTAIN:
-                return found
-    return found
+                return earliest
+    return earliest
 
 
 @part
@@ -146,7 +152,7 @@ def _fill(a: State, i: int, m: Market, k: int, symbol: int, base: float) -> bool
     against = -d * a.book[i, symbol, POSITION]
     price = slipped(a, i, m, kind, base, d, quantity, symbol)
     reason = NONE
-    # Only what opens or enlarges a position can be refused here. Costs may have moved since the order was admitted:
+    # Only what opens or enlarges a position can be refused here. Prices may have moved since the order was admitted:
     # what the account cannot carry any more is cut down to the part that closes.
     if quantity - against > rules.ROUNDING * quantity:
         reason = refusal(a, i, m, symbol, d, quantity, base, price)

@@ -45,7 +45,8 @@ def mirror(simulator: Simulator, events: Sequence[Event], state: State) -> None:
     ):
         book[:, column] = values
     for place, o in enumerate(simulator.orders):
-        known = (
+        # In the order of the columns of ``State.orders``, its scratch space left out.
+        columns = (
             o.id,
             o.symbol,
             o.d,
@@ -59,6 +60,7 @@ def mirror(simulator: Simulator, events: Sequence[Event], state: State) -> None:
             o.hold_cash,
             o.hold_short,
         )
-        state.orders[0, place, : len(known)] = known
+        state.orders[0, place, : len(columns)] = columns
     for place, event in enumerate(events):
+        # Without the client's id, which is no number.
         state.events[0, place] = event[:-1]

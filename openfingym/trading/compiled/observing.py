@@ -37,23 +37,32 @@ from openfingym.trading.orders import EventKind
 
 LOG_RETURN, DIFFERENTIAL_SHARPE, PNL = range(3)
 RUIN = 1e-6
-"""The log return of a step is not below that of losing all but this share of equity."""
+"""The smallest ratio of equity to that of the bar before of which a reward takes the logarithm."""
 BOUND = 1e6
-"""Shares of equity are clipped to this, as equity may be next to nothing."""
+"""Largest size of a share of equity in an observation, to which it is clipped: equity may be next to nothing."""
 FEATURE_BOUND = 1500.0
-"""No logarithm of a ratio of two float64 numbers is larger."""
+"""No logarithm of a ratio of two float64 numbers is larger: it is at most about 1454."""
 _REJECTED = int(EventKind.REJECTED)
 
 
 class Layout(NamedTuple):
-    """The place of a part in a flat observation."""
+    """Where a part of an observation is in the flat array."""
 
     place: slice
+    """The entries of the flat array that hold the part."""
     shape: tuple[int, ...]
+    """Shape of the part, in C order."""
 
 
 def layout(lookback: int, symbols: int) -> dict[str, Layout]:
-    """The parts of a flat observation, by name, in order."""
+    """The parts of a flat observation by name, in order.
+
+    :class:`openfingym.envs.trading.TradingEnv` says what they are.
+
+    Args:
+        lookback: number of rows that the observation shows.
+        symbols: number of symbols S.
+    """
     shapes = {
         "features": (lookback, symbols, len(FEATURES)),
         "weights": (symbols,),
@@ -93,8 +102,18 @@ def bounds(parts: dict[str, Layout], requests: int) -> tuple[NDArray[np.float32]
 
 @part
 def observe(a: State, i: int, row: int, features: NDArray[np.float32], lookback: int, out: NDArray[np.float32]) -> int:
-    """Write what account ``i`` sees at ``row`` into row ``i`` of ``out``, and return how many of its requests were
-    refused; ``features`` are all rows' in one dimension.
+    """Write what account ``i`` sees into row ``i`` of ``out``, in the order of :func:`layout`.
+
+    Args:
+        a: state of all accounts.
+        i: number of the account.
+        row: number of the row whose close has been seen.
+        features: features of all rows, in one dimension.
+        lookback: number of rows that the observation shows.
+        out: observations, float32[N, size].
+
+    Returns:
+        How many requests of the last step were refused.
     """
     cells, book, orders, events = a.cells, a.book, a.orders, a.events
     symbols = book.shape[1]
@@ -103,6 +122,7 @@ def observe(a: State, i: int, row: int, features: NDArray[np.float32], lookback:
     window = features[last - k : last]
     for f in range(k):
         out[i, f] = window[f]
+    # Positions and cash as shares of equity; a bankrupt account shows zeros.
     equity = cells[i, EQUITY]
     scale = 1.0 / equity if equity > 0.0 else 0.0
     for s in range(symbols):
@@ -110,10 +130,12 @@ def observe(a: State, i: int, row: int, features: NDArray[np.float32], lookback:
     k += symbols
     out[i, k] = bounded(cells[i, CASH] * scale)
     k += 1
+    # Buys, sells and rejections are added up below.
     for s in range(3 * symbols + 1):
         out[i, k + s] = 0.0
     for n in range(int(cells[i, ORDERS])):
         s, kind, d = int(orders[i, n, SYMBOL]), int(orders[i, n, KIND]), orders[i, n, SIDE]
+        # An order is worth its limit or else its stop; a market order, which has neither, its mark.
         price = orders[i, n, LIMIT]
         if kind == rules.MARKET:
             price = book[i, s, MARK]
@@ -141,7 +163,9 @@ def bounded(share: float) -> float:
 
 @part
 def earn(cells: Floats, i: int, kind: int, decay: float) -> float:
-    """Reward of the bar that account ``i`` has just been through; ends its step."""
+    """Reward of the bar that account ``i`` has just been through; also ends its step: the events become those of the
+    last step, and equity that of the bar before.
+    """
     before, after = cells[i, BEFORE], cells[i, EQUITY]
     cells[i, BEFORE] = after
     cells[i, HAPPENED] = cells[i, EVENTS]
@@ -152,6 +176,7 @@ def earn(cells: Floats, i: int, kind: int, decay: float) -> float:
         return 0.0
     if kind == LOG_RETURN:
         return math.log(max(after / before, RUIN))
+    # The differential Sharpe ratio, by the moments before this return (Moody and Saffell 2001, equation 8).
     change = after / before - 1.0
     mean, square = cells[i, MEAN], cells[i, SQUARE]
     cells[i, MEAN] = mean + decay * (change - mean)

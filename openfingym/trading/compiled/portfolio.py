@@ -47,7 +47,7 @@ def say(
     slippage: float,
     reason: int,
 ) -> None:
-    """Record an event; there is room for all that a step can cause."""
+    """Record an event, without checking for room: there is room for all that a step can cause."""
     n = int(a.cells[i, EVENTS])
     a.cells[i, EVENTS] = n + 1
     events = a.events
@@ -65,7 +65,7 @@ def say(
 
 @rare
 def tell(a: State, i: int, kind: int, k: int, reason: int) -> None:
-    """Record what happened to what is left of order ``k``, a fill aside."""
+    """Record an event of order ``k``, with the quantity that is left of it; for all kinds but fills."""
     order = a.orders
     say(
         a,
@@ -112,7 +112,7 @@ def refusal(a: State, i: int, m: Market, symbol: int, d: float, quantity: float,
 @part
 def slip(m: Market, base: float, d: float, quantity: float, volume: float) -> float:
     """A price after slippage."""
-    # Most markets have no impact, and then need not wait for its division.
+    # Most markets have no impact; with a constant 0 the compiler leaves out its division.
     if m.impact > 0.0:
         return rules.slip(base, d, quantity, volume, m.slip_rate, m.impact)
     return rules.slip(base, d, quantity, volume, m.slip_rate, 0.0)
@@ -134,10 +134,12 @@ def record(
     cells, book = a.cells, a.book
     paid = rules.fee(quantity * price, m.fee_rate, m.fee_per_trade)
     cash = cells[i, CASH] - d * quantity * price - paid
+    # A debt that is there already, as after a dividend on a short position, may become smaller.
     if cash < 0.0 and cash < cells[i, CASH]:
         return False
     position = book[i, symbol, POSITION]
     after = rules.settled(position, d * quantity, m.lot)
+    # Units held on the other side, which the fill closes; below zero, units held on its own side.
     against = -d * position
     if against > 0.0:
         closing = min(quantity, against)

@@ -39,7 +39,8 @@ def rebalance(a: State, i: int, m: Market, bars: Floats, t: int) -> None:
             change = rules.settled(wanted if weight > 0.0 else -wanted, -book[i, s, POSITION], m.lot)
             if abs(change) * mark > rules.DUST * equity:
                 book[i, s, CHANGE] = change
-    # Sells first; one loop over both, so that trading is compiled once.
+    # Sells first; one loop over both, so that trading is compiled once. Between them it is asked whether anything is
+    # short: without shorts, a buy need not look at other positions.
     shorts = False
     for turn in range(2 * symbols):
         if turn == symbols:
@@ -53,12 +54,21 @@ def rebalance(a: State, i: int, m: Market, bars: Floats, t: int) -> None:
 
 @part
 def _move(a: State, i: int, m: Market, s: int, d: float, wanted: float, shorts: bool) -> None:
-    """Trade at the open towards a target, as far as volume, cash and the short cap allow; ``shorts``: whether a buy
-    finds any.
+    """Trade at the open towards a target, as far as volume, cash and the short cap allow.
+
+    Args:
+        a: state of all accounts.
+        i: number of the account.
+        m: costs and limits of trading, as numbers.
+        s: position of the symbol.
+        d: 1 for a buy, -1 for a sell.
+        wanted: units that lead to the target, positive.
+        shorts: whether any position is short when buys begin.
     """
     cells, book = a.cells, a.book
     base, position, volume = book[i, s, MARK], book[i, s, POSITION], book[i, s, VOLUME]
     quantity = min(wanted, rules.whole_lots(book[i, s, ROOM], m.lot)) if book[i, s, ROOM] < wanted else wanted
+    # Units that the trade closes: a long position for a sell, a short one for a buy.
     held = max(0.0, -d * position)
     if d < 0.0:
         if quantity > held:

@@ -11,14 +11,13 @@ column  name           meaning
 4       limit_price    NaN for none
 5       stop_price     NaN for none
 6       time_in_force  :class:`~openfingym.trading.orders.TimeInForce`: 0 good till cancelled, 1 immediate or cancel
-7       order_id       of the open order to cancel or to replace. Without one, all orders of the symbol are cancelled,
-or
-                       all there are if that is NaN too
+7       order_id       id of the open order to cancel or to replace. A cancel without one cancels all orders of the
+                       symbol, or all orders of the account if the symbol is NaN too
 ======  =============  =========================================================================================
 
-Codes are rounded to the nearest whole number. Of a replacement, NaN keeps what it was. Cancels and replacements come
-first, in the order of the rows, then new orders. In a table of an agent a price that the type of an order does not use
-is ignored; an :class:`~openfingym.trading.orders.Order` must not have one.
+Codes are rounded to the nearest whole number. In a replacement, NaN leaves a quantity or price as it is. Cancels and
+replacements come first, in the order of the rows, then new orders. In a table of an agent a price that the type of an
+order does not use is ignored; an :class:`~openfingym.trading.orders.Order` must not have one.
 """
 
 from __future__ import annotations
@@ -35,11 +34,12 @@ from openfingym.trading.orders import MOST, Order, OrderType, Side, TimeInForce,
 
 COLUMNS = ("symbol", "side", "quantity", "type", "limit_price", "stop_price", "time_in_force", "order_id")
 CANCEL, REPLACE = 4, 5
+"""Codes in the column ``type`` of requests that are no new orders."""
 _NAN = math.nan
 
 
 def table(decision: Decision) -> Floats:
-    """float64[K, 8] of a decision's cancels, replacements and orders; its weights are left out.
+    """The cancels, replacements and orders of a decision as a table, float64[K, 8]; its weights are left out.
 
     Raises:
         UsageError: an order has a client id, for which a table has no place.
@@ -62,7 +62,10 @@ def table(decision: Decision) -> Floats:
 
 
 def ask(executor: Executor, rows: Floats) -> None:
-    """Ask an executor for what a table of an agent, float64[K, 8], asks for."""
+    """Hand the requests of an agent's table, float64[K, 8], to an executor.
+
+    It does what the compiled core does with the table (:func:`openfingym.trading.compiled.simulator.ask`).
+    """
     new = []
     for symbol, side, quantity, kind, limit, stop, time_in_force, order_id in rows.tolist():
         code = _nearest(kind)
@@ -82,8 +85,9 @@ def ask(executor: Executor, rows: Floats) -> None:
 
 
 def _row(order: Order | None) -> tuple[float, ...]:
-    """A well-formed order; None is one that was not."""
+    """The row of a well-formed order; None stands for one that was not well-formed."""
     if order is None:
+        # A code that is no type, so that the core refuses it as malformed, as the readable simulator does.
         return _NAN, _NAN, _NAN, -1.0, _NAN, _NAN, _NAN, _NAN
     symbol = order.symbol if abs(order.symbol) < MOST else -1
     return (*(float(value) for value in (symbol, *order[1:7])), _NAN)
@@ -92,7 +96,7 @@ def _row(order: Order | None) -> tuple[float, ...]:
 def _order(
     symbol: float, side: float, quantity: float, kind: float, limit: float, stop: float, time_in_force: float
 ) -> Order:
-    """The order of a row; of no type where a code is none, which is refused as malformed."""
+    """The order of a row; where one of its codes is none, an order without a type, which is refused as malformed."""
     if not (side != 0.0 and not math.isnan(side) and kind in {0.0, 1.0, 2.0, 3.0} and time_in_force in {0.0, 1.0}):
         return Order(-1, Side.BUY, _NAN, None)  # type: ignore[arg-type]  # as it is meant
     type_ = OrderType(int(kind))
@@ -117,5 +121,6 @@ def _given(value: float) -> float | None:
 
 
 def _reference(order_id: object) -> float:
-    """An id above 0: one that cannot be, where it is none."""
+    """The id of an order above 0; for anything that is none, a number that no order has."""
+    # Not 0: a cancel without an id cancels all orders.
     return float(order_number(order_id) or MOST)

@@ -1,4 +1,4 @@
-"""Compiled twin of :mod:`openfingym.trading.simulator`: what an account may ask for, and a bar."""
+"""Compiled twin of :mod:`openfingym.trading.desk` and :mod:`openfingym.trading.simulator`: requests, and a bar."""
 
 from __future__ import annotations
 
@@ -110,21 +110,21 @@ def _submit(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
     orders, k = a.orders, int(a.cells[i, ORDERS])
     symbol, side, quantity = nearest(requests[j, 0]), requests[j, 1], requests[j, 2]
     kind, time_in_force = nearest(requests[j, 3]), nearest(requests[j, 6])
-    # Written so that NaN, of which every comparison is false, is malformed too.
+    # Written so that NaN, of which every comparison is false, is malformed too; ``abs(side) >= 0.0`` asks nothing else.
     if not (side != 0.0 and abs(side) >= 0.0 and 0.0 <= kind <= 3.0 and 0.0 <= time_in_force <= 1.0):
         say(a, i, _REJECTED, 0.0, -1.0, 0.0, math.nan, math.nan, 0.0, 0.0, _MALFORMED)
         return
     d = 1.0 if side > 0.0 else -1.0
     reason = _UNKNOWN_SYMBOL
     if 0.0 <= symbol < a.book.shape[1]:
+        # The next free row of the table is filled before it is known whether the order is taken: it counts only once
+        # ORDERS is raised, below.
         orders[i, k, ID] = a.cells[i, NEXT_ID]
         orders[i, k, SYMBOL] = symbol
         orders[i, k, SIDE] = d
         orders[i, k, KIND] = kind
         orders[i, k, IOC] = time_in_force
         orders[i, k, REMAINING] = quantity
-        # The next free row of the table is filled before it is known whether the order is taken: it counts only once
-        # ORDERS is raised, below.
         orders[i, k, LIMIT] = math.nan if m.forgiving and kind in (rules.MARKET, rules.STOP) else requests[j, 4]
         orders[i, k, STOP] = math.nan if m.forgiving and kind < rules.STOP else requests[j, 5]
         orders[i, k, TRIGGERED] = 0.0
@@ -141,7 +141,7 @@ def _submit(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
 
 @rare
 def _find(a: State, i: int, order_id: float) -> int:
-    """Place of an open order, or -1 and an event that says why not."""
+    """Place of an open order; -1 where there is none of this id, which is recorded as a refusal."""
     reference = nearest(order_id)
     for place in range(int(a.cells[i, ORDERS])):
         if a.orders[i, place, ID] == reference:
@@ -160,6 +160,7 @@ def _replace(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
         return
     quantity, limit, stop = requests[j, 2], requests[j, 4], requests[j, 5]
     before, limit_before, stop_before = orders[i, place, REMAINING], orders[i, place, LIMIT], orders[i, place, STOP]
+    # The changed order is put together and judged behind all others, so that a refusal leaves the old one as it was.
     for field in range(orders.shape[2]):
         orders[i, count, field] = orders[i, place, field]
     if not math.isnan(quantity):
@@ -172,13 +173,14 @@ def _replace(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
     restopped = orders[i, place, TRIGGERED] != 0.0 and not math.isnan(stop)
     reason = _BAD_PRICE if restopped else objection(a, i, m, count, place)
     if reason != NONE:
+        # The event has the quantity that was asked for, not the nearest multiple of the lot.
         orders[i, count, REMAINING] = before if math.isnan(quantity) else quantity
         tell(a, i, _REJECTED, count, reason)
         return
     tell(a, i, _REPLACED, count, NONE)
-    kept = orders[i, count, REMAINING] <= before and (math.isnan(limit) or limit == limit_before)
-    kept = kept and (math.isnan(stop) or stop == stop_before)
-    if not kept:
+    keeps_place = orders[i, count, REMAINING] <= before and (math.isnan(limit) or limit == limit_before)
+    keeps_place = keeps_place and (math.isnan(stop) or stop == stop_before)
+    if not keeps_place:
         # Behind all others: the place behind them becomes the last one when the old order is taken out.
         a.cells[i, ORDERS] += 1.0
         remove(a, i, place)
@@ -189,7 +191,7 @@ def _replace(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
 
 @rare
 def _cancel(a: State, i: int, symbol: float, order_id: float) -> None:
-    """Cancel an open order, or without an id all orders of a symbol, or all."""
+    """Cancel an open order; without an id, all orders of a symbol, or all of the account where the symbol is NaN."""
     if order_id > 0.0:
         place = _find(a, i, order_id)
         if place >= 0:
@@ -207,7 +209,7 @@ def _cancel(a: State, i: int, symbol: float, order_id: float) -> None:
 
 @part
 def nearest(code: float) -> float:
-    """The whole number nearest to a code."""
+    """The whole number nearest to a code; NaN and what is too large for a code stay as they are."""
     return math.floor(code + 0.5) if abs(code) < MOST else code
 
 
@@ -222,10 +224,10 @@ def target(a: State, i: int, m: Market, weights: Floats, n: int) -> None:
             longs += weight
         else:
             shorts -= weight
-    broke = a.cells[i, BANKRUPT] != 0.0
-    # A NaN fails every comparison.
-    if broke or not (longs <= 1.0 + WEIGHT_TOLERANCE and shorts <= m.max_short + WEIGHT_TOLERANCE):
-        reason = _BANKRUPT if broke else _BAD_WEIGHTS
+    bankrupt = a.cells[i, BANKRUPT] != 0.0
+    # Written so that a NaN, of which every comparison is false, is refused too.
+    if bankrupt or not (longs <= 1.0 + WEIGHT_TOLERANCE and shorts <= m.max_short + WEIGHT_TOLERANCE):
+        reason = _BANKRUPT if bankrupt else _BAD_WEIGHTS
         say(a, i, _REJECTED, 0.0, -1.0, 0.0, math.nan, math.nan, 0.0, 0.0, reason)
         return
     for s in range(symbols):

@@ -38,6 +38,13 @@ def test_what_is_computed_from_a_checked_array_is_searched():
         answer("square", square)
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(np.float64).max, reason="a long double is a float64 here")
+def test_a_number_beyond_float64_is_refused():
+    values = np.array([1.0, np.finfo(np.longdouble).max], dtype=np.longdouble)
+    with pytest.raises(UsageError, match=r"values\[1\] is not a finite"):
+        answer("values", values)
+
+
 def test_a_truth_marks_only_what_is_finite_float64():
     truth = Truth({"y_true": np.ones(3), "labels": np.ones(3, dtype=int), "real": np.array([np.nan]), "benchmark": 0.1})
     assert {name for name, values in truth.views.items() if isinstance(values, Checked)} == {"y_true"}

@@ -107,6 +107,22 @@ def test_the_environment_gives_a_loss_of_training_questions(jar_task: Path) -> N
     env.close()
 
 
+@pytest.mark.parametrize("number", ["3", 3.0, True, -1, 10**6])
+def test_only_the_number_of_a_training_question_chooses_one(jar_task: Path, number: object) -> None:
+    env = openfingym.make(jar_task, split="train")
+    with pytest.raises(UsageError, match="there is no training question"):
+        env.reset(options={"number": number})
+    env.close()
+
+
+def test_an_action_too_deep_to_be_read_is_refused(jar_task: Path) -> None:
+    env = openfingym.make(jar_task, split="train")
+    env.reset(options={"number": 3})
+    with pytest.raises(UsageError, match="an action is a JSON text"):
+        env.step("[" * 100_000)
+    env.close()
+
+
 def test_it_passes_the_check_of_tasks(jar_task: Path) -> None:
     done = CliRunner().invoke(cli, ["task", "check", str(jar_task), "--json"])
     findings = json.loads(done.output)
