@@ -171,7 +171,7 @@ def test_the_tape_is_damaged(
     before, rollout_id = whole
     copied(before, tmp_path)
     damage(tmp_path / "sessions" / f"{rollout_id}.tape")
-    refused(tasks, tmp_path, rollout_id)
+    assert_refused(tasks, tmp_path, rollout_id)
 
 
 def test_the_tape_is_another_rollouts(whole: tuple[Path, str], tasks: dict[str, HiddenTask], tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_the_tape_is_another_rollouts(whole: tuple[Path, str], tasks: dict[str, 
     copied(before, tmp_path)
     folder = tmp_path / "sessions"
     (folder / "other.tape").replace(folder / f"{rollout_id}.tape")
-    refused(tasks, tmp_path, rollout_id)
+    assert_refused(tasks, tmp_path, rollout_id)
 
 
 def test_a_whole_tape_is_scored_after_a_restart(
@@ -224,7 +224,7 @@ def copied(state: Path, to: Path) -> None:
             place.chmod(path.stat().st_mode)
 
 
-def refused(tasks: dict[str, HiddenTask], state: Path, rollout_id: str) -> None:
+def assert_refused(tasks: dict[str, HiddenTask], state: Path, rollout_id: str) -> None:
     async def asked(service: Service) -> None:
         rollout = await service.find(rollout_id)
         for _ in range(2):

@@ -299,6 +299,7 @@ def test_a_lock_that_is_a_pipe_does_not_hang(tmp_path: Path) -> None:
         os.mkfifo(lock)
         with contextlib.suppress(OpenFinGymError), RunFolder.open(tmp_path):
             pass
+        assert not lock.is_file(), "nothing was written in its place"
         lock.unlink()
 
 
@@ -362,7 +363,8 @@ def test_names_of_folders_reach_no_terminal(tmp_path: Path) -> None:
     broken.mkdir()
     (broken / "result.json").write_text("{}")
     for command in COMMANDS:
-        run(command, tmp_path, tmp_path / "out")
+        _, printed, complained = run(command, tmp_path, tmp_path / "out")
+        assert printed or complained, "what is hostile is shown in other characters, not left out with all else"
 
 
 # Any value in any place.

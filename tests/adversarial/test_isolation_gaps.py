@@ -147,7 +147,7 @@ def test_a_program_that_locks_its_own_files_goes_on(backend: Backend, job: Job) 
 WAYS = ("stream", "datagrams", "waiting", "under_way", "pipe", "memory_file")
 
 
-def overfill(backend: Backend, job: Job, way: str) -> None:
+def assert_bounded(backend: Backend, job: Job, way: str) -> None:
     """Six processes hold at most the limit together, or are ended for it."""
     outcome = backend.run(replace(job, program=QUEUES.replace("WAY", way), limits=replace(LIMITS, memory_mb=256)))
     if outcome.ended_by != "memory":
@@ -159,14 +159,14 @@ def overfill(backend: Backend, job: Job, way: str) -> None:
 
 @pytest.mark.parametrize("way", ["stream", "waiting"])
 def test_buffers_of_the_kernel_are_memory(backend: Backend, job: Job, way: str) -> None:
-    overfill(backend, job, way)
+    assert_bounded(backend, job, way)
 
 
 @pytest.mark.sandbox
 @pytest.mark.parametrize("way", WAYS)
 def test_buffers_are_bounded_without_a_control_group(job: Job, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     monkeypatch.setattr("openfingym_runtime.sandbox.launch.memory_group", lambda _bytes: contextlib.nullcontext())
-    overfill(select("sandbox", trusted=False), job, way)
+    assert_bounded(select("sandbox", trusted=False), job, way)
 
 
 def test_a_program_cannot_touch_the_process_that_runs_it(backend: Backend, treasury: BuiltPackage, home: Path) -> None:

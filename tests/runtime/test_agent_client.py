@@ -211,4 +211,6 @@ def test_needs_nothing_but_the_standard_library_until_arrays_are_used():
     code = (
         "import sys, openfingym_agent; sys.exit(bool({'numpy', 'requests', 'httpx', 'openfingym'} & set(sys.modules)))"
     )
-    subprocess.run([sys.executable, "-S", "-c", code], env={"PYTHONPATH": str(AGENT)}, check=True)
+    assert (
+        subprocess.run([sys.executable, "-S", "-c", code], env={"PYTHONPATH": str(AGENT)}, check=False).returncode == 0
+    )

@@ -194,8 +194,8 @@ def test_an_agent_goes_on_when_nobody_reads_any_more() -> None:
     os.close(reader)
     with os.fdopen(writer, "w") as stream:
         talk = LiveConversation(Console(file=lasting(stream, needed=False)))
-        for index, turn in enumerate(MESSAGES):
-            talk.heard(index, turn)
+        heard = [talk.heard(index, turn) for index, turn in enumerate(MESSAGES)]
+    assert len(heard) == len(MESSAGES)
 
 
 def test_a_line_that_goes_on_and_on_is_cut_unless_all_is_asked_for(show: Show, tmp_path: Path) -> None:

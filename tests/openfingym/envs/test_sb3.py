@@ -56,7 +56,7 @@ def played(adapter, steps: int = 25) -> list:
 
 
 def test_steps_are_those_of_single_environments() -> None:
-    played(Adapter(accounts()))
+    assert all("equity" in info for info in played(Adapter(accounts())))
 
 
 def test_options_are_starts_and_used_once() -> None:

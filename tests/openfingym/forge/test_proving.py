@@ -156,9 +156,9 @@ def test_a_planted_fault_is_refused_with_its_code(
     missing = set(codes)
     for reason in review(Task.read(honest / "task"), planted, hidden):
         missing.discard(reason.code)
-        if not missing:
-            return
-    raise AssertionError(f"not found: {missing}")
+        if not missing:  # the rest of the review takes long
+            break
+    assert not missing
 
 
 def test_without_a_fault_nothing_is_found(honest: Path, built: BuiltPackage) -> None:

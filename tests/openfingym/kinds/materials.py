@@ -34,7 +34,7 @@ def edited(text: str, name: str, value: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def require_refused(task: Task, folder: Path, edit: tuple[str, str], message: str) -> None:
+def assert_refused(task: Task, folder: Path, edit: tuple[str, str], message: str) -> None:
     """Give a part of ``task.toml`` another text, which must be refused with this message."""
     text = task.config_path.read_text()
     assert edit[0] in text

@@ -15,7 +15,7 @@ from openfingym.kinds import is_sequential, kind_of, rolling, score_fold
 from openfingym.metrics import relative
 from openfingym.task import Task
 from openfingym.verifiers.plausibility import remarks, typical_sizes
-from tests.openfingym.kinds.materials import require_refused
+from tests.openfingym.kinds.materials import assert_refused
 from tests.openfingym.kinds.stepping import episode_of, fold_rows, made, play, random_bars, reader, rolling_task
 
 LOOKBACK, STEPS = 6, 10
@@ -246,4 +246,4 @@ def test_percent_for_decimals_is_remarked_on(task: Task) -> None:
 def test_a_mistake_in_a_rolling_task_is_answered_with_its_key(
     task: Task, tmp_path: Path, edit: tuple[str, str], message: str
 ) -> None:
-    require_refused(task, tmp_path, edit, message)
+    assert_refused(task, tmp_path, edit, message)

@@ -21,7 +21,7 @@ from openfingym.task import Task
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym.trading.shown import LISTED
 from openfingym.verifiers.plausibility import remarks, typical_sizes
-from tests.openfingym.kinds.materials import require_refused
+from tests.openfingym.kinds.materials import assert_refused
 from tests.openfingym.kinds.stepping import episode_of, fold_rows, made, play, random_bars, reader, trading_task
 
 LOOKBACK, STEPS = 6, 10
@@ -414,7 +414,7 @@ def test_a_halt_in_the_first_row_of_an_episode_is_no_fault(tmp_path: Path) -> No
 def test_a_mistake_in_a_trading_task_is_answered_with_its_key(
     task: Task, tmp_path: Path, edit: tuple[str, str], message: str
 ) -> None:
-    require_refused(task, tmp_path, edit, message)
+    assert_refused(task, tmp_path, edit, message)
 
 
 def test_a_market_without_short_positions(tmp_path: Path) -> None:

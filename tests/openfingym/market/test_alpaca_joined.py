@@ -238,6 +238,7 @@ def test_an_executor_ends_equal_to_its_venue_whatever_gets_lost_doubled_or_late(
             for order in trader.executor.open_orders():
                 trader.executor.cancel(order.id)
             await trader.settle(60)
+            assert not trader.executor.open_orders()
             compare_orders(client, trader.executor)
             compare_holdings(client, trader.executor)
         finally:

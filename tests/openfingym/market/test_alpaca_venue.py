@@ -480,4 +480,4 @@ def test_whatever_is_asked_gets_an_answer_or_a_refusal_of_the_venue(
     answer: object = None
     with suppress(AlpacaRefusalError):
         answer = route.run(venue.ledger, AlpacaCall(given_params, args, (USUAL if helped else {}) | body, "ann"))
-    json.dumps(answer, allow_nan=False)
+    assert json.dumps(answer, allow_nan=False)

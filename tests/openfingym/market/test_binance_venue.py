@@ -637,7 +637,7 @@ def test_whatever_is_asked_gets_an_answer_or_an_error_of_the_venue(
     answer: object = None
     with suppress(ApiError):
         answer = venue.desk.answer(operation, {**(KNOWN if helped else {}), **params}, 10**6, "ann")
-    json.dumps(answer, allow_nan=False)
+    assert json.dumps(answer, allow_nan=False)
 
 
 def test_a_venue_knows_what_happened_at_its_exchange_before() -> None:

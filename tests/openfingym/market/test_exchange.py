@@ -77,7 +77,7 @@ def act(made: Exchange, action: Any) -> None:
         made.reduce(orders[action[1] % len(orders)], action[2])
 
 
-def check(made: Exchange) -> None:
+def assert_conserved(made: Exchange) -> None:
     for asset in ("BTC", "ETH", "USDT"):
         assert made.accounts.total(asset) == made.accounts.deposited[asset]
     for account in ("ann", "bob"):
@@ -111,7 +111,7 @@ def test_money_and_units_are_conserved_and_the_book_is_never_crossed(actions: li
     made = exchange()
     for action in actions:
         act(made, action)
-        check(made)
+        assert_conserved(made)
 
 
 @given(ACTIONS, st.integers(0, 3))

@@ -219,8 +219,10 @@ def test_a_year_has_a_number_of_bars(periods):
 
 def test_nothing_is_written_to():
     record = random_record(1)
+    before = record.copy()
     record.flags.writeable = False
     summary(record, P)
+    assert np.array_equal(record, before, equal_nan=True)
 
 
 @given(st.floats(0.01, 0.99), st.floats(0.0, 1.0))

@@ -50,10 +50,10 @@ def test_several_calls_are_under_way_at_once() -> None:
         together.wait(20)  # breaks unless all eight are here
         return "x"
 
-    async def many() -> None:
-        await asyncio.gather(*(from_function("mine", answer).complete(SAID) for _ in range(8)))
+    async def many() -> list[Completion]:
+        return await asyncio.gather(*(from_function("mine", answer).complete(SAID) for _ in range(8)))
 
-    asyncio.run(many())
+    assert len(asyncio.run(many())) == 8
 
 
 async def _later(messages: object, tools: object) -> str:

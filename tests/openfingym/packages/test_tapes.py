@@ -85,9 +85,9 @@ def test_what_holds_of_the_package_holds_of_a_tape(packages: dict[str, BuiltPack
     package = packages[name]
     found = drawn(package, SECRET)
     with seen_with(package, found.public) as seen:
-        check._ordering(seen, found.hidden)
-        check._leak(seen, found.hidden)
-        check._features(seen, found.hidden)
+        assert check._ordering(seen, found.hidden)
+        assert check._leak(seen, found.hidden)
+        assert check._features(seen, found.hidden)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_the_truth_is_best_and_the_baseline_beats_the_worst(packages: dict[str, 
     package = packages[name]
     found = drawn(package, SECRET)
     with seen_with(package, found.public) as seen:
-        check._ordering(seen, found.hidden)
+        assert check._ordering(seen, found.hidden)
 
 
 def test_prices_go_on_from_the_last_training_price(packages: dict[str, BuiltPackage]) -> None:

@@ -193,7 +193,7 @@ def pairs(ours: tuple[object, ...], theirs: tuple[object, ...]) -> list[tuple[fl
     return list(zip(ours[:-1], theirs[:-1], strict=True))  # type: ignore[arg-type]
 
 
-def agree(bars: Bars, market: MarketRules, rng: np.random.Generator, cash: float) -> set[str]:
+def assert_agreement(bars: Bars, market: MarketRules, rng: np.random.Generator, cash: float) -> set[str]:
     """Drive both with the same random decisions to the last bar, after ruin too; returns in what state the account came
     to its end."""
     session = Session(bars, market, cash=cash, first=0, steps=len(bars) - 1)
@@ -252,7 +252,7 @@ def test_random_streams_agree(seed: int) -> None:
     market = random_market(rng)
     symbols = int(rng.choice([1, 2, 5]))
     bars = bars_of(rng, 150, symbols, volatility=float(rng.choice([0.01, 0.03, 0.1])), tick=market.tick)
-    agree(bars, market, rng, float(rng.choice([1_000.0, 100_000.0, 3_333_333.33])))
+    assert_agreement(bars, market, rng, float(rng.choice([1_000.0, 100_000.0, 3_333_333.33])))
 
 
 @settings(max_examples=120)
@@ -268,7 +268,7 @@ def test_any_stream_agrees(seed: int, path: BarPath, lot: float, rows: int, end:
     rng = np.random.default_rng(seed)
     market = replace(random_market(rng), path=path, lot=lot)
     bars = bars_of(rng, rows, int(rng.integers(1, 4)), volatility=0.05, tick=market.tick)
-    agree(ending(bars, end, int(rng.integers(1, rows))), market, rng, cash)
+    assert_agreement(ending(bars, end, int(rng.integers(1, rows))), market, rng, cash)
 
 
 def test_every_end_is_met_and_the_same() -> None:
@@ -279,7 +279,7 @@ def test_every_end_is_met_and_the_same() -> None:
         rng = np.random.default_rng(seed)
         market = replace(random_market(rng), max_short=float(rng.choice([1.0, 2.0])), lot=0.0, max_participation=0.0)
         bars = bars_of(rng, 24, int(rng.integers(1, 4)), volatility=0.05, tick=market.tick)
-        met |= agree(ending(bars, ENDS[seed % len(ENDS)], int(rng.integers(8, 20))), market, rng, 3_000.0)
+        met |= assert_agreement(ending(bars, ENDS[seed % len(ENDS)], int(rng.integers(8, 20))), market, rng, 3_000.0)
     assert met >= {"orders pending", "ruin while short", "halted while long", "halted while short"}
 
 

@@ -64,6 +64,7 @@ def test_failures_and_limits_of_the_agent() -> None:
 def test_several_at_once_in_threads() -> None:
     with ThreadPoolExecutor(3) as pool:
         for steps, _ in pool.map(played, [TEXTS] * 3):
+            assert steps[-1]["done"]
             check(steps[-1]["reward"])
 
 

@@ -200,6 +200,7 @@ def test_a_clock_that_is_years_off_is_set_by_the_venue() -> None:
         account.until(lambda: account.live.machine.executor.ready, jump=0.2)
         account.live.submit([limit(Side.BUY, 1.0, 90.0)])
         account.until(lambda: states(account) == [OrderState.OPEN])
+        assert account.live.machine.executor.ready
 
 
 def test_leaving_cancels_what_is_open_and_nothing_that_others_placed(venue: LocalVenue) -> None:

@@ -123,5 +123,5 @@ def test_faults_are_those_that_the_tools_told():
 
     assert fault("count_events", head_entities=["USA"]) is None
     assert fault("count_events", date_range={"end_date": "2024-02-04"}) == "future_date"
-    assert fault("count_events", head_entities=["XXX"]) == "invalid_country"
+    assert fault("count_events", head_entities=["QQQ"]) == "invalid_country"
     assert fault("get_news_articles") == "unknown_function"

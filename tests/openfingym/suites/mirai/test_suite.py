@@ -48,12 +48,12 @@ def test_questions_for_countries_are_answered_by_lists() -> None:
         true = form.write(truth)
         assert not any(f"ISOCode({code})" in question.text for code in true if code != question.query["head"])
         assert ((form.read(true) > 0) == (truth > 0)).all()
-    ranked = form.read('I think so.\nFinal Answer: ["usa", "XXX", "AUS", "USA"]')
+    ranked = form.read('I think so.\nFinal Answer: ["usa", "QQQ", "AUS", "USA"]')
     assert form.write(ranked) == ["USA", "AUS"]
     assert sorted(ranked[ranked > 0]) == [0.5, 1.0]
     prior = SUITE.prior(found.truths[:300], 2)
     assert (form.read(form.write(prior[0])) == prior[1]).all()
-    for answer in ('{"01": ["010"]}', "I do not know.", '["XXX"]'):
+    for answer in ('{"01": ["010"]}', "I do not know.", '["QQQ"]'):
         with pytest.raises(objects.UnreadableAnswerError):
             form.read(answer)
 

@@ -182,7 +182,7 @@ def test_the_words_after_the_current_date_are_the_papers(world):
         ("count_events", {"date_range": ["2023-02-03", "2023-02-01"]}, "backward_range", "2023-02-03 and 2023-02-01"),
         ("count_events", {"date_range": "2023-02-03"}, "invalid_argument", "must be a DateRange"),
         ("count_events", {"date_range": {"from": "2023-02-03"}}, "invalid_argument", "must be a DateRange"),
-        ("count_events", {"head_entities": ["XXX"]}, "invalid_country", "'XXX'"),
+        ("count_events", {"head_entities": ["QQQ"]}, "invalid_country", "'QQQ'"),
         ("count_events", {"head_entities": ["Korea"]}, "invalid_country", "KOR (South Korea), PRK (North Korea)"),
         ("count_events", {"head_entities": []}, "invalid_argument", "at least one value, or be left out"),
         ("count_events", {"head_entities": ["USA"] * 301}, "invalid_argument", "at most 300 values"),

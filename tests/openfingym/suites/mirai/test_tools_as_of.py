@@ -52,7 +52,7 @@ def drawn(draw: random.Random, parameter: Parameter):
                 else {}
             )
         case "List[ISOCode]":
-            return draw.sample([*COUNTRIES, "AFG", "XXX"], draw.randrange(1, 4))
+            return draw.sample([*COUNTRIES, "AFG", "QQQ"], draw.randrange(1, 4))
         case "List[CAMEOCode]":
             return draw.sample(codes, draw.randrange(1, 40))
         case "ISOCode":
