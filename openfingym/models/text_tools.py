@@ -45,10 +45,11 @@ A call is written exactly like this, at the end of your answer, and only what it
 
 {_FORM}
 
-Texts stand as they are, without quotes or escapes; other values are JSON. Write one call, then stop and wait: its result comes with the
+Texts stand as they are, without quotes or escapes; other values are JSON. \
+Write one call, then stop and wait: its result comes with the
 next message. The tools:
 
-{{tools}}"""  # noqa: E501
+{{tools}}"""
 HOW_TO_CALL = f"""Your message called no tool. Call one; where nothing else works, end your message with exactly this:
 
 {_FORM}"""
