@@ -80,7 +80,7 @@ class Judge:
 
         Args:
             question: text of the question.
-            reference: the right answer.
+            reference: the right answer, with the criteria of its scoring where there are any.
             answer: text of the answer.
 
         Raises:

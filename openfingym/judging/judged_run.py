@@ -85,7 +85,7 @@ def chosen(answers: Sequence[RecordedAnswer], sample: int, limit: int | None = N
     """Which answers are judged: those that no rule decides, and some of the others, the same ones every time.
 
     Args:
-        answers: the recorded answers.
+        answers: the recorded answers of a run.
         sample: how many answers that a rule has decided are judged too.
         limit: most undecided answers that are judged; None for all.
     """

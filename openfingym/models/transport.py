@@ -22,7 +22,7 @@ def open_client(base_url: str | None, api_key: str, timeout_s: float, *, loopbac
 
     Args:
         base_url: base URL of the endpoint; None for the client's default.
-        api_key: the endpoint's key.
+        api_key: the key that the endpoint asks for.
         timeout_s: longest silence on a connection, in seconds.
         loopback: whether the endpoint is on this machine, so that no proxy is used.
 

@@ -23,8 +23,6 @@ from openfingym.training.rewards import TrainingReward, require_reward
 from openfingym.training.running import Running
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from openfingym.models.meter import Allowance
     from openfingym.models.model import LanguageModel
     from openfingym.models.spec import ModelSpec
@@ -278,17 +276,14 @@ class Desk:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
+        # Closing waits for rollouts to end, and those may need the caller's loop.
         await asyncio.to_thread(self.close)
 
     def _count(self) -> int:

@@ -79,7 +79,7 @@ def graded(result: RolloutResult, executed: Executed | None = None) -> float | N
     The stages are a program that compiles, one that ends in order, and something that reached the verifier.
 
     Args:
-        result: the verified result.
+        result: the verified result of the rollout.
         executed: how far the agent got; None where nothing is known of that.
     """
     if not _known(result):
@@ -130,8 +130,8 @@ def reward_of(name: str, result: RolloutResult, executed: Executed | None = None
     """The reward of a name; None for a failure of ours.
 
     Args:
-        name: one of :data:`REWARDS`.
-        result: the verified result.
+        name: name of the reward, one of :data:`REWARDS`.
+        result: the verified result of the rollout.
         executed: how far the agent got, for ``graded``.
 
     Raises:

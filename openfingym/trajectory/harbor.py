@@ -62,6 +62,7 @@ def to_trial(rollout: RolloutRecord) -> Json:
         "started_at": rollout.timing.started_at.isoformat(),
         "finished_at": ended_at,
     }
+    # By the rules of the task under Harbor, which are not those of the record's own reward.
     if score.reward is not None:
         reward = GRPO_FAILURE if score.total is None else -min(score.total, GRPO_LOSS_CAP)
         trial["verifier_result"] = {"rewards": {**score.metrics, "reward": reward}}

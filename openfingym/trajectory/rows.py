@@ -39,6 +39,7 @@ def row_writer(path: Path, *, sharegpt: bool = False) -> Iterator[Callable[[Json
             return
         import pyarrow.parquet as pq
 
+        # Parquet is binary, and goes past the encoding of the text file that appears when the block ends.
         with pq.ParquetWriter(stream.buffer, schema, compression="zstd") as writer:
             group: list[Json] = []
             size = 0
@@ -172,6 +173,7 @@ def _typed(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
     if isinstance(kind, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(kind, array)
+    # The mask goes along, or null would become an object or a list that is empty.
     if pa.types.is_struct(kind):
         parts = [_typed(array.field(index), field.type) for index, field in enumerate(kind)]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=array.is_null())

@@ -173,7 +173,7 @@ def _messages(turn: Turn, text: _Texts, *, train: bool, last: bool) -> Iterator[
     """A turn's message, and the results of its calls unless it is the last.
 
     Args:
-        turn: the turn.
+        turn: the message as it is recorded, with its calls.
         text: makes texts safe, and counts.
         train: whether the message is to be learnt, if it is the model's.
         last: whether it is the last message of the row.

@@ -203,7 +203,7 @@ def _said(
     Args:
         asked: the question, and what it is about.
         outcome: float64[1 + numbers] of :meth:`QuestionEpisode.outcome`: how it ended, then the numbers of the answer.
-        played: the conversation.
+        played: the conversation that was played about the question.
         record: what goes on record beside the answer.
     """
     state = AnswerState(int(outcome[0]))

@@ -122,7 +122,7 @@ def _meaning(error: ModelRefusedError, *, tools: bool) -> Ended | ModelUnavailab
     """What it means that an endpoint refuses a request: the end of the rollout, or a failure of the setup.
 
     Args:
-        error: the refusal.
+        error: the refusal, with its reason.
         tools: whether tools were offered natively.
     """
     # What is wrong with the request is of our making, or of the endpoint's settings: no score can come of it.

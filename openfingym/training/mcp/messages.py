@@ -58,7 +58,7 @@ class McpConversation:
         """Expect the client's first message.
 
         Args:
-            terms: what is played.
+            terms: the task and the instance that are played, and how.
             send: sends a notification to the client.
         """
         self.rollout: PlayedRollout | None = None

@@ -66,7 +66,7 @@ class PlayedRollout:
         """Open nothing yet.
 
         Args:
-            terms: what is played.
+            terms: the task and the instance that are played, and how.
             client: name that the player gives itself; it is recorded as the agent.
         """
         self.terms = terms

@@ -8,6 +8,8 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import BinaryIO
 
 import msgspec
@@ -25,7 +27,7 @@ def serve(terms: PlayTerms) -> str | None:
     """Serve one client until it closes the standard input, or the process is interrupted or terminated.
 
     Args:
-        terms: what is played.
+        terms: the task and the instance that are played, and how.
 
     Returns:
         The result of the rollout in words; None where none was begun.
@@ -41,7 +43,7 @@ async def _served(terms: PlayTerms, source: BinaryIO, out: BinaryIO) -> str | No
     """Answer the messages of one client until it has gone.
 
     Args:
-        terms: what is played.
+        terms: the task and the instance that are played, and how.
         source: where messages are read.
         out: where answers are written, without a buffer.
     """
@@ -50,27 +52,15 @@ async def _served(terms: PlayTerms, source: BinaryIO, out: BinaryIO) -> str | No
     loop = asyncio.get_running_loop()
     room = threading.Semaphore(AT_ONCE)
 
-    def read_lines() -> None:
-        while True:
-            # Not read before there is room: a client that sends faster than it is answered fills its own pipe.
-            room.acquire()
-            try:
-                line = source.readline(MAX_LINE + 1)
-            except (OSError, ValueError):
-                line = b""
-            # The rest of a line that is too long is skipped; what stands for it is no JSON, so that it is refused.
-            long = len(line) > MAX_LINE
-            while long and line and not line.endswith(b"\n"):
-                line = source.readline(MAX_LINE)
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(lines.put_nowait, b"{too long" if long else line or None)
-            if not line and not long:
-                return
+    def put(line: bytes | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(lines.put_nowait, line)
 
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(name, lines.put_nowait, None)
     # A daemon, since a read of a terminal cannot be ended and would keep the process from ending.
-    threading.Thread(target=read_lines, name="openfingym-mcp-input", daemon=True).start()
+    reading = partial(_read_lines, source, room, put)
+    threading.Thread(target=reading, name="openfingym-mcp-input", daemon=True).start()
     writing = threading.Lock()
 
     async def send(message: Message) -> None:
@@ -106,6 +96,30 @@ async def _served(terms: PlayTerms, source: BinaryIO, out: BinaryIO) -> str | No
     for task in list(going):
         task.cancel()
     return result
+
+
+def _read_lines(source: BinaryIO, room: threading.Semaphore, put: Callable[[bytes | None], None]) -> None:
+    """Read lines until the input ends, in a thread of its own.
+
+    Args:
+        source: where lines are read.
+        room: acquired for each line, and released when it is answered.
+        put: takes each line, and None at the end.
+    """
+    while True:
+        # Not read before there is room: a client that sends faster than it is answered fills its own pipe.
+        room.acquire()
+        try:
+            line = source.readline(MAX_LINE + 1)
+        except (OSError, ValueError):
+            line = b""
+        # The rest of a line that is too long is skipped; what stands for it is no JSON, so that it is refused.
+        long = len(line) > MAX_LINE
+        while long and line and not line.endswith(b"\n"):
+            line = source.readline(MAX_LINE)
+        put(b"{too long" if long else line or None)
+        if not line and not long:
+            return
 
 
 async def _answered(conversation: McpConversation, line: bytes) -> Message | None:

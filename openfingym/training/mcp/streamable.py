@@ -218,7 +218,7 @@ def serve(
     """Serve clients until the process is interrupted or terminated.
 
     Args:
-        terms: what is played.
+        terms: the task and the first instance that are played, and how.
         host: name or address to listen on.
         port: port to listen on; 0 lets the system choose.
         sessions: most clients at once.

@@ -274,8 +274,8 @@ class EnvSessions:
         """Let go of a session whose socket has gone.
 
         Args:
-            session: the session.
-            owned: whether it was made for the socket alone, and is closed with it.
+            session: the session that the socket was attached to.
+            owned: whether the session was made for the socket alone, and is closed with it.
         """
         session.attached = False
         session.used_at = time.monotonic()

@@ -69,7 +69,7 @@ class Socket:
         """Make an answer, which may take a while, and notice meanwhile if the client goes.
 
         Args:
-            work: makes the answer.
+            work: the coroutine that makes the answer.
             session: the client's session, whose episode is cut off when the client goes.
 
         Returns:
@@ -162,8 +162,8 @@ class Sockets:
         """Serve a socket until its client has gone.
 
         Args:
-            socket: the socket.
-            session: the client's session.
+            socket: the client's socket, which has been accepted.
+            session: the session that the socket is attached to.
             talk: answers the client's messages until it goes.
             owned: whether the session was made for this socket, and ends with it.
         """

@@ -167,7 +167,7 @@ async def opened(opening: Callable[[], Awaitable[EpisodeLike]]) -> ToolPlay:
     """The rollout of an episode that is being opened.
 
     Args:
-        opening: opens the episode.
+        opening: a function that opens the episode.
 
     Raises:
         ActionRefused: the client has made a mistake, or all places are taken.

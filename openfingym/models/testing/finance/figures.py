@@ -47,7 +47,7 @@ def table(tool: str, wanted: Mapping[str, object], dated: str, start: str, end: 
         wanted: arguments beside the days.
         dated: name of the column with the day by which a table is cut into parts.
         start: first day (ISO 8601).
-        end: last day.
+        end: last day (ISO 8601), included.
     """
     rows: Rows = []
     for _ in range(PAGES):

@@ -117,7 +117,7 @@ def _value(node: Node, cells: Sequence[Mapping[str, float]], cell: Mapping[str, 
     """The value of a node.
 
     Args:
-        node: the node.
+        node: the node of the formula's tree.
         cells: values of ``y``, ``f`` and ``before`` of all cells, for sums.
         cell: those of one cell, within a sum; empty outside of one.
     """
