@@ -1,9 +1,9 @@
-"""OpenFinGym as a plug-in of ``verifiers`` and ``prime-rl``, whose name for it is ``openfingym-v1``.
+"""OpenFinGym as a plug-in of ``verifiers`` and ``prime-rl``, which know it by the name ``openfingym-v1``.
 
     vf-eval openfingym-v1 -n 2 -r 2 -m MODEL --env.taskset.tasks '["nifty50-forecast"]'
 
-The task set has instances of tasks; the harness plays them by the built-in agents as they are, whose model is the
-interception endpoint of verifiers, and the reward is the verified one. See ``docs/verifiers.md``.
+The task set consists of instances of tasks. The harness plays them with the built-in agents as they are, whose model is
+the interception endpoint of verifiers, and the reward is the verified one. See ``docs/verifiers.md``.
 """
 
 from __future__ import annotations

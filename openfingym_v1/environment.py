@@ -1,4 +1,4 @@
-"""The environment: one agent, whose programs run in sandboxes of OpenFinGym's and not in a machine rented for them."""
+"""The environment for verifiers: one agent, whose programs run in OpenFinGym's own sandboxes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import verifiers.v1 as vf
 
 
 class EpisodeEnvConfig(vf.EnvConfig):
-    """As of any task set with one agent."""
+    """The configuration of an environment with one agent."""
 
     agent: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
-    """The agent. Nothing runs in its runtime, and so it is the one that takes nothing."""
+    """The agent. Nothing runs in its runtime, and so it is the runtime that costs nothing to start."""
 
 
 class EpisodeEnv(vf.Env[EpisodeEnvConfig]):

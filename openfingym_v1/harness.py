@@ -1,4 +1,4 @@
-"""The harness: built-in agents as they are, whose model is the interception endpoint of verifiers."""
+"""The harness for verifiers: built-in agents as they are, whose model is the interception endpoint of verifiers."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 PATIENCE_S = 60.0
 """Seconds for which the endpoint is asked again where it fails."""
 CUT_S = 20.0
-"""Seconds that a rollout that was cut off is given to be scored in."""
+"""Seconds that a rollout which was cut off is given to be scored."""
 
 
 class EpisodeHarnessConfig(vf.HarnessConfig):
-    """Nothing of its own: how episodes are played is stated with the task set."""
+    """The configuration of the harness, which adds nothing: how episodes are played is stated with the task set."""
 
 
 class _InterceptedModel:
@@ -51,6 +51,7 @@ class _InterceptedModel:
         try:
             return await self._model.complete(messages, tools=tools, **options)
         except OpenFinGymError:
+            # An endpoint that refuses because the rollout is over looks like one that fails.
             if self._trace.stop_condition is not None:
                 raise Stopped(f"verifiers ended the rollout: {self._trace.stop_condition}") from None
             raise
@@ -77,6 +78,15 @@ class EpisodeHarness(vf.Harness[EpisodeHarnessConfig]):
     ) -> vf.ProgramResult:
         """Play one rollout from start to end, and note its reward in the trace's state.
 
+        Args:
+            ctx: the context of the model, of which its name is used.
+            trace: the trace of the rollout, whose state has the desk and gets the reward.
+            runtime: the runtime of verifiers, which is not used.
+            endpoint: base URL of the interception endpoint.
+            secret: key of the interception endpoint.
+            mcp_urls: URLs of MCP servers, which are not used.
+            data: the episode to play.
+
         Raises:
             HarnessError, SandboxError: a failure that is not the agent's; the trace then has no reward.
         """
@@ -100,9 +110,11 @@ class EpisodeHarness(vf.Harness[EpisodeHarnessConfig]):
 
 async def _played(desk: Desk, data: EpisodeData, model: _InterceptedModel, trace: vf.Trace) -> Played:
     """Have the agent play; where verifiers' time is over, what was accepted by then is scored first."""
-    asked: Any = on_loop(model, asyncio.get_running_loop())
+    # The model's connections belong to verifiers' loop, and the rollout runs in a thread with a loop of its own.
+    own_loop: Any = on_loop(model, asyncio.get_running_loop())
+    # Set before each wait, since verifiers may end the rollout in any of them without another word.
     trace.state.failure = "it was ended before it had a place; see places"
-    play = await desk.begin_play(data.task, data.index, asked)
+    play = await desk.begin_play(data.task, data.index, own_loop)
     trace.state.failure = "it was ended before it was scored"
     try:
         played = await play.played()
@@ -126,11 +138,13 @@ async def _cut(play: AgentPlay, trace: vf.Trace, desk: Desk) -> None:
 
 
 def _note(trace: vf.Trace, played: Played) -> None:
+    """Note what came of the rollout in the trace's state, where the task finds it."""
     trace.state.reward, trace.state.failure = played.reward, played.failure
     if (result := played.result) is not None:
-        found = {"relative_total": result.relative_total, "total": result.total}
+        totals = {"relative_total": result.relative_total, "total": result.total}
+        # Metrics of verifiers are finite numbers.
         trace.state.result = {
-            **{name: value for name, value in found.items() if value is not None and math.isfinite(value)},
+            **{name: value for name, value in totals.items() if value is not None and math.isfinite(value)},
             "scored": float(result.state == "scored"),
             "turns": float(result.turns),
             "submissions_accepted": float(result.submissions_accepted),

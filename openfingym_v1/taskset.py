@@ -1,4 +1,4 @@
-"""The task set: instances of tasks, and the verified reward of what was played on them."""
+"""The task set for verifiers: instances of tasks, and the verified reward of each episode that is played on one."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from openfingym.instances import COUNT
 from openfingym.training import Desk, training_tasks
 
 ALL = "training"
-"""In place of names of tasks: all of the catalogue but those that are held out."""
+"""Stands in the place of names of tasks for all of the catalogue but those that are held out."""
 
 
 class EpisodeData(vf.TaskData):
-    """What an episode is of."""
+    """The instance of a task that an episode is played on."""
 
     task: str
+    """Name of the task."""
     split: str
     index: int
+    """Number of the instance."""
 
 
 class EpisodeState(vf.State):
@@ -30,14 +32,15 @@ class EpisodeState(vf.State):
     reward: float | None = None
     """The verified reward; None where there is none for a reason of ours, or nothing was played."""
     failure: str | None = None
-    """Why there is none."""
+    """Why there is no reward; None where there is one."""
     result: dict[str, float] = Field(default_factory=dict)
     """Figures of the result, for the trace's metrics."""
+    # Private, so that it is not written with the trace.
     _desk: Desk | None = PrivateAttr(default=None)
 
     @property
     def desk(self) -> Desk | None:
-        """What opens the episode; None where the task is none of ours."""
+        """The desk that opens the episode; None where the task belongs to another task set."""
         return self._desk
 
 
@@ -48,28 +51,30 @@ class EpisodesConfig(vf.TasksetConfig):
     """Names of tasks or their folders; ``training`` alone for all that are not held out."""
     split: Literal["train", "validation", "test"] = "train"
     start: int = Field(0, ge=0)
-    """The first instance of each task."""
+    """Number of the first instance of each task."""
     instances: int = Field(100, ge=1)
-    """How many instances of each task; tasks take turns."""
+    """How many instances each task has; tasks take turns."""
     reward: Literal["bounded", "graded", "relative", "loss", "grpo"] = "bounded"
+    """Name of the reward, one of those in :mod:`openfingym.training.rewards`."""
     agent: str = "react"
     """The built-in agent that plays: ``react``, ``codeblock`` or ``oneshot``."""
     backend: str = "auto"
     """How the agent's programs are isolated: ``auto``, ``docker``, ``sandbox`` or ``inline``."""
     verifier: str | None = None
-    """Where a running verifier of OpenFinGym is; by default ``$OPENFINGYM_VERIFIER``, or one of its own."""
+    """Address of a running verifier of OpenFinGym; None for ``$OPENFINGYM_VERIFIER``, or else one that is started
+    here."""
     places: int = Field(8, ge=1)
-    """Rollouts, and so sandboxes, that are open at once in one process."""
+    """Most rollouts, and so sandboxes, that are open at once in one process."""
     deadline_s: float | None = Field(None, gt=0)
     """Seconds after which a rollout is cut off; None for the limits of an evaluation alone."""
     out: str | None = None
-    """Folder below which every rollout is kept, as ``openfingym run`` keeps them."""
+    """Folder below which every rollout is kept, as ``openfingym run`` keeps them; None to keep nothing."""
 
     def desk(self) -> Desk:
-        """What opens the episodes, not started yet.
+        """The desk that opens the episodes; it starts nothing yet.
 
         Raises:
-            UsageError: a task, a reward or an agent is none.
+            UsageError: there is no such task or reward, or the agent asks no model.
         """
         return Desk(
             training_tasks() if self.tasks == [ALL] else self.tasks,
@@ -88,10 +93,11 @@ class EpisodeTask(vf.Task[EpisodeData, EpisodeState]):
     """One instance of a task, which the plug-in's harness plays."""
 
     desk: Desk | None = None
+    """The desk that opens the episode."""
 
     @property
     def key(self) -> str:
-        """Its task, split and number, wherever in a data set it is."""
+        """The task, the split and the number, which are the same wherever in a data set the instance is."""
         return f"{self.data.task}/{self.data.split}/{self.data.index}"
 
     async def setup(self, trace: vf.Trace, runtime: vf.Runtime) -> None:  # noqa: ARG002  # as verifiers calls it
@@ -109,7 +115,7 @@ class EpisodeTask(vf.Task[EpisodeData, EpisodeState]):
         """The verified reward.
 
         Raises:
-            TaskError: there is none for a reason of ours, so that the trace has none either.
+            TaskError: there is no reward, for a reason of ours, so that the trace has none either.
         """
         if trace.state.reward is None:
             why = trace.state.failure or "nothing was played; its harness is openfingym-v1"
@@ -122,7 +128,7 @@ class EpisodeTaskset(vf.Taskset[EpisodeTask, EpisodesConfig]):
     """Instances of tasks, in turns: instance 0 of each, then instance 1 of each."""
 
     def load(self) -> Iterator[EpisodeTask]:
-        """The tasks; nothing is built or started for it."""
+        """The tasks of the set; nothing is built or started to make them."""
         desk = self.config.desk()
         names = desk.names
         indices = range(1) if self.config.split == "test" else range(COUNT)

@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 PROGRAM_LIMIT = 1024 * 1024
+"""Most bytes of a program's source that are read."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,11 @@ class Agent:
     trusted: bool = False
     """Whether the program is ours, and may run without isolation where no backend can isolate it."""
     acts: ModelAgent | None = None
-    """What acts, of a model agent or a command."""
+    """The loop of a model agent or a command, which acts in the rollout; None for a program and for the oracle."""
 
     @property
     def asks_model(self) -> bool:
-        """Whether it must be given a model."""
+        """Whether the agent must be given a model."""
         return self.kind == "model"
 
 
@@ -74,37 +75,28 @@ def resolve(
     """Turn an agent's name into an :class:`Agent`.
 
     Args:
-        agent: the name of a built-in or an installed one, or an agent, which is returned as it is.
-        program: path of the program, for ``script`` only.
-        command: program and arguments, for ``command`` only.
+        agent: the name of a built-in or an installed agent, with settings behind it where it takes any, such as
+            ``react:votes=3``; or an agent, which is returned as it is.
+        program: path of the program's source; for ``script`` only.
+        command: name of the command's program, and its arguments; for ``command`` only.
         files: folder whose files go into the container, where the command is run then; for ``command`` only.
 
     Raises:
-        UsageError: unknown name, or a program that is missing, unreadable or out of place.
+        UsageError: no agent has that name, or the program is missing, unreadable or given to an agent that takes none.
     """
     if isinstance(agent, Agent):
         return agent
     agent, colon, settings = agent.partition(":")
-    settled = [name for name, record in BUILTIN.items() if record.answers]
-    if colon and agent not in settled:
-        raise UsageError(f"agent {agent!r} takes no settings behind its name; {', '.join(settled)} do")
+    with_settings = [name for name, record in BUILTIN.items() if record.answers]
+    if colon and agent not in with_settings:
+        raise UsageError(f"agent {agent!r} takes no settings behind its name; {', '.join(with_settings)} do")
+    # Entry points are read from the files of every installed package, so only where no built-in agent has the name.
     others = {} if agent in BUILTIN else installed_agents()
     if agent not in BUILTIN and agent not in others:
         near = difflib.get_close_matches(agent, [*BUILTIN, *others], 1)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join([*BUILTIN, *others])}"
         raise UsageError(f"no agent is named {agent!r}; {hint}")
-    if (agent == "script") != (program is not None):
-        raise UsageError(
-            "agent 'script' needs a program: give --program FILE"
-            if program is None
-            else f"--program goes with --agent script, not with {agent!r}"
-        )
-    if (agent == "command") != (command is not None):
-        raise UsageError(
-            "agent 'command' needs a command: give --command 'PROGRAM ARGUMENT...'"
-            if command is None
-            else f"--command goes with --agent command, not with {agent!r}"
-        )
+    _require_matching_arguments(agent, program=program is not None, command=command is not None)
     if command is not None:
         return _command(command, files)
     if files is not None:
@@ -112,14 +104,7 @@ def resolve(
     if agent in others:
         return load_installed(others[agent]).agent
     if BUILTIN[agent].role == "model":
-        from openfingym.agents.llm import MODEL_AGENTS
-
-        acts: Any = MODEL_AGENTS[agent]()
-        if colon:
-            usual = acts.questions
-            acts = replace(acts, questions=usual.changed(agent, settings))
-            settings = acts.questions.stated(usual)
-        return Agent(f"{agent}:{settings}" if settings else agent, "model", acts=acts)
+        return _model_agent(agent, settings if colon else None)
     if program is not None:
         return Agent("script", "program", read_program(Path(program)))
     if agent == "oracle":
@@ -130,6 +115,40 @@ def resolve(
     return Agent(agent, "program", source, trusted=True)
 
 
+def _require_matching_arguments(agent: str, *, program: bool, command: bool) -> None:
+    """Refuse a program or a command that is missing, or that goes with another agent.
+
+    Raises:
+        UsageError: says which option is missing or out of place.
+    """
+    if (agent == "script") != program:
+        raise UsageError(
+            f"--program goes with --agent script, not with {agent!r}"
+            if program
+            else "agent 'script' needs a program: give --program FILE"
+        )
+    if (agent == "command") != command:
+        raise UsageError(
+            f"--command goes with --agent command, not with {agent!r}"
+            if command
+            else "agent 'command' needs a command: give --command 'PROGRAM ARGUMENT...'"
+        )
+
+
+def _model_agent(name: str, settings: str | None) -> Agent:
+    """A built-in agent that asks a model, with the settings behind its name; None where there is no colon."""
+    from openfingym.agents.llm import MODEL_AGENTS
+
+    acts: Any = MODEL_AGENTS[name]()
+    if settings is None:
+        return Agent(name, "model", acts=acts)
+    usual = acts.questions
+    acts = replace(acts, questions=usual.changed(name, settings))
+    # Results are grouped by the agent's name, so that settings in another order, or as usual, must give the same one.
+    stated = acts.questions.stated(usual)
+    return Agent(f"{name}:{stated}" if stated else name, "model", acts=acts)
+
+
 WITH_TOOLS = ("react", "deep-research")
 """Agents that answer questions with tools, which can be taken from them."""
 
@@ -138,13 +157,13 @@ def without_tools(agent: str) -> str:
     """The name of an agent with the setting ``tools=none``.
 
     Raises:
-        UsageError: it has no tools that could be taken from it.
+        UsageError: the agent has no tools that could be taken from it.
     """
     name, _, settings = agent.partition(":")
     if name not in WITH_TOOLS:
         raise UsageError(f"agent {agent!r} has no tools to do without; {' and '.join(WITH_TOOLS)} have")
-    kept = [part for part in settings.split(",") if part.strip() and part.partition("=")[0].strip() != "tools"]
-    return f"{name}:{','.join([*kept, 'tools=none'])}"
+    others = [part for part in settings.split(",") if part.strip() and part.partition("=")[0].strip() != "tools"]
+    return f"{name}:{','.join([*others, 'tools=none'])}"
 
 
 def with_sampling(
@@ -155,11 +174,17 @@ def with_sampling(
     text_tools: bool | None = None,
     append_only: bool | None = None,
 ) -> Agent:
-    """The agent, asking its model as stated; None leaves a setting as it is. An agent that asks no model stays as it
-    is.
+    """The agent with other sampling parameters; one that asks no model is returned as it is.
+
+    Args:
+        agent: the agent to change.
+        temperature: sampling temperature of its requests; None, here and below, leaves a setting as it is.
+        reply_tokens: most output tokens of one answer.
+        text_tools: whether calls of tools are written as text.
+        append_only: whether the conversation may only ever grow.
 
     Raises:
-        UsageError: its loop is the user's own, and has no such settings.
+        UsageError: the agent's loop is the user's own, and has no such settings.
     """
     given = {
         "temperature": temperature,
@@ -188,6 +213,7 @@ def suited(agent: Agent, task: Task) -> Agent:
     settings = getattr(agent.acts, "questions", None)
     if settings is not None:
         _require_answers(agent, task)
+    # A program of the user's own may have a built-in agent's name, and is not held to what that one is for.
     record = BUILTIN.get(agent.name) if agent.trusted else None
     if record is None:
         return agent
@@ -206,10 +232,10 @@ def suited(agent: Agent, task: Task) -> Agent:
 
 
 def _require_answers(agent: Agent, task: Task) -> None:
-    """Refuse settings of answers that a task has no use for.
+    """Refuse settings for answering questions that mean nothing for a task.
 
     Raises:
-        UsageError: names the setting, and what there is.
+        UsageError: the task's suite does not know a setting, or the task asks no questions; says what there is.
     """
     from openfingym.agents.llm import Answering
 
@@ -244,10 +270,10 @@ def _command(command: Sequence[str], files: str | Path | None) -> Agent:
 
 
 def read_program(path: Path) -> str:
-    """Read an agent's program.
+    """Read the source of an agent's program.
 
     Raises:
-        UsageError: it is missing, too large, or not UTF-8 text.
+        UsageError: the file is missing, too large, or not UTF-8 text.
     """
     try:
         size = path.stat().st_size

@@ -33,6 +33,7 @@ class Builtin:
         kind = kind_named(spec.contract)
         if self.answers and self.fit == QUESTIONS:
             return asks_questions(spec.contract)
+        # The naive program covers all kinds of the library; a kind of somebody else's must bring a program of its own.
         if self.name == "naive":
             return kind.naive_program is not None or is_builtin(kind.name)
         return self.role != "baseline" or self.name in kind.baselines(spec)
@@ -43,6 +44,7 @@ def _baseline(name: str, does: str, fit: str) -> Builtin:
 
 
 QUESTIONS = "questions with tools"
+"""The value of :attr:`Builtin.fit` of agents that answer questions and do nothing else."""
 _RECORDS = (
     _baseline(
         "naive",

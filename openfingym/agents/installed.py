@@ -33,25 +33,25 @@ class Installed:
 
     name: str
     does: str
-    """First line of the docstring of what makes it, and its package."""
+    """First line of the docstring of the function that makes the agent, and its package in brackets."""
     agent: Agent
 
 
 def installed_agents() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Entry points of agents, by name and sorted; several of one name, where packages get into each other's way."""
-    found: dict[str, list[EntryPoint]] = defaultdict(list)
+    """Entry points of agents by name, sorted; a name has several where two packages claim it."""
+    by_name: dict[str, list[EntryPoint]] = defaultdict(list)
     for entry in entry_points(ENTRY_POINT_GROUP):
         # The same distribution may be found in two folders of the path.
-        if all(entry.value != other.value for other in found[entry.name]):
-            found[entry.name].append(entry)
-    return {name: tuple(found[name]) for name in sorted(found)}
+        if all(entry.value != other.value for other in by_name[entry.name]):
+            by_name[entry.name].append(entry)
+    return {name: tuple(by_name[name]) for name in sorted(by_name)}
 
 
 def load_installed(entries: tuple[EntryPoint, ...]) -> Installed:
-    """Load the agent of one name.
+    """Load the agent that the entry points of one name state.
 
     Raises:
-        UsageError: it cannot be loaded, or is no agent; the message names its package.
+        UsageError: the name is taken or no proper name, or what is loaded is no agent; the message names its package.
     """
     entry, *others = entries
     who = f"agent {entry.name!r} of {' and '.join(sorted(map(_package, entries)))}"
@@ -71,7 +71,7 @@ def load_installed(entries: tuple[EntryPoint, ...]) -> Installed:
 
 
 def _checked(agent: object, name: str, who: str) -> Agent:
-    """An agent under the name by which it is asked for, and with no more trust than any other of a stranger's."""
+    """The agent under the name by which it is asked for, and never trusted to run without isolation."""
     from openfingym.agents import Agent
 
     if not isinstance(agent, Agent):
@@ -84,6 +84,7 @@ def _checked(agent: object, name: str, who: str) -> Agent:
         raise UsageError(
             f"{who}: a program has a source in `program`; a model agent or a command has its loop in `acts`"
         )
+    # A package could have set `trusted` itself, and would run its program without isolation.
     return replace(agent, name=name, trusted=False)
 
 

@@ -1,4 +1,4 @@
-"""The oracle, which runs on the host: it submits the best answer, or plays the best actions of each episode."""
+"""The oracle, which runs on the host with the hidden data: it submits the best answer, or plays the best actions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def submit_truth(client: VerifierClient, ticket: RolloutTicket, package: BuiltPackage) -> None:
-    """Submit the hidden targets, or play with them in hand.
+    """Submit the hidden targets, or play each private episode with actions that are made from them.
 
     Raises:
         VerifierError: the verifier does not answer, or fails.
@@ -24,6 +24,7 @@ def submit_truth(client: VerifierClient, ticket: RolloutTicket, package: BuiltPa
     kind = sequential_kind(spec.contract)
     for _ in range(ticket.budget):
         at = client.start_episode(ticket.token)
+        # Public windows come first in the hidden arrays, so a private episode's window lies behind all of them.
         for action in kind.oracle_actions(spec, package.array, truth, manifest.n_public + at.number):
             if at.done:
                 break

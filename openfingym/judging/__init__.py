@@ -1,7 +1,8 @@
 """A model as judge of the answers that no rule can decide.
 
-Nothing of it enters a verified score, which is by rule alone. A judge is asked with one of the two published protocols,
-its answer is read strictly, and an answer that tries to instruct it scores 0 (:mod:`openfingym.judging.guarding`).
+A judge's scores never enter a verified score, which is by rule alone. A judge is asked by one of the two published
+protocols, its reply is read strictly, and an answer that tries to instruct it scores 0
+(:mod:`openfingym.judging.guarding`).
 """
 
 from __future__ import annotations

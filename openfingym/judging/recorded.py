@@ -1,4 +1,4 @@
-"""The recorded answers of a run of questions in words, with their references, for whoever has both."""
+"""The recorded answers of a run whose questions are answered in words, with their references from the package."""
 
 from __future__ import annotations
 
@@ -17,23 +17,29 @@ from openfingym.store import home
 from openfingym.suites.suite import SuiteQuestion
 
 LIMIT = 256 * MEGABYTE
+"""Most bytes of a file that is read."""
 DEEPEST = 3
-"""How far below a run's folder its rollouts are looked for."""
+"""How many levels below a run's folder its rollouts are looked for."""
 
 
 @dataclass(frozen=True)
 class RecordedAnswer:
-    """An answer, as it was recorded."""
+    """An answer as it was recorded, with its question and the truth."""
 
     rollout: str
+    """Identifier of the rollout."""
     agent: str
     model: str | None
+    """Name of the agent's model; None where it had none."""
     question: SuiteQuestion
     state: str
-    """How its question ended."""
+    """How the question ended, such as ``answered``."""
     answer: str
+    """Text of the answer; empty where there is none."""
     reference: Reference
+    """The right answer."""
     verdict: Verdict
+    """What a rule says of the answer."""
 
 
 def recorded_answers(run: Path) -> list[RecordedAnswer]:
@@ -42,24 +48,26 @@ def recorded_answers(run: Path) -> list[RecordedAnswer]:
     Raises:
         UsageError: there is no rollout of questions that are answered in words, or the package that they were asked
             from is not on this machine.
-        StoreError: what is recorded cannot be read.
+        StoreError: a file of the run cannot be read, or holds something else than answers.
     """
-    folders = [run] if (run / RESULT).is_file() else sorted(_below(run, DEEPEST))
-    found = [answer for folder in folders for answer in _of(folder)]
-    if not found:
+    folders = [run] if (run / RESULT).is_file() else sorted(_rollouts_below(run, DEEPEST))
+    answers = [answer for folder in folders for answer in _answers_of(folder)]
+    if not answers:
         raise UsageError(f"{run} has no answers in words; expected the folder of a run of such a task")
-    return found
+    return answers
 
 
-def _below(folder: Path, depth: int) -> Iterator[Path]:
+def _rollouts_below(folder: Path, depth: int) -> Iterator[Path]:
+    """Folders of rollouts, at most ``depth`` levels below a folder; links are not followed."""
     for path in folder.iterdir() if folder.is_dir() else ():
         if (path / RESULT).is_file():
             yield path
         elif depth and path.is_dir() and not path.is_symlink():
-            yield from _below(path, depth - 1)
+            yield from _rollouts_below(path, depth - 1)
 
 
-def _of(folder: Path) -> Iterator[RecordedAnswer]:
+def _answers_of(folder: Path) -> Iterator[RecordedAnswer]:
+    """The answers of one rollout; none where it was not scored, or its task asks no questions in words."""
     result = read_run(folder)
     if not (folder / QUESTIONS).is_file() or result.state != "scored":
         return
@@ -67,16 +75,19 @@ def _of(folder: Path) -> Iterator[RecordedAnswer]:
     manifest, texts = package.manifest, package.array("test_questions")
     targets = np.asarray(package.read_truth()["targets"], dtype=np.float64)
     rows = _rows(folder)
-    kept = sorted((folder / "submissions").glob("*.npy"), key=lambda path: int(path.stem))
-    if not kept:
+    # The last accepted submission is the one that counts.
+    submissions = sorted((folder / "submissions").glob("*.npy"), key=lambda path: int(path.stem))
+    if not submissions:
         raise StoreError(f"{folder}: there is no record of what was answered")
-    given = np.asarray(read_array(folder / "submissions", kept[-1].name, LIMIT), dtype=np.float64)
-    if given.shape != tuple(manifest.submission_shape):
-        raise StoreError(f"{folder}: what was answered has shape {given.shape}, not {manifest.submission_shape}")
+    submitted = np.asarray(read_array(folder / "submissions", submissions[-1].name, LIMIT), dtype=np.float64)
+    if submitted.shape != tuple(manifest.submission_shape):
+        raise StoreError(f"{folder}: what was answered has shape {submitted.shape}, not {manifest.submission_shape}")
     for number, state in rows:
+        # Questions of a rollout are counted from 1; public ones stand first in every array.
         place = manifest.n_public + number - 1
         try:
-            reference, answer = Reference.from_json(unpack(targets[place])), unpack(given[place, 1:])
+            # A row begins with how its question ended; the bytes of the answer follow.
+            reference, answer = Reference.from_json(unpack(targets[place])), unpack(submitted[place, 1:])
         except UsageError:
             return  # a task whose answers are no texts
         question = SuiteQuestion.from_json(str(texts[place]))
@@ -85,15 +96,24 @@ def _of(folder: Path) -> Iterator[RecordedAnswer]:
 
 
 def _rows(folder: Path) -> list[tuple[int, str]]:
+    """Number and state of each question that the rollout was asked.
+
+    Raises:
+        StoreError: the record of its questions cannot be read.
+    """
     try:
-        found = [parse_json(line) for line in read_bytes(folder, QUESTIONS, LIMIT).decode().splitlines()]
-        return [(int(row["question"]), str(row["state"])) for row in found if isinstance(row, dict)]
+        rows = [parse_json(line) for line in read_bytes(folder, QUESTIONS, LIMIT).decode().splitlines()]
+        return [(int(row["question"]), str(row["state"])) for row in rows if isinstance(row, dict)]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder / QUESTIONS} cannot be read: {error}") from error
 
 
 def _package(result: RolloutResult) -> BuiltPackage:
-    """The package that a rollout was asked from, by its digest."""
+    """The package that a rollout was asked from, found in the store by its digest.
+
+    Raises:
+        UsageError: the package is not on this machine.
+    """
     for public in sorted((home() / "packages" / result.task).glob("*")):
         package = BuiltPackage(public, home() / "truth" / result.task / public.name)
         try:

@@ -1,4 +1,4 @@
-"""Cut-offs of models: the last month, or day, that a model was trained on."""
+"""Cut-offs of models: the last month or day that a model was trained on, and how it stands to what is asked."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _FORM = re.compile(r"\d{4}-\d{2}(-\d{2})?", re.ASCII)
 
 
 def require_cutoff(text: str) -> str:
-    """A cut-off as it was written, a month such as ``2023-10``, to its end, or a day such as ``2023-10-15``.
+    """A cut-off as it was written: a day such as ``2023-10-15``, or a month such as ``2023-10``, which means its end.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the text is neither.
     """
     try:
         if not _FORM.fullmatch(text):
@@ -28,13 +28,14 @@ def require_cutoff(text: str) -> str:
 
 
 Standing = Literal["before", "within", "after"]
+"""Where a cut-off is against a stretch of the past; see :func:`standing`."""
 
 
 def last_day(cutoff: str) -> date:
-    """The last day that a model was trained on, of a month its last one.
+    """The last day that a model was trained on: the day of the cut-off, or the last day of its month.
 
     Raises:
-        UsageError: it is no cut-off.
+        UsageError: the text is no cut-off.
 
     Example:
         >>> last_day("2016-10"), last_day("2016-10-15")
@@ -51,16 +52,16 @@ def standing(cutoff: str, first: date, last: date) -> Standing:
     """Where a model's cut-off is against a stretch of the past that it is asked about.
 
     Args:
-        cutoff: the last month or day that it was trained on.
-        first: the first day whose events are asked about, such as that after a season's first deadline.
-        last: the last day whose events are.
+        cutoff: the last month or day that the model was trained on.
+        first: the first day whose events are asked about, such as the day after a season's first deadline.
+        last: the last day whose events are asked about.
 
     Returns:
-        ``before``: it was trained on nothing of that; ``within``: on a part; ``after``: perhaps on all of it, so that
-        its forecasts may be memories.
+        ``before``: the model was trained on nothing of that stretch; ``within``: on a part of it; ``after``: perhaps on
+        all of it, so that its forecasts may be memories.
 
     Raises:
-        UsageError: it is no cut-off, or the last day is before the first.
+        UsageError: the text is no cut-off, or the last day is before the first.
 
     Example:
         >>> standing("2016-06", date(2016, 7, 11), date(2017, 3, 31))

@@ -1,7 +1,7 @@
 """An OpenAI-compatible endpoint, and the models behind it.
 
-The `openai` client does the talking; retries, limits and the reading of answers are here, so that
-they are the same whatever the client's version.
+The ``openai`` client sends the requests; retries, limits and the reading of answers are ours, so that they are the same
+whatever the client's version.
 """
 
 from __future__ import annotations
@@ -39,26 +39,29 @@ E = TypeVar("E", bound=Exception)
 _log = logging.getLogger(__name__)
 
 CONCURRENCY = 16
+"""Requests under way at once, where nobody states another number."""
 TIMEOUT_S = 300.0
+"""Seconds that one request may take, where nobody states another number."""
 PATIENCE_S = 600.0
+"""Seconds after which a completion is given up, where nobody states another number."""
 
 
 class ModelEndpoint:
-    """A place that answers chat completions; an async context manager.
+    """A server of chat completions; an async context manager.
 
     Args:
-        base_url: where it is, such as ``http://localhost:8000/v1``; None for the client's default.
-        api_key: the key; kept in memory alone, and taken out of every message.
-        concurrency: requests under way at once. One that waits to be sent again counts, so that an endpoint which
-            limits us is asked less, not more.
-        timeout_s: seconds one request may take, to the last byte of its answer.
-        patience_s: seconds after which a completion is given up, its retries included; what comes when the endpoint has
-            answered nobody for that long has one attempt. An endpoint to which no connection was ever made is given up
-            after :data:`~openfingym.models.outage.UNREACHED_S`.
-        loopback: the endpoint is on this machine: no proxy is used.
+        base_url: base URL of the server, such as ``http://localhost:8000/v1``; None for the client's default.
+        api_key: the server's key; kept in memory alone, and taken out of every message.
+        concurrency: most requests under way at once. A request that waits to be sent again counts, so that an endpoint
+            which limits the rate is asked less, not more.
+        timeout_s: seconds that one request may take, to the last byte of its answer.
+        patience_s: seconds after which a completion is given up, its retries included. A request that begins when the
+            endpoint has answered nobody for that long has one attempt. An endpoint to which no connection was ever made
+            is given up after :data:`~openfingym.models.outage.UNREACHED_S`.
+        loopback: whether the endpoint is on this machine, so that no proxy is used.
 
     Raises:
-        UsageError: the extra ``llm`` is not installed.
+        UsageError: the extra ``llm`` is not installed, or a number is out of range.
     """
 
     def __init__(
@@ -83,10 +86,10 @@ class ModelEndpoint:
         self._asking = 0
         """Requests under way or waiting for a slot."""
         self._refused: set[tuple[object, str]] = set()
-        """Models, and words of :data:`ADAPTATIONS` that they were found not to take."""
+        """Pairs of a model and a word of :data:`ADAPTATIONS` that it was found not to take."""
         self._client = open_client(base_url, api_key, timeout_s, loopback=loopback)
         self.place = without_credentials(str(self._client.base_url).rstrip("/"), api_key)
-        """Its URL, for people: without credentials."""
+        """The endpoint's URL for people, without credentials."""
         self._outage = Outage(self.place, patience_s)
 
     async def __aenter__(self) -> Self:
@@ -109,10 +112,10 @@ class ModelEndpoint:
 
         Args:
             name: name under which results record the model.
-            request_name: name that the endpoint knows it by; None where it is the same.
-            prices: prices of models; None for the table of the package.
-            stream: have answers sent piece by piece, for endpoints that close connections on which nothing moves.
-            tokens: ask for token ids and log probabilities, which not every endpoint gives.
+            request_name: name by which the endpoint knows the model; None where it is the same.
+            prices: the table by which the model's costs are counted; None for the table of the library.
+            stream: whether answers are sent piece by piece, for endpoints that close silent connections.
+            tokens: whether to ask for token ids and log probabilities, which not every endpoint gives.
         """
         return ChatModel(self, name, request_name or name, prices or PriceTable.load(), stream=stream, tokens=tokens)
 
@@ -123,8 +126,11 @@ class ModelEndpoint:
     async def complete(self, body: Json) -> tuple[ParsedCompletion, float, int]:
         """Send a request until it is answered.
 
+        Args:
+            body: body of a chat completion.
+
         Returns:
-            The answer, the seconds of the attempt that had it, and the number of attempts.
+            The answer, the seconds of the attempt that was answered, and the number of attempts.
 
         Raises:
             ModelUnavailableError: the patience is over, or the endpoint does not let us in.
@@ -135,6 +141,7 @@ class ModelEndpoint:
             end = started + self.patience_s
             try:
                 async for attempt in retrying(lambda: self._outage.patient_until(end) - time.monotonic()):
+                    # A Transient that is raised in this block becomes the next attempt, and not an error.
                     with attempt:
                         attempts, before = attempts + 1, time.monotonic()
                         answer = await self._watched(body, timeout_s=min(self.timeout_s, end - before))
@@ -154,8 +161,8 @@ class ModelEndpoint:
 
     @contextlib.asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
-        """A place among the requests under way. One that finds no others knows nothing of failures before its time."""
-        # Nobody was waiting: an outage from before the pause may be over, and patience begins anew.
+        """A place among the requests under way, of which there are as many as may be sent at once."""
+        # Nobody was waiting: an outage from before the pause may be over, so patience begins anew.
         if not self._asking:
             self._outage.forget()
         self._asking += 1
@@ -168,7 +175,7 @@ class ModelEndpoint:
                 self._outage.forget()
 
     async def _watched(self, body: Json, *, timeout_s: float) -> ParsedCompletion:
-        """An attempt, and a note of whether the endpoint works at all."""
+        """Make one attempt, and note whether the endpoint works at all: a refusal is an answer too."""
         before = time.monotonic()
         self._outage.asked(timeout_s)
         try:
@@ -186,11 +193,21 @@ class ModelEndpoint:
         return answer
 
     async def _attempt(self, body: Json, *, timeout_s: float) -> ParsedCompletion:
+        """Send a request once, and say by an error of ours what came of it.
+
+        Raises:
+            Transient: another attempt may succeed.
+            Adapted: the model does not take a parameter, and the next attempt leaves it out.
+            ModelUnavailableError: the endpoint does not let us in, or does not know the model.
+            ModelRefusedError: the endpoint refuses this request, and would refuse it again.
+        """
         import openai
 
         named = self._adapted(body)
+        # Every error is raised without its cause, whose text may hold the key.
         try:
-            # The client's own timeout is of a silence; an answer that drips would never end.
+            # The client's own timeout ends a silence alone, and an answer that drips would never end. A limit of 0
+            # would cancel before anything is sent.
             async with asyncio.timeout(max(timeout_s, 0.001)):
                 return read_answer(await (self._streamed(named) if named.get("stream") else self._whole(named)))
         except openai.APIStatusError as error:
@@ -216,20 +233,28 @@ class ModelEndpoint:
             raise Transient(f"{type(error).__name__}: {error}") from None
 
     async def _whole(self, body: Json) -> object:
-        # As it is: to check every message of it, and then the answer, would cost the client milliseconds of CPU a turn.
+        """An answer that is sent as a whole, decoded."""
+        # By post and not by the client's method for chat completions, which would check every message of the request
+        # and then the answer: milliseconds of CPU a turn.
         return await self._client.post("/chat/completions", cast_to=object, body=body)
 
     async def _streamed(self, body: Json) -> Json:
+        """An answer that is sent piece by piece, put together to the body of a whole one.
+
+        Raises:
+            MalformedAnswer: the stream ended before the answer did, or holds what is no chat completion.
+        """
         import openai
 
         answer = StreamedAnswer()
-        # As they are, like whole answers: the client's own types would be built of whatever a chunk holds.
+        # By post too: the client's own types would be built of whatever a chunk holds.
         stream = await self._client.post(
             "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[object]
         )
         async with stream as chunks:
             async for chunk in chunks:
                 answer.add(chunk)
+                # A model that repeats itself would go on until the timeout, and its answer would be lost.
                 if answer.too_long:
                     break
         if not (answer.finished or answer.too_long):
@@ -244,7 +269,7 @@ class ModelEndpoint:
         return body
 
     def _without_key(self, error: E) -> E:
-        """Some endpoints repeat the key that they refuse."""
+        """The error without the key, which some endpoints repeat when they refuse it."""
         if self._key:
             error.args = tuple(arg.replace(self._key, "***") if isinstance(arg, str) else arg for arg in error.args)
         return error
@@ -264,7 +289,7 @@ class ChatModel:
         self._stream = stream
         self._tokens = tokens
         self._toolless: str | None = None
-        """Why no tools are offered any more: once refused, they always are."""
+        """Why no tools are offered any more; None before the endpoint has refused them, which it would do again."""
 
     @property
     def sends_reasoning(self) -> bool:
@@ -274,7 +299,7 @@ class ChatModel:
     async def complete(
         self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
     ) -> Completion:
-        """Continue a conversation; see :meth:`openfingym.models.Model.complete`."""
+        """Continue a conversation; see :meth:`openfingym.models.LanguageModel.complete`."""
         if tools and self._toolless:
             raise ModelRefusedError(self._toolless, reason="no-tools")
         body = request_body(self._request_name, messages, tools=tools, **options)
@@ -297,7 +322,7 @@ class ChatModel:
             finish_reason=answer.finish_reason,
             usage=usage,
             model=answer.model or self._request_name,
-            # Of an estimate, nothing is known but that what is free stays free.
+            # Estimated tokens give no cost, unless any number of them is free.
             cost_usd=cost_usd if counted or cost_usd == 0.0 else None,
             latency_s=latency_s,
             attempts=attempts,

@@ -1,4 +1,4 @@
-r"""Models that are Python objects: functions, objects on other event loops, and what they answer.
+r"""Models that are Python objects: functions, objects on other event loops, and the forms of their answers.
 
     model = from_function("my-policy", lambda messages, tools: "```python\nprint('hello')\n```")
     openfingym.run("treasury-forecast", agent="oneshot", model=model)
@@ -31,6 +31,7 @@ Answer = str | Mapping[str, object] | Message | Completion
 """What may stand for an answer: its text, an assistant's message in OpenAI's form, the whole body of a chat
 completion, or values of our own."""
 ModelFunction = Callable[[list[Json], list[Json]], Answer | Awaitable[Answer]]
+"""Takes the conversation and the tools on offer, in OpenAI's form; returns the answer, or a coroutine of it."""
 EXPECTED = "expected a text, an assistant's message as a dict in OpenAI's form, a Message or a Completion"
 
 _log = logging.getLogger(__name__)
@@ -39,16 +40,17 @@ _log = logging.getLogger(__name__)
 def read_completion(
     answer: object, *, name: str, messages: Sequence[Message] = (), latency_s: float = 0.0
 ) -> Completion:
-    """An answer of Python's as a completion.
+    """An answer that was given as a Python value, as a completion.
 
     Args:
-        answer: see :data:`Answer`; an object with ``model_dump``, as the clients' own, is read as what that gives.
-        name: name of the model, for where the answer does not say it.
-        messages: what was answered, by which tokens are estimated where nobody counted them.
-        latency_s: seconds that it took.
+        answer: one of the forms of :data:`Answer`, or an object with a method ``model_dump`` that returns one, as the
+            clients' own have it.
+        name: name of the model, for an answer that does not state it.
+        messages: the conversation that was answered, by which tokens are estimated where nobody counted them.
+        latency_s: seconds that the answer took.
 
     Raises:
-        UsageError: it is no answer; says what was found and what was expected.
+        UsageError: what was given is no answer; says what was found and what was expected.
     """
     if isinstance(answer, Completion):
         return _checked(answer)
@@ -65,22 +67,27 @@ def read_completion(
         _check_message(answer)
         whole = {"choices": [{"message": answer, "finish_reason": answer.get("finish_reason")}]}
     try:
-        found = read_answer(whole)
+        parsed = read_answer(whole)
     except MalformedAnswer as error:
         raise UsageError(f"{error}; {EXPECTED}") from None
-    tokens = found.tokens
+    tokens = parsed.tokens
     return Completion(
-        message=found.message,
-        finish_reason=found.finish_reason,
-        usage=found.usage or estimated_usage(messages, found.message),
-        model=found.model or name,
+        message=parsed.message,
+        finish_reason=parsed.finish_reason,
+        usage=parsed.usage or estimated_usage(messages, parsed.message),
+        model=parsed.model or name,
         latency_s=latency_s,
-        counted=found.usage is not None,
+        counted=parsed.usage is not None,
         tokens=tokens if tokens.completion_ids or tokens.prompt_ids or tokens.logprobs else None,
     )
 
 
 def _check_message(message: Mapping[object, object]) -> None:
+    """Refuse a dict that is no assistant's message: reading is lenient, and would make an empty answer of it.
+
+    Raises:
+        UsageError: says what was found and what was expected.
+    """
     if message.get("role", "assistant") != "assistant":
         raise UsageError(f"a message of role {message['role']!r}; an answer is the assistant's")
     if not {"content", "tool_calls", "refusal", "reasoning_content", "reasoning"} & message.keys():
@@ -92,7 +99,11 @@ def _check_message(message: Mapping[object, object]) -> None:
 
 
 def _checked(completion: Completion) -> Completion:
-    """A completion that somebody else made, as far as records rely on it."""
+    """A completion that somebody else made, checked for all that records rely on.
+
+    Raises:
+        UsageError: the message is not the assistant's, or numbers do not fit each other or are not finite.
+    """
     if completion.message.role != "assistant":
         raise UsageError(f"a message of role {completion.message.role!r}; an answer is the assistant's")
     tokens = completion.tokens
@@ -121,12 +132,13 @@ class FunctionModel:
     ) -> Completion:
         """Ask the function; see :class:`openfingym.models.LanguageModel`."""
         reasoning = options.get("reasoning", False)
-        said = [request_message(message, reasoning=reasoning) for message in messages]
+        conversation = [request_message(message, reasoning=reasoning) for message in messages]
         offered, started = [request_tool(tool) for tool in tools], time.monotonic()
         if inspect.iscoroutinefunction(self._function):
-            answer = await self._function(said, offered)
+            answer = await self._function(conversation, offered)
         else:
-            answer = await _in_thread(lambda: self._function(said, offered))
+            # Never on the event loop, which is everybody's: a function may compute or wait for minutes.
+            answer = await _in_thread(lambda: self._function(conversation, offered))
         return read_completion(answer, name=self.name, messages=messages, latency_s=time.monotonic() - started)
 
 
@@ -138,10 +150,10 @@ def from_function(name: str, function: ModelFunction) -> FunctionModel:
         function: called with the conversation and the tools on offer, both as lists of dicts in OpenAI's form; returns
             the answer (:data:`Answer`). Each call is made in a thread of its own, so that several may be under way at
             once; a coroutine function is awaited on the event loop of the conversations instead. What it raises makes
-            the rollout an ``error``. One that is not waited for any more goes on to its end, and nobody hears of it.
+            the rollout an ``error``. Where the rollout is over before it returns, it goes on and its answer is dropped.
 
     Raises:
-        UsageError: the name is empty, or ``function`` is none.
+        UsageError: the name is empty, or ``function`` cannot be called.
     """
     if not callable(function):
         raise UsageError(f"a model of type {type(function).__name__}; expected a function of messages and tools")
@@ -165,14 +177,15 @@ class OnLoop:
     async def complete(
         self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
     ) -> Completion:
-        """Ask the model where it lives; see :class:`openfingym.models.LanguageModel`."""
-        asked = self._model.complete(messages, tools=tools, **options)
+        """Ask the model on its loop; see :class:`openfingym.models.LanguageModel`."""
+        asking = self._model.complete(messages, tools=tools, **options)
         if asyncio.get_running_loop() is self.loop:
-            return await asked
+            return await asking
         try:
-            answered = asyncio.run_coroutine_threadsafe(asked, self.loop)
+            answered = asyncio.run_coroutine_threadsafe(asking, self.loop)
         except RuntimeError:
-            asked.close()
+            # Python warns of a coroutine that was neither awaited nor closed.
+            asking.close()
             raise ModelUnavailableError(f"the event loop of model {self.name!r} is closed") from None
         return await asyncio.wrap_future(answered)
 
@@ -182,7 +195,7 @@ def on_loop(model: LanguageModel, loop: asyncio.AbstractEventLoop | None = None)
 
     Args:
         model: the model to ask.
-        loop: the loop it belongs to, which has to run while rollouts do; None for the one that runs now.
+        loop: the loop that the model belongs to, which has to run while rollouts do; None for the one that runs now.
 
     Raises:
         UsageError: no loop was given, and none runs in this thread.
@@ -200,8 +213,8 @@ def require_language_model(model: object) -> None:
     """Refuse what cannot be asked, before anything is begun.
 
     Raises:
-        UsageError: it is no :class:`~openfingym.models.LanguageModel`, or this thread keeps its event loop from
-            running.
+        UsageError: the object is no :class:`~openfingym.models.LanguageModel`, or this thread would keep the event loop
+            from running on which it is asked.
     """
     name = getattr(model, "name", None)
     if not callable(getattr(model, "complete", None)) or not isinstance(name, str):
@@ -212,6 +225,7 @@ def require_language_model(model: object) -> None:
     if not name.strip() or len(name) > 200:
         raise UsageError("a model needs a name of 1 to 200 characters, which results record")
     if isinstance(model, OnLoop):
+        # RuntimeError: no loop runs in this thread, so that none is kept from running.
         with contextlib.suppress(RuntimeError):
             if asyncio.get_running_loop() is model.loop:
                 raise UsageError(
@@ -221,7 +235,7 @@ def require_language_model(model: object) -> None:
 
 
 class CheckedModel:
-    """A model of somebody else's: whatever it raises, or answers that is no answer, is a failure that we name.
+    """A model of somebody else's: what it raises, and what it returns that is no completion, becomes an error of ours.
 
     Args:
         model: the model to ask.
@@ -241,14 +255,15 @@ class CheckedModel:
         """Ask the model; see :class:`openfingym.models.LanguageModel`.
 
         Raises:
-            ModelUnavailableError: also where the model raised anything else, or answered what is no completion.
+            ModelUnavailableError: no answer could be had, the model raised an error that is not ours, or it returned
+                what is no completion.
         """
         started = time.monotonic()
         try:
-            found = await self.asked.complete(messages, tools=tools, **options)
-            if not isinstance(found, Completion):
-                raise UsageError(f"an answer of type {type(found).__name__}; expected a Completion")
-            found = _checked(found)
+            completion = await self.asked.complete(messages, tools=tools, **options)
+            if not isinstance(completion, Completion):
+                raise UsageError(f"an answer of type {type(completion).__name__}; expected a Completion")
+            completion = _checked(completion)
         except Stopped:
             raise
         except UsageError as error:
@@ -258,15 +273,16 @@ class CheckedModel:
         except Exception as error:
             _log.warning("model %s failed", self.name, exc_info=True)
             raise ModelUnavailableError(f"model {self.name!r} failed: {type(error).__name__}: {error}") from error
-        return found if found.latency_s else replace(found, latency_s=time.monotonic() - started)
+        return completion if completion.latency_s else replace(completion, latency_s=time.monotonic() - started)
 
 
 async def _in_thread(function: Callable[[], object]) -> object:
-    """Call a function in a thread of its own, which nobody has to wait for when the program ends."""
+    """Call a function in a thread of its own, which does not keep the program from ending."""
+    # asyncio.to_thread would share a pool with the verifier's calls, and its threads are waited for at exit.
     done: Future[object] = Future()
 
     def call() -> None:
-        # Who asked may have gone.
+        # The caller may have been cancelled meanwhile, and its future with it.
         with contextlib.suppress(InvalidStateError):
             try:
                 done.set_result(function())

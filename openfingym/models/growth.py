@@ -1,4 +1,4 @@
-"""Watching whether a conversation only ever grows, as a trainer that trains on its tokens wants it."""
+"""Counting the requests by which a conversation did not merely grow, as trainers on its tokens want it to."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ class GrowthWatch:
         self.rewritten = 0
         self._model = model
         self._before: list[Json] | None = None
-        """The latest request that was answered, and its answer."""
+        """The messages of the latest request that was answered, and its answer."""
         self._offered: Sequence[Tool] = ()
+        """The tools of that request."""
 
     @property
     def name(self) -> str:
@@ -36,10 +37,13 @@ class GrowthWatch:
         self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
     ) -> Completion:
         """Ask the model; see :class:`openfingym.models.LanguageModel`."""
-        found = await self._model.complete(messages, tools=tools, **options)
+        completion = await self._model.complete(messages, tools=tools, **options)
+        # Asked afterwards: an endpoint that refuses thoughts has said so by the time of its answer.
         reasoning = options.get("reasoning", False) and getattr(self._model, "sends_reasoning", True)
         sent = [request_message(message, reasoning=reasoning) for message in messages]
+        # Tools stand at the head of what the model reads, so that others change its tokens from the first on.
         if self._before is not None and (sent[: len(self._before)] != self._before or tuple(tools) != self._offered):
             self.rewritten += 1
-        self._before, self._offered = [*sent, request_message(found.message.as_said(), reasoning=True)], tuple(tools)
-        return found
+        self._before = [*sent, request_message(completion.message.as_said(), reasoning=True)]
+        self._offered = tuple(tools)
+        return completion

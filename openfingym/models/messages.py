@@ -1,7 +1,6 @@
 """Messages, tools and completions: what is said to a model and what it answers.
 
-Plain frozen values, of no vendor; :mod:`openfingym.models.wire` turns them into the bodies of
-chat completions.
+Plain frozen values, of no vendor's form; :mod:`openfingym.models.wire` turns them into the bodies of chat completions.
 """
 
 from __future__ import annotations
@@ -14,49 +13,53 @@ from typing import Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 CallForm = Literal["native", "text", "written", "block"]
-"""How tools were offered and called. ``native``: by the endpoint's own means. ``text``: told in the system message, and
-called in the text of answers. ``written``: offered natively, and yet called in the text. ``block``: offered, and
-never called; a code block was run instead."""
+"""How tools were offered and called. ``native``: by the endpoint's own means. ``text``: explained in the system
+message, and called in the text of answers. ``written``: offered natively, and yet called in the text. ``block``:
+offered, and never called; a code block was run instead."""
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a completion ended. ``refusal``: the model said, in the field made for it, that it will not."""
 CHARACTERS_A_TOKEN = 4
+"""Characters of text that make a token, roughly, where nobody counted tokens."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
+"""A character that endpoints do not take in a tool's name."""
 
 
 def well_formed(text: str) -> str:
-    """A text as it can be written: half a surrogate pair, which JSON can state, is none."""
+    """A text that can be encoded as UTF-8: half a surrogate pair, which JSON can state, becomes a question mark."""
     return text.encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A model's wish to call a tool."""
+    """A call of a tool that a model asks for."""
 
     id: str
-    """The model's name for this call; its result carries it."""
+    """Identifier of the call, which its result carries too."""
     name: str
+    """Name of the tool, which may not exist."""
     arguments: str
     """JSON text as the model wrote it, which may be anything."""
     written: bool = field(default=False, compare=False)
-    """Whether it was read from the text of the answer, and not sent as a call."""
+    """Whether the call was read from the text of the answer, and not sent as a call."""
 
     def parsed(self) -> dict[str, object]:
         """The arguments as an object.
 
         Raises:
-            ValueError: they are no JSON object; the message is fit for the model to read.
+            ValueError: the arguments are no JSON object; the message is fit for the model to read.
         """
         try:
-            # Models write line breaks into the texts of their JSON.
-            found = json.loads(self.arguments.strip() or "{}", strict=False)
+            # Not strict: models write line breaks into the texts of their JSON.
+            arguments = json.loads(self.arguments.strip() or "{}", strict=False)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the arguments of {self.name!r} are not valid JSON ({error})") from None
-        if not isinstance(found, dict):
-            raise ValueError(f"the arguments of {self.name!r} must be a JSON object, found {type(found).__name__}")
-        return found
+        if not isinstance(arguments, dict):
+            raise ValueError(f"the arguments of {self.name!r} must be a JSON object, found {type(arguments).__name__}")
+        return arguments
 
     def sendable(self) -> ToolCall:
-        """The call as every endpoint takes it back: with a name, and with a JSON object for arguments."""
+        """The call in a form that every endpoint takes back: with a name, and with a JSON object for arguments."""
+        # Endpoints check both, some at 64 characters; what the model wrote is still there for it to see.
         name = _NO_NAME.sub("_", self.name)[:64] or "unknown"
         try:
             self.parsed()
@@ -75,18 +78,19 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     """Calls in an assistant's message."""
     tool_call_id: str | None = None
-    """In a tool's message, the id of the call that this is the result of."""
+    """In a tool's message, the identifier of the call whose result it is."""
     reasoning: str | None = None
     """What a reasoning model thought, where its endpoint shows it; it is sent back only where that is asked for."""
     said: str | None = field(default=None, compare=False, repr=False)
     """The whole text of the answer, where thoughts or calls were taken out of it to make :attr:`content`."""
     thought_aloud: bool = field(default=False, compare=False, repr=False)
-    """Whether :attr:`reasoning` was taken out of that text, and did not come beside it."""
+    """Whether :attr:`reasoning` was taken out of that text, and did not come in a field of its own."""
 
     def as_said(self) -> Message:
         """The message with the text that the model wrote, before thoughts and calls were taken out of it."""
         if self.role != "assistant":
             return self
+        # What stands in the text must not be sent a second time beside it.
         calls = tuple(call for call in self.tool_calls if not call.written)
         if self.said is None:
             return replace(self, tool_calls=calls)
@@ -104,13 +108,13 @@ class Tool:
 
     @property
     def properties(self) -> Mapping[str, object]:
-        """The schema of each argument."""
-        found = self.parameters.get("properties")
-        return found if isinstance(found, Mapping) else {}
+        """The schema of each argument, by its name."""
+        properties = self.parameters.get("properties")
+        return properties if isinstance(properties, Mapping) else {}
 
     @property
     def texts(self) -> frozenset[str]:
-        """Arguments that are texts."""
+        """Names of the arguments that are texts."""
         return frozenset(
             name
             for name, schema in self.properties.items()
@@ -129,11 +133,11 @@ class Usage:
     cached: int = 0
     """Part of ``prompt`` that was read from a cache."""
     reasoning: int = 0
-    """Part of ``completion`` that nobody sees."""
+    """Part of ``completion`` that the model spent on thoughts."""
 
     @property
     def total(self) -> int:
-        """Input and output together."""
+        """Input and output tokens together."""
         return self.prompt + self.completion
 
     def __add__(self, other: Usage) -> Usage:
@@ -150,12 +154,14 @@ class CompletionTokens:
     """The tokens of one completion, for training without tokenising again."""
 
     prompt_ids: tuple[int, ...] = ()
-    """Tokens of everything the model was given; empty where the endpoint does not tell."""
+    """Token ids of everything that the model was given; empty where the endpoint does not tell."""
     completion_ids: tuple[int, ...] = ()
+    """Token ids of the answer; empty where the endpoint does not tell."""
     logprobs: tuple[float, ...] = ()
-    """Natural logarithm of the probability of each completion token."""
+    """Natural logarithm of the probability of each token of the answer; empty where the endpoint does not tell."""
     loss_mask: tuple[Literal[0, 1], ...] = ()
-    """Which completion tokens are trained on; empty for all. No endpoint tells; who answers in its place may."""
+    """Whether each token of the answer is trained on; empty for all. No endpoint says so; a trainer that answers in the
+    place of one may."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +172,7 @@ class Completion:
     finish_reason: FinishReason
     usage: Usage
     model: str
-    """The model as the endpoint calls it, which may be more exact than what was asked for."""
+    """The model's name as the endpoint states it, which may be more exact than what was asked for."""
     cost_usd: float | None = None
     """None where no price is known: never a guess, and never 0 for want of one."""
     latency_s: float = 0.0
@@ -174,17 +180,18 @@ class Completion:
     attempts: int = 1
     """Requests that were sent, the failed ones included."""
     counted: bool = True
-    """Whether the endpoint counted the tokens; if not, ``usage`` is a quarter of the characters."""
+    """Whether the endpoint counted the tokens; if not, ``usage`` is estimated from the characters."""
     tokens: CompletionTokens | None = field(default=None, repr=False)
     """Tokens of the answer, where they were asked for and the endpoint tells them."""
     call_form: CallForm | None = None
-    """None where no tools were offered."""
+    """How tools were offered and called; None where none were offered."""
 
 
 def estimated_usage(messages: Sequence[Message], answer: Message) -> Usage:
-    """Tokens where nobody counted them, so that a limit on tokens still holds: a quarter of the characters."""
-    said, answered = (
+    """Tokens by the number of characters, so that a limit on tokens holds even where nobody counted them."""
+    prompt, completion = (
         sum(len(message.content) + sum(len(call.arguments) for call in message.tool_calls) for message in part)
         for part in (messages, (answer,))
     )
-    return Usage(-(-said // CHARACTERS_A_TOKEN), -(-answered // CHARACTERS_A_TOKEN))
+    # Division that rounds up: no text is free.
+    return Usage(-(-prompt // CHARACTERS_A_TOKEN), -(-completion // CHARACTERS_A_TOKEN))

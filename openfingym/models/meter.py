@@ -1,4 +1,4 @@
-"""The allowance of an agent, and a meter of what it has spent."""
+"""What an agent may spend on its model, and a meter of what it has spent: turns, tokens, US dollars, seconds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from openfingym.errors import UsageError
 from openfingym.models.messages import Completion, Usage
 
 Limit = Literal["turns", "tokens", "cost", "wall"]
+"""Names of limits, as results say which one was reached."""
 
 
 @dataclass(frozen=True)
@@ -19,14 +20,16 @@ class Allowance:
     """Limits on what one rollout may spend on its model; None for no limit."""
 
     turns: int | None = None
-    """Number of completions."""
+    """Most completions."""
     tokens: int | None = None
-    """Input and output tokens of all completions together, cached input included."""
+    """Most input and output tokens of all completions together, cached input included."""
     cost_usd: float | None = None
+    """Most US dollars of all completions together."""
     wall_s: float | None = None
-    """Seconds since the meter was made, whatever they were spent on, but for those that were excused."""
+    """Most seconds from the making of the meter on, whatever they are spent on, without those that are excused."""
     useless: int | None = None
-    """Useless answers in a row: empty, cut off, with nothing that can be done, or repeating what failed before."""
+    """Useless answers in a row that end the rollout: empty, cut off, with nothing that can be done, or repeating what
+    failed before."""
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -40,12 +43,15 @@ class Spent:
     """Amounts spent so far."""
 
     turns: int = 0
+    """Number of completions."""
     usage: Usage = field(default_factory=Usage)
+    """Tokens of all completions together."""
     cost_usd: float | None = 0.0
-    """None as soon as one completion's cost is not known."""
+    """US dollars of all completions together; None as soon as the cost of one is not known."""
     model_s: float = 0.0
-    """Seconds of waiting for answers."""
+    """Seconds of waiting for the answers that came."""
     wall_s: float = 0.0
+    """Seconds since the meter was made, without those that were excused."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +68,10 @@ class Meter:
     """Counts what one rollout spends on its model.
 
     Args:
-        allowance: limits on turns, tokens, cost and time.
-        clock: seconds that only go forward, so that a change of the machine's time changes nothing.
-        before: what was spent before, by a process that died.
-        charged: told what was spent after each completion.
+        allowance: limits on turns, tokens, cost and time; None for no limits.
+        clock: returns seconds that only go forward, so that a change of the machine's time changes nothing.
+        before: what was spent before, by a process that died; None for nothing.
+        charged: called with all that was spent so far, after each completion.
     """
 
     def __init__(
@@ -79,6 +85,7 @@ class Meter:
         self.allowance = allowance or Allowance()
         self._clock = clock
         self._spent = before or Spent()
+        # As if the meter had been made so much earlier, so that seconds of the process before count too.
         self._start = clock() - self._spent.wall_s
         self._charged = charged
 
@@ -86,7 +93,7 @@ class Meter:
         """Count one completion.
 
         Raises:
-            UsageError: there is a limit on cost, and what this completion cost is not known.
+            UsageError: there is a limit on cost, and the cost of this completion is not known.
         """
         if completion.cost_usd is None and self.allowance.cost_usd is not None:
             raise UsageError(
@@ -106,6 +113,7 @@ class Meter:
 
     def excuse(self, seconds: float) -> None:
         """Take back time for which the agent is not responsible."""
+        # Moving the start forward makes the elapsed time shorter.
         self._start += seconds
 
     @property
@@ -126,7 +134,7 @@ class Meter:
 
     @property
     def exhausted(self) -> Limit | None:
-        """The first limit that is reached; None where another completion may be asked for."""
+        """The first limit that is reached; None where there is room for another completion."""
         left = self.left
         amounts: tuple[tuple[Limit, float | None], ...] = (
             ("turns", left.turns),
@@ -137,9 +145,11 @@ class Meter:
         return next((name for name, amount in amounts if amount is not None and amount <= 0), None)
 
     def notice(self, *, share: float = 0.25) -> str | None:
-        """One line for the agent on every limit of which no more than ``share`` is left; None where there is none.
+        """One line for the agent on the limits of which little is left; None where there is none. The last turn is
+        always announced.
 
-        The last turn is always announced.
+        Args:
+            share: share of a limit; what is left is told where it is no more than this.
         """
         allowed, left = self.allowance, self.left
         parts = []

@@ -12,7 +12,7 @@ class CompletionOptions(TypedDict, total=False):
     """How a conversation is to be continued; None, or nothing, leaves it to the endpoint."""
 
     max_tokens: int | None
-    """Largest number of output tokens."""
+    """Most output tokens of the answer."""
     temperature: float | None
     """Sampling temperature."""
     seed: int | None
@@ -20,8 +20,8 @@ class CompletionOptions(TypedDict, total=False):
     stop: Sequence[str]
     """Texts at which the answer ends."""
     reasoning: bool
-    """Send back what the model thought with its earlier answers; stated only where a conversation is only ever to
-    grow."""
+    """Whether what the model thought with its earlier answers is sent back; stated only where a conversation may only
+    ever grow."""
 
 
 class LanguageModel(Protocol):
@@ -38,10 +38,10 @@ class LanguageModel(Protocol):
 
         Args:
             messages: the conversation so far, oldest first.
-            tools: functions the model may call in its answer.
-            options: see :class:`CompletionOptions`; what is not stated is left to the endpoint.
+            tools: functions that the model may call in its answer.
+            options: any of :class:`CompletionOptions`; what is not stated is left to the endpoint.
 
         Raises:
-            ModelUnavailableError: no answer could be had, for no fault of the request.
+            ModelUnavailableError: no answer could be had, through no fault of the request.
             ModelRefusedError: the endpoint refuses this request, and would refuse it again.
         """

@@ -1,4 +1,4 @@
-"""Prices of tokens, by model."""
+"""Prices of language models' tokens, in US dollars per million."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from openfingym.errors import UsageError
 from openfingym.models.messages import Usage
 
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+"""The date at the end of a dated snapshot's name, such as ``gpt-4o-2024-08-06``."""
 BUILTIN = "the package's table: list prices from memory, August 2025, not checked"
+"""Origin of the prices in the library's own table."""
 LOCAL = "stand-in/"
-"""Models of this prefix run on this machine and cost nothing."""
+"""Prefix of the names of models that run on this machine and cost nothing."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Price:
     input: float
     output: float
     cached: float | None = None
-    """Price of input read from a cache; None where it costs what all input does."""
+    """Price of input that is read from a cache; None where it costs what other input costs."""
 
     def of(self, usage: Usage) -> float:
         """The cost of some tokens, in US dollars."""
@@ -44,11 +46,14 @@ class PriceTable:
 
     prices: Mapping[str, Price]
     origin: str = "given"
-    """Where the prices are from."""
+    """Where the prices are from, for a run's record."""
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> Self:
-        """The built-in table, with the entries of a file before it.
+        """The library's table, in which the entries of a file take precedence.
+
+        Args:
+            path: TOML file with a table for each model; None for the library's entries alone.
 
         Raises:
             UsageError: the file cannot be read or is no price table; says which entry is wrong.
@@ -63,7 +68,7 @@ class PriceTable:
         return cls(table, BUILTIN if path is None else f"{Path(path).name}, then {BUILTIN}")
 
     def describe(self, model: str) -> dict[str, object]:
-        """A price for a run's ``config.json``: the table, its digest, and US dollars per million tokens."""
+        """A model's price for a run's ``config.json``: the table's origin and digest, and the price or None."""
         content = json.dumps({name: asdict(price) for name, price in self.prices.items()}, sort_keys=True)
         price = self.find(model)
         return {
@@ -98,6 +103,11 @@ class PriceTable:
 
 
 def _read(text: str, where: str) -> dict[str, Price]:
+    """The prices in the text of a TOML file, which messages call ``where``.
+
+    Raises:
+        UsageError: the text is no price table; says which entry is wrong.
+    """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -1,4 +1,4 @@
-"""The specification of a model: its name, its endpoint, and its key or the variable that holds it."""
+"""The specification of a model: its name, its endpoint, and its key or the environment variable that holds it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from openfingym.models.transport import NEEDS_CLIENT
 from openfingym.models.urls import without_credentials
 
 KEY_VARIABLE = "OPENAI_API_KEY"
+"""Environment variable that holds the key, where nobody names another."""
 URL_VARIABLE = "OPENAI_BASE_URL"
+"""Environment variable with the base URL of the endpoint, for models that state none."""
 DEFAULT_URL = "https://api.openai.com/v1"
-"""Where a model is asked if nobody says where."""
-"""Host and port of a URL."""
+"""Base URL of the endpoint where neither the model nor the environment states one."""
 _NO_KEY = "none"
-"""Sent in place of a key to a user's own endpoint, which checks none but needs the header."""
+"""Sent in the place of a key to an endpoint of the user's own, which checks none but expects the header."""
 
 
 class ApiKey:
-    """A key that was given by value: nothing shows it but :meth:`reveal`, and it is never pickled."""
+    """An API key that was given by value: only :meth:`reveal` shows it, and it is never pickled."""
 
     __slots__ = ("_value",)
 
@@ -49,6 +50,7 @@ class ApiKey:
 
     __str__ = __repr__
 
+    # The default copies go by __reduce__, which refuses; a dataclass that is replaced or copied stays in this process.
     def __copy__(self) -> Self:
         return self
 
@@ -64,28 +66,31 @@ class ApiKey:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A model by name and place.
+    """A model by its name and its endpoint.
 
-    The key is in a variable of the environment, or given by value (``api_key``). In the latter case it stays in this
+    The key is in an environment variable, or given by value (``api_key``). In the latter case it stays in this
     process's memory: it is in no representation, file, log or message, and a specification that holds it cannot be
     pickled.
     """
 
     name: str
-    """Name that the endpoint knows it by; ``stand-in/POLICY`` is the stand-in of :mod:`openfingym.models.testing`."""
+    """Name by which the endpoint knows the model; ``stand-in/POLICY`` is the stand-in of
+    :mod:`openfingym.models.testing`."""
     base_url: str | None = None
     """Base URL of the endpoint; None for ``$OPENAI_BASE_URL``, or else :data:`DEFAULT_URL`."""
     key_variable: str = KEY_VARIABLE
+    """Environment variable that holds the key."""
     stream: bool = False
-    """Have answers sent piece by piece, where the endpoint answers in no other way or cuts silent connections."""
+    """Whether answers are sent piece by piece, for endpoints that answer in no other way or cut silent connections."""
     tokens: bool = False
-    """Keep token ids and log probabilities of answers, where the endpoint tells them."""
+    """Whether token ids and log probabilities of answers are kept, where the endpoint tells them."""
     api_key: ApiKey | str | None = field(default=None, repr=False)
-    """The key itself, in place of a variable's; kept as an :class:`ApiKey`."""
+    """The key itself, in the place of the variable's; a text becomes an :class:`ApiKey`."""
     cutoff: str | None = None
-    """The last month (``2023-10``) or day that it was trained on, for reports alone; None where nobody says."""
+    """The last month (``2023-10``) or day that the model was trained on, for reports alone; None where nobody says."""
 
     def __post_init__(self) -> None:
+        # Around the dataclass's frozenness, which has no other way to normalise a field.
         if isinstance(self.api_key, str):
             object.__setattr__(self, "api_key", ApiKey(self.api_key))
 
@@ -101,10 +106,20 @@ class ModelSpec:
         api_key: str | None = None,
         cutoff: str | None = None,
     ) -> Self:
-        """Check what a user gave.
+        """A specification of what a user stated, checked.
+
+        Args:
+            name: name of the model; blanks around it are dropped.
+            base_url: base URL of the endpoint, or None.
+            key_variable: environment variable that holds the key.
+            stream: whether answers are sent piece by piece.
+            tokens: whether token ids and log probabilities are kept.
+            api_key: the key itself, or None.
+            cutoff: the last month or day that the model was trained on, or None.
 
         Raises:
-            UsageError: no name, no URL, no key where one is given, no cut-off, or a stand-in that does not exist.
+            UsageError: the name is empty or names no stand-in that there is, or the URL, the key or the cut-off has
+                another form.
         """
         if api_key is not None and (not api_key.strip() or not api_key.isascii() or not api_key.isprintable()):
             raise UsageError("an api_key is a text of printable ASCII characters; leave it out where there is none")
@@ -123,7 +138,7 @@ class ModelSpec:
 
     @property
     def _stands_in(self) -> bool:
-        """Whether it is the stand-in, to be started where it is asked."""
+        """Whether the model is the stand-in, which is started where it is asked."""
         return self.name.startswith(LOCAL) and self.base_url is None
 
     @property
@@ -132,17 +147,17 @@ class ModelSpec:
 
     @property
     def _key(self) -> str:
-        """The key, by value or of the environment; empty where there is none."""
+        """The key, given by value or in the environment; empty where there is none."""
         if isinstance(self.api_key, ApiKey):
             return self.api_key.reveal()
         return os.environ.get(self.key_variable, "")
 
     @property
     def endpoint(self) -> str | None:
-        """Base URL that the model is asked at, fit to be kept; None of a stand-in that is started for it.
+        """Base URL at which the model is asked, fit to go on record; None for a stand-in that is started here.
 
         User, password, query and fragment are left out, and the key if the path has it: they may open the endpoint to
-        whoever reads them.
+        whoever reads the record.
         """
         if self._stands_in:
             return None
@@ -159,8 +174,7 @@ class ModelSpec:
         if not (self._stands_in or self.base_url or os.environ.get(URL_VARIABLE) or self._key):
             raise UsageError(
                 f"model {self.name!r} needs a key in ${self.key_variable}, or the base URL of an endpoint that needs "
-                "none; "
-                "stand-in/competent needs neither"
+                "none; stand-in/competent needs neither"
             )
 
     @contextlib.asynccontextmanager
@@ -177,12 +191,12 @@ class ModelSpec:
         """The model, ready to be asked; a stand-in without a base URL is started and stopped here.
 
         Args:
-            prices: prices of models; None for the table of the package.
-            stream: have answers sent piece by piece, also where :attr:`stream` does not say so.
-            tokens: ask for token ids and log probabilities, also where :attr:`tokens` does not say so.
-            concurrency: largest number of requests that are under way at once.
+            prices: the table by which the model's costs are counted; None for the table of the library.
+            stream: whether answers are sent piece by piece, even where :attr:`stream` does not say so.
+            tokens: whether to ask for token ids and log probabilities, even where :attr:`tokens` does not say so.
+            concurrency: most requests that are under way at once.
             timeout_s: seconds that one attempt at a request may take.
-            patience_s: seconds for which failing requests are tried again.
+            patience_s: seconds for which a request that fails is sent again.
 
         Raises:
             UsageError: there is no key for the default endpoint, or the extra ``llm`` is missing.
@@ -194,6 +208,7 @@ class ModelSpec:
                 from openfingym.models.testing import StandIn
 
                 stand_in = StandIn()
+                # Starting and stopping it wait for its thread, and the event loop must go on meanwhile.
                 await asyncio.to_thread(stand_in.__enter__)
                 stack.push_async_callback(asyncio.to_thread, stand_in.__exit__)
                 base_url, key, local = stand_in.base_url, _NO_KEY, True

@@ -1,7 +1,7 @@
-"""Tools for models that have none: calls written as text.
+"""Tools for models whose endpoints take none: calls that are written as text.
 
-The tools are told in the system message; a call is an element of the answer, whose parts are the
-arguments, and which needs no escaping::
+The system message explains the tools. A call is an element in the text of the answer; its parts are the arguments, and
+nothing in them is escaped::
 
     <call tool="write_file">
     <path>notes.txt</path>
@@ -10,8 +10,8 @@ arguments, and which needs no escaping::
     </content>
     </call>
 
-A text argument is what stands between its marks, without the line breaks next to them; any other is JSON. What no
-argument can hold is the end of a call, and only the last may hold its own end.
+A text argument is what stands between its marks, without the line breaks next to them; any other argument is JSON. No
+argument can hold the end of a call, and only the last may hold its own end mark.
 The result comes back as a user's message, ``<result tool="write_file">…</result>``.
 
 :class:`ToolModel` makes any model look like one that calls tools natively.
@@ -32,7 +32,7 @@ from openfingym.models.model import CompletionOptions, LanguageModel
 from openfingym.models.written_calls import read_written_calls
 
 MARKER = "You call tools by writing them as text."
-"""First line of what the system message is given."""
+"""First line of the explanation in the system message."""
 END_OF_CALL = "</call>"
 _CALL = re.compile(r'<call tool="([^"\n]*)">(.*?)</call>', re.DOTALL)
 _FORM = """<call tool="NAME">
@@ -45,24 +45,25 @@ A call is written exactly like this, at the end of your answer, and only what it
 
 {_FORM}
 
-Texts stand as they are, without quotes or escapes; other values are JSON. Write one call, then stop and wait: its result comes with the
+Texts stand as they are, without quotes or escapes; other values are JSON. \
+Write one call, then stop and wait: its result comes with the
 next message. The tools:
 
-{{tools}}"""  # noqa: E501
+{{tools}}"""
 HOW_TO_CALL = f"""Your message called no tool. Call one; where nothing else works, end your message with exactly this:
 
 {_FORM}"""
-"""For a model that calls nothing, or calls so that nobody understands it."""
+"""Told to a model that called no tool, or whose call could not be read."""
 
 
 class ToolModel:
     """A model that can call tools, as text where its endpoint takes none; see :class:`openfingym.models.LanguageModel`.
 
     Args:
-        model: the model to wrap; it need not take tools.
+        model: the model to wrap, which need not take tools.
         text: whether calls are written as text; None for only where the endpoint takes no tools.
-        append_only: send the model's answers back as it wrote them, thoughts included, so that each request begins with
-            the one before. The results of calls that stood in the text are a user's message then.
+        append_only: whether the model's answers are sent back as it wrote them, thoughts included, so that each request
+            begins with the one before. The results of calls that stood in the text are a user's message then.
     """
 
     def __init__(self, model: LanguageModel, *, text: bool | None = None, append_only: bool = False) -> None:
@@ -79,6 +80,7 @@ class ToolModel:
         self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
     ) -> Completion:
         """Continue a conversation; calls in the text of the answer are taken out of it."""
+        # How many calls the conversation has, from which those in the text of its answer are numbered on.
         made = sum(len(message.tool_calls) for message in messages)
         if self._append_only:
             messages = as_said(messages)
@@ -87,37 +89,47 @@ class ToolModel:
         complete = partial(self._model.complete, **options)
         if not tools:
             return await complete(messages)
+        # Offered natively first: only a refusal says that an endpoint takes no tools.
         if self._text is not True:
             try:
-                found = await complete(messages, tools=tools)
+                answer = await complete(messages, tools=tools)
             except ModelRefusedError as refused:
                 if refused.reason != "no-tools" or self._text is False:
                     raise
             else:
-                if found.message.tool_calls:
-                    return replace(found, call_form="native")
-                return _searched(found, made, tools, "native", "written")
+                if answer.message.tool_calls:
+                    return replace(answer, call_form="native")
+                # A model may write calls in the form it was trained on, and its endpoint leave them in the text.
+                return _with_calls_read(answer, made, tools, "native", "written")
         told = with_tools_told(messages, tools) if self._append_only else as_text(messages, tools)
         answer = await complete(told)
-        # Calls that nobody was offered would be lost where others stand in the text.
+        # Tools were not offered natively, and yet called so. Reading the text would replace these calls.
         if self._append_only and answer.message.tool_calls:
             return replace(answer, call_form="native")
-        return _searched(answer, made, tools, "text", "text")
+        return _with_calls_read(answer, made, tools, "text", "text")
 
 
-def _searched(
-    found: Completion, made: int, tools: Sequence[Tool], without: CallForm, with_calls: CallForm
+def _with_calls_read(
+    answer: Completion, made: int, tools: Sequence[Tool], without: CallForm, with_calls: CallForm
 ) -> Completion:
-    """An answer with the calls in its text, of a conversation in which so many were ``made``."""
-    # Calls of one conversation need names of their own.
-    message = read_calls(found.message, tools, first=made)
+    """An answer with the calls that stand in its text.
+
+    Args:
+        answer: the answer of a model.
+        made: how many calls the conversation had before.
+        tools: the tools that the model was told of.
+        without: form of the answer where there are no calls in its text.
+        with_calls: form of the answer where there are.
+    """
+    # Numbered on from the conversation's calls, so that no two of them have the same identifier.
+    message = read_calls(answer.message, tools, first=made)
     if not message.tool_calls:
-        return replace(found, call_form=without)
-    calls = tuple(replace(call, written=call not in found.message.tool_calls) for call in message.tool_calls)
-    message = replace(message, tool_calls=calls, said=found.message.said or found.message.content)
-    # What was cut off is no call.
-    reason = found.finish_reason if found.finish_reason == "length" else "tool_calls"
-    return replace(found, message=message, finish_reason=reason, call_form=with_calls)
+        return replace(answer, call_form=without)
+    calls = tuple(replace(call, written=call not in answer.message.tool_calls) for call in message.tool_calls)
+    message = replace(message, tool_calls=calls, said=answer.message.said or answer.message.content)
+    # An answer that was cut off stays one: its last call may lack a part.
+    reason = answer.finish_reason if answer.finish_reason == "length" else "tool_calls"
+    return replace(answer, message=message, finish_reason=reason, call_form=with_calls)
 
 
 def as_said(messages: Sequence[Message]) -> list[Message]:
@@ -127,16 +139,17 @@ def as_said(messages: Sequence[Message]) -> list[Message]:
     for message in messages:
         written |= {call.id: call.name for call in message.tool_calls if call.written}
         if message.role != "tool" or message.tool_call_id not in written:
-            # Many endpoints want the user's messages and the model's by turns; nothing of these was shown yet.
+            # Many endpoints want the user's messages and the model's by turns, so a message behind results joins them.
+            # No request before held either, so that the conversation still only grows.
             if message.role == "user" and out and out[-1].content.startswith("<result ") and out[-1].role == "user":
                 out[-1] = replace(message, content=f"{out[-1].content}\n{message.content}")
             else:
                 out.append(message.as_said())
             continue
-        said = _result(written[message.tool_call_id or ""], message.content)
+        result = _result(written[message.tool_call_id or ""], message.content)
         if out[-1].role == "user":
-            said = replace(said, content=f"{out.pop().content}\n{said.content}")
-        out.append(said)
+            result = replace(result, content=f"{out.pop().content}\n{result.content}")
+        out.append(result)
     return out
 
 
@@ -145,7 +158,7 @@ def _result(name: str, text: str) -> Message:
 
 
 def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message, ...]:
-    """A conversation with tools as one without."""
+    """A conversation with tools as one without: tools, calls and results are texts of messages."""
     if not tools:
         return tuple(messages)
     system, *rest = with_tools_told(messages, tools)
@@ -154,21 +167,21 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message
     out = [system]
     for message in rest:
         if message.role == "tool":
-            said = _result(names.get(message.tool_call_id or "", ""), message.content)
+            plain = _result(names.get(message.tool_call_id or "", ""), message.content)
         elif message.tool_calls:
             calls = "\n".join(write_call(call, known.get(call.name)) for call in message.tool_calls)
-            said = Message(message.role, f"{message.content}\n{calls}".strip())
+            plain = Message(message.role, f"{message.content}\n{calls}".strip())
         else:
-            said = message
+            plain = message
         # Many endpoints want the user's messages and the model's by turns.
-        if said.role == "user" == out[-1].role:
-            said = replace(said, content=f"{out.pop().content}\n{said.content}")
-        out.append(said)
+        if plain.role == "user" == out[-1].role:
+            plain = replace(plain, content=f"{out.pop().content}\n{plain.content}")
+        out.append(plain)
     return tuple(out)
 
 
 def with_tools_told(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message, ...]:
-    """A conversation whose system message tells of the tools, and how to call them in text."""
+    """A conversation whose system message says which tools there are, and how to call them in text."""
     told = _EXPLANATION.format(marker=MARKER, tools="\n".join(_describe(tool) for tool in tools))
     head, rest = (messages[0].content, messages[1:]) if messages and messages[0].role == "system" else ("", messages)
     return (Message("system", f"{head}\n\n{told}".strip()), *rest)
@@ -179,11 +192,13 @@ def write_call(call: ToolCall, tool: Tool | None = None) -> str:
 
     Args:
         call: the call to write.
-        tool: the tool, whose parameters say which arguments are texts; without it, all arguments that are texts are.
+        tool: the tool, whose parameters say which arguments are texts; None where it is not known, so that every
+            argument with a text for its value is taken for one.
     """
     try:
         arguments = call.parsed()
     except ValueError:
+        # As the model wrote it, so that it sees its own mistake.
         return f'<call tool="{call.name}">\n{call.arguments}\n</call>'
     plain = {key: isinstance(value, str) and (tool is None or key in tool.texts) for key, value in arguments.items()}
     parts = (f"<{key}>\n{value if plain[key] else json.dumps(value)}\n</{key}>" for key, value in arguments.items())
@@ -191,17 +206,18 @@ def write_call(call: ToolCall, tool: Tool | None = None) -> str:
 
 
 def read_calls(message: Message, tools: Sequence[Tool], *, first: int = 0) -> Message:
-    """A message with the calls in its text as tool calls, in our form or, where none is, in those of
+    """A message with the calls in its text as tool calls: in our form, or where there is none, in those of
     :mod:`.written_calls`.
 
-    What is no proper call keeps its text as arguments, so that whoever runs it says what is wrong with it.
+    A call that cannot be read keeps its text as arguments, so that whoever makes it says what is wrong with it.
 
     Args:
-        message: an answer; where it was cut at its end, a last call without its end counts.
-        tools: their parameters say which arguments are texts.
+        message: an answer; where it was cut off at its end, a last call without its end mark counts.
+        tools: the tools, whose parameters say which arguments are texts.
         first: number of the first call.
     """
     text = message.content
+    # The mark is missing where generation was cut off, or stopped at it.
     if text.rfind('<call tool="') > text.rfind(END_OF_CALL):
         text += END_OF_CALL
     known = {tool.name: tool for tool in tools}
@@ -215,7 +231,7 @@ def read_calls(message: Message, tools: Sequence[Tool], *, first: int = 0) -> Me
 
 
 def _arguments(inner: str, tool: Tool | None) -> str:
-    """The arguments of a call as JSON text."""
+    """The arguments of a call as JSON text; the text as it is, where it cannot be read."""
     if tool is None:
         return inner.strip()
     values: dict[str, object] = {}
@@ -232,12 +248,14 @@ def _arguments(inner: str, tool: Tool | None) -> str:
 
 
 def _parts(inner: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What stands between the marks of each argument; the last may hold any marks, its own included."""
-    found = sorted((inner.find(f"<{name}>"), name) for name in names if f"<{name}>" in inner)
+    """Name and text of each argument, as it stands between its marks; the last may hold any marks, even its own."""
+    opened = sorted((inner.find(f"<{name}>"), name) for name in names if f"<{name}>" in inner)
     end = 0
-    for number, (_, name) in enumerate(found, 1):
+    for number, (_, name) in enumerate(opened, 1):
+        # Looked for behind the argument before, whose text may hold this one's mark too.
         start = inner.find(f"<{name}>", end)
-        find = inner.rfind if number == len(found) else inner.find
+        # The last argument ends at its last end mark, and so can be a program or a document of any content.
+        find = inner.rfind if number == len(opened) else inner.find
         stop = find(f"</{name}>", start) if start >= 0 else -1
         if stop >= 0:
             yield name, inner[start + len(name) + 2 : stop]

@@ -1,4 +1,4 @@
-"""The client that carries requests to an endpoint, and what its failures say."""
+"""The HTTP client that carries requests to an endpoint, and what its failures say."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ NEEDS_CLIENT = "talking to a model needs the extra `llm`: pip install 'openfingy
 
 
 def open_client(base_url: str | None, api_key: str, timeout_s: float, *, loopback: bool) -> AsyncOpenAI:
-    """A client that sends each request once; a ``loopback`` endpoint is reached without a proxy.
+    """A client that sends each request once.
+
+    Args:
+        base_url: base URL of the endpoint; None for the client's default.
+        api_key: the key that the endpoint asks for.
+        timeout_s: longest silence on a connection, in seconds.
+        loopback: whether the endpoint is on this machine, so that no proxy is used.
 
     Raises:
         UsageError: the extra ``llm`` is not installed.
@@ -27,37 +33,41 @@ def open_client(base_url: str | None, api_key: str, timeout_s: float, *, loopbac
         import openai
     except ImportError:
         raise UsageError(NEEDS_CLIENT) from None
+    # Proxies come from the environment, and one that is set for the internet would not find this machine.
     transport: Any = openai.DefaultAsyncHttpxClient(trust_env=False) if loopback else None
+    # Retries are those of retrying.py alone: the client's own would multiply them, and hide failures from the count.
     timeout = openai.Timeout(timeout_s, connect=min(timeout_s, UNREACHED_S))
     return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=timeout, max_retries=0, http_client=transport)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and what it came of."""
-    found: BaseException | None = error
-    while found is not None:
-        yield found
-        found = found.__cause__ or found.__context__
+    """An error, and the errors that led to it, the latest first."""
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__ or link.__context__
 
 
 def never_connected(error: BaseException) -> bool:
     """Whether a request failed before there was a connection to send it over."""
+    # By name, since the client brings its own HTTP package, which differs by version and may not be there to import.
     return any(type(part).__name__ in {"ConnectError", "ConnectTimeout"} for part in _chain(error))
 
 
 def cause_of(error: BaseException) -> str:
     """What the system says of a connection that failed: a refusal, a name that is not known, a certificate."""
-    said = [part for part in _chain(error) if isinstance(part, OSError) and part.errno is not None]
-    if not said:
+    system_errors = [part for part in _chain(error) if isinstance(part, OSError) and part.errno is not None]
+    if not system_errors:
         return str(error)
-    # The event loop puts its own words in the place of the system's, whose numbers those of names are not.
-    last = said[-1]
+    last = system_errors[-1]
+    # asyncio words these errors itself ("Connect call failed"), so the system's words are looked up by the number. The
+    # numbers of errors of names are others than the system's, and their words are the resolver's.
     return str(last.strerror) if isinstance(last, socket.gaierror) else os.strerror(last.errno or 0)
 
 
 def transport_errors() -> tuple[type[Exception], ...]:
-    """What the client lets through of its transport while it reads a stream; which package that is differs by the
-    client's version.
+    """Errors of the HTTP package that the client lets through while it reads a stream; which package it is differs by
+    the client's version.
     """
     modules: list[Any] = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     return tuple(module.TransportError for module in modules)

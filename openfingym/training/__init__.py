@@ -8,7 +8,7 @@
     episode.finish_sync()
     episode.reward                                # None for a failure of ours, and episode.failure says which
 
-No trainer is imported here; adapters to some are modules of their own.
+No trainer is imported here; the adapters to some of them are modules of their own.
 """
 
 from __future__ import annotations

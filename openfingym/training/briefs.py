@@ -1,4 +1,4 @@
-"""What an agent is told before it says anything: the prompt and the tools of an episode, without opening one."""
+"""The prompt and the tools with which an episode begins, found without opening one."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ class TaskBrief:
     """The beginning of a conversation, in the form of OpenAI's chat completions."""
 
     messages: tuple[Json, ...]
+    """The messages before the model's first answer."""
     tools: tuple[Json, ...]
+    """The tools that the model is offered; none for an agent that runs code blocks."""
 
 
-class _Listener:
-    """A model that notes what it is asked, and ends the conversation."""
+class _FirstRequest:
+    """A model that keeps the first request to it, and ends the conversation."""
 
     name = "nobody"
 
@@ -43,23 +45,34 @@ class _Listener:
     async def complete(
         self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **_: Unpack[CompletionOptions]
     ) -> Completion:
-        """Note it."""
+        """Keep the request.
+
+        Raises:
+            Ended: always.
+        """
         self.messages, self.tools = messages, tools
         raise Ended("cancelled", "nobody answers")
 
 
 def brief_of(package: BuiltPackage, agent: Agent, allowance: Allowance | None = None) -> TaskBrief:
-    """What an agent tells its model about a package before its first answer, by running its loop up to there."""
+    """What an agent tells its model about a package before its first answer, by running its loop up to there.
+
+    Args:
+        package: the built package of a task or an instance.
+        agent: an agent that asks a model.
+        allowance: limits on what a rollout may spend, which the agent tells too; None for those of an evaluation.
+    """
     kind, acts = kind_of(package.task), agent.acts
     assert acts is not None, "the agent asks a model"
     nobody: Any = None
     steps = isinstance(kind, SequentialKind) and acts.takes_steps
     symbols = cast("SequentialKind", kind).symbols(package.task.spec.contract) if steps else ()
-    # Nothing is called: the loop ends where it first asks.
+    # No tool is called, since the loop ends where it first asks: there need be no verifier and no programs.
     tools = Toolbox(nobody, nobody, nobody, Player(nobody, nobody, symbols) if steps else None)
     brief = Assignment(package.manifest.name, package.read_instruction(), isinstance(kind, SequentialKind))
-    asked = _Listener()
-    session = Conversation(brief, tools, Meter(with_defaults(allowance, package)), asked)
+    first = _FirstRequest()
+    session = Conversation(brief, tools, Meter(with_defaults(allowance, package)), first)
+    # Without an event loop: nothing is awaited that would wait, so that one send runs the loop to the first request.
     loop = acts.act(session)
     try:
         loop.send(None)
@@ -67,4 +80,4 @@ def brief_of(package: BuiltPackage, agent: Agent, allowance: Allowance | None = 
         pass
     finally:
         loop.close()
-    return TaskBrief(tuple(map(request_message, asked.messages)), tuple(map(request_tool, asked.tools)))
+    return TaskBrief(tuple(map(request_message, first.messages)), tuple(map(request_tool, first.tools)))

@@ -1,4 +1,4 @@
-"""Opening rollouts that are played from outside."""
+"""The desk, which opens rollouts that are played from outside: their tasks, split, reward and limits."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from openfingym.training.rewards import TrainingReward, require_reward
 from openfingym.training.running import Running
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from openfingym.models.meter import Allowance
     from openfingym.models.model import LanguageModel
     from openfingym.models.spec import ModelSpec
@@ -37,16 +35,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PATIENCE_S = 900.0
-"""Seconds to wait for a policy's answer before its rollout is given up."""
+"""Seconds for which a policy's answer is waited for before its rollout is given up."""
 
 
 @dataclass(frozen=True)
 class Desk:
     """Opens rollouts whose model is you: of some tasks, of one split, with one reward.
 
-    A specification: it can be pickled, compared and used in any process, and nothing is started before the first
-    :meth:`open`. What is started then is shared by equal desks of the process, and ends with the last of them, with the
-    process, or with a ``with`` block.
+    A desk is a specification: it can be pickled, compared and used in any process, and nothing is started before the
+    first :meth:`open`. What is started then is shared by the equal desks of a process. It ends with the last of them,
+    with the process, or with a ``with`` block.
     """
 
     tasks: Sequence[str | Path]
@@ -54,30 +52,33 @@ class Desk:
     split: SplitName = "train"
     """``test`` is each task as it is; ``train`` and ``validation`` consist of instances cut from its training data."""
     reward: TrainingReward = "bounded"
-    """See :mod:`openfingym.training.rewards`."""
+    """Name of the reward, one of those in :mod:`openfingym.training.rewards`."""
     places: int = 8
-    """Episodes, and so sandboxes, that are open at once; :meth:`open` waits for a place, first come, first served."""
+    """Most episodes, and so sandboxes, that are open at once; :meth:`open` waits for a place, first come, first
+    served."""
     agent: str | Agent = "react"
-    """Whose prompts, tools and limits an episode has: ``react``, ``codeblock``, ``oneshot``, or an agent of your own
-    that asks a model."""
+    """The agent whose prompts, tools and limits an episode has: ``react``, ``codeblock``, ``oneshot``, or an agent of
+    your own that asks a model."""
     backend: str = "auto"
     """How programs are isolated: ``auto``, ``docker``, ``sandbox`` or ``inline``."""
     verifier: str | VerifierAddress | None = None
-    """Where a running verifier is; None for ``$OPENFINGYM_VERIFIER``, or one of its own."""
+    """Address of a running verifier; None for ``$OPENFINGYM_VERIFIER``, or else one that is started here."""
     allowance: Allowance | None = None
-    """What a rollout may spend; by default what it may in an evaluation. Its time does not run while its policy is
-    waited for."""
+    """What a rollout may spend; None for what it may in an evaluation. Its time does not run while its policy is waited
+    for."""
     deadline_s: float | None = None
     """Seconds after which an episode is cut off wherever it is; None for no such limit."""
     patience_s: float = PATIENCE_S
-    """Seconds that an answer of the policy is waited for; then the episode ends, as a failure that is not the
+    """Seconds for which an answer of the policy is waited for; then the episode ends, as a failure that is not the
     agent's."""
     out: str | Path | None = None
     """Folder below which every rollout is kept, as ``openfingym run`` keeps them; None keeps nothing."""
     _machinery: Machinery | None = field(default=None, init=False, repr=False, compare=False)
+    """What was started, in the process whose number is ``_owner``; None before anything was."""
 
     def __post_init__(self) -> None:
         given: object = self.tasks
+        # A text is a sequence too, of letters.
         alone = isinstance(given, str | Path)
         object.__setattr__(self, "tasks", (given,) if alone else tuple(self.tasks))
         if not self.tasks:
@@ -96,7 +97,7 @@ class Desk:
         if not resolve(self.agent).asks_model:
             raise UsageError(f"agent {resolve(self.agent).name!r} asks no model, so that nobody can answer for it")
 
-    # What was started belongs to this process.
+    # What was started belongs to this process, and stays behind where a desk is pickled.
     def __getstate__(self) -> dict[str, Any]:
         return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
 
@@ -106,7 +107,7 @@ class Desk:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of its tasks, in order."""
+        """Names of the desk's tasks, in their order."""
         from openfingym import catalog
 
         return tuple(
@@ -115,19 +116,20 @@ class Desk:
         )
 
     def __len__(self) -> int:
-        """Number of its instances, all tasks together."""
+        """Number of instances, of all tasks together."""
         return len(self.names) * self._count()
 
     def rows(self, n: int = 1000, *, start: int = 0, prompt: bool = False) -> Iterator[dict[str, Any]]:
         """Rows of a data set: ``task``, ``split``, ``index`` and ``seed`` of an episode to open; nothing is started.
 
         Args:
-            n: how many, at most; tasks take turns, and then indices go up.
-            start: number of the first.
-            prompt: add the messages with which the episode begins, as ``prompt``; the instance is built for that.
+            n: most rows that are given; tasks take turns, and then indices go up.
+            start: number of the first row, from 0.
+            prompt: whether each row has the messages with which its episode begins, as ``prompt``; its instance is
+                built for that.
 
         Raises:
-            OpenFinGymError: a prompt is wanted, and its instance cannot be built.
+            OpenFinGymError: a prompt is wanted, and the instance cannot be built.
         """
         names = self.names
         for number in range(start, min(start + n, len(names) * self._count())):
@@ -138,9 +140,13 @@ class Desk:
     def brief(self, task: str, index: int = 0) -> TaskBrief:
         """The messages with which an episode begins, and its tools, without opening it; its instance is built.
 
+        Args:
+            task: name of one of the tasks.
+            index: number of the instance; 0 with ``split="test"``.
+
         Raises:
             UsageError: there is no such task or instance.
-            OpenFinGymError: it cannot be built.
+            OpenFinGymError: the instance cannot be built.
         """
         self.require(task, index)
         return self._taken().brief(
@@ -148,15 +154,16 @@ class Desk:
         )
 
     def open(self, task: str, index: int = 0, *, seed: int = 0) -> Opening:
-        """Open an episode, as soon as there is a place: to be awaited, or entered by ``async with``, which finishes it.
+        """Open an episode as soon as there is a place.
 
         Args:
             task: name of one of the tasks.
-            index: which of its instances; 0 with ``split="test"``.
+            index: number of the instance; 0 with ``split="test"``.
             seed: seed that programs are given.
 
         Returns:
-            The episode. Where it could not be begun for a reason of ours, it is over already and says why.
+            What gives the episode when it is awaited, or entered by ``async with``, which finishes it. An episode that
+            could not be begun for a reason of ours is over already and says why.
 
         Raises:
             UsageError: there is no such task or instance, or all places are taken by episodes that nobody uses.
@@ -165,7 +172,7 @@ class Desk:
         return Opening(self._open(task, index, seed))
 
     def open_sync(self, task: str, index: int = 0, *, seed: int = 0) -> Episode:
-        """As :meth:`open`, for callers without an event loop."""
+        """Open an episode as soon as there is a place, and wait for it; see :meth:`open`."""
         self.require(task, index)
         machinery = self._taken()
         place = machinery.places.ask()
@@ -190,15 +197,17 @@ class Desk:
         Args:
             wanted: task and index of each episode, and its seed where that is not 0.
             policy: a function, or a coroutine function, of the messages so far and the tools, which returns the
-                assistant's next message or its text; or one for each episode, of which a text is all that is answered.
-            deadline_s: seconds after which what is not over is cut off. It has a reward if something was accepted by
-                then, else None.
+                assistant's next message or its text; or a list of one for each episode, in which a text stands for a
+                policy that gives this one answer.
+            deadline_s: seconds after which an episode that is not over is cut off. It has a reward if something was
+                accepted by then, else None.
 
         Returns:
-            What came of each, in order. Whatever failed has the reward None and says why; it never holds up the others.
+            What came of each episode, in order. One that failed has the reward None and says why; it never holds up the
+            others.
 
         Raises:
-            UsageError: there is no such task or instance, or not one policy for each.
+            UsageError: there is no such task or instance, or the number of policies is not that of the episodes.
         """
         from openfingym.training.groups import play_group
 
@@ -207,20 +216,22 @@ class Desk:
     def group_sync(
         self, wanted: Iterable[Wanted], policy: Policies, *, deadline_s: float | None = None
     ) -> list[Played]:
-        """As :meth:`group`, for callers without an event loop."""
+        """Play episodes at once, and wait for all of them; see :meth:`group`."""
         return _run(self.group(list(wanted), policy, deadline_s=deadline_s))
 
     async def play(self, task: str, index: int, model: ModelSpec | LanguageModel, *, seed: int = 0) -> Played:
-        """Have the agent play an episode by itself, and ask a model at its endpoint, for trainers that record there.
+        """Have the agent play an episode by itself, with a model that it asks at an endpoint, for trainers that record
+        what is said there. The episode ends where the call is cancelled.
 
         Args:
             task: name of one of the tasks.
-            index: which of its instances; 0 with ``split="test"``.
-            model: where the model is, with a key by value if need be; or an object (see :mod:`openfingym.models`).
+            index: number of the instance; 0 with ``split="test"``.
+            model: the model's specification, with a key by value if need be; or an object (see
+                :mod:`openfingym.models`).
             seed: seed that programs are given.
 
         Returns:
-            What came of it; a failure of ours, or of the endpoint, has the reward None. Who gives up waiting ends it.
+            What came of the episode; a failure of ours, or of the endpoint, has the reward None.
 
         Raises:
             UsageError: there is no such task, instance or model.
@@ -233,7 +244,9 @@ class Desk:
             raise
 
     async def begin_play(self, task: str, index: int, model: ModelSpec | LanguageModel, *, seed: int = 0) -> AgentPlay:
-        """As :meth:`play`, for who may want to end it: returns when the rollout has a place and begins."""
+        """Have the agent play an episode by itself, for a caller that may want to end it; see :meth:`play`. Returns as
+        soon as the rollout has a place and begins.
+        """
         from openfingym.training.playing import AgentPlay
 
         self.require(task, index)
@@ -254,7 +267,7 @@ class Desk:
             raise UsageError(f"index is {index}; of split {self.split!r} there are 0 to {self._count() - 1}")
 
     def close(self) -> None:
-        """End what it opened, and what was started for it and no other desk; it can be used again."""
+        """End the episodes of this desk, and what was started for it and no other; the desk can be used again."""
         finalizer = self.__dict__.get("_finalizer")
         object.__setattr__(self, "_machinery", None)
         if finalizer is not None and finalizer.detach() is not None:
@@ -263,32 +276,33 @@ class Desk:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
+        # Closing waits for rollouts to end, and those may need the caller's loop.
         await asyncio.to_thread(self.close)
 
     def _count(self) -> int:
-        """Instances of each task."""
+        """Number of instances of each task."""
         return 1 if self.split == "test" else COUNT
 
     def _key(self) -> shared.Key:
         return tuple(self.tasks), self.backend, self.verifier, self.places
 
     def _taken(self) -> Machinery:
+        """The machinery of this process for desks like this one, taken where it was not yet."""
         machinery, owner = self._machinery, self.__dict__.get("_owner")
+        # After a fork, the child has the parent's, whose threads do not run in it.
         if machinery is None or owner != os.getpid():
             machinery, pid, key = shared.take(self._key()), os.getpid(), self._key()
             object.__setattr__(self, "_machinery", machinery)
             self.__dict__["_owner"] = pid
+            # By way of the janitor: a finalizer may run anywhere, and closing takes locks and seconds. At the end of
+            # the process, everything is closed in order elsewhere.
             finalizer = weakref.finalize(self, shared.later, partial(shared.give_back, key, pid), pid)
             finalizer.atexit = False
             self.__dict__["_finalizer"] = finalizer
@@ -299,6 +313,7 @@ class Desk:
         try:
             await settled(running.driver.ready)
         except BaseException:
+            # Nobody would ever finish a rollout whose caller was cancelled while it began.
             running.cut("its caller gave up")
             raise
         return self._opened(running, task, index, seed)
@@ -312,6 +327,7 @@ class Desk:
         seed: int,
         model: ModelSpec | LanguageModel | None = None,
     ) -> Running:
+        """Begin a rollout in a place that was granted."""
         running = Running(
             partial(machinery.borrowed, task),
             resolve(self.agent),
@@ -335,14 +351,21 @@ class Desk:
         try:
             await settled(place.granted)
         except BaseException:
+            # It may have been granted in the moment in which the caller gave up.
             machinery.places.give_back(place)
             raise
         return self._begin(machinery, place, task, index, seed, model)
 
     def _opened(self, running: Running, task: str, index: int, seed: int) -> Episode:
+        """The episode of a rollout that waits for its first answer, or is over.
+
+        Raises:
+            UsageError, TaskError: the rollout ended by a mistake of the user's.
+        """
         if running.ending.done() and (error := running.ending.result().error) is not None:
             raise error
         episode = Episode(running, task=task, split=self.split, index=index, seed=seed, reward=self.reward)
+        # An episode that nobody holds any more would keep its place.
         order = partial(running.cut, "it was forgotten")
         finalizer = weakref.finalize(episode, shared.later, order, os.getpid())
         finalizer.atexit = False
@@ -350,18 +373,19 @@ class Desk:
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end, in this thread or, where an event loop runs in it, in another."""
+    """Run a coroutine to its end, in this thread or, where an event loop runs in it, in another one."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    found: list[T] = []
+    # As in a notebook, whose cells run in a loop.
+    results: list[T] = []
     errors: list[BaseException] = []
 
     def run() -> None:
         try:
-            found.append(asyncio.run(work))
-        except BaseException as error:  # raised again by who waits
+            results.append(asyncio.run(work))
+        except BaseException as error:  # raised again in the thread that waits
             errors.append(error)
 
     thread = threading.Thread(target=run, name="openfingym-group", daemon=True)
@@ -369,4 +393,4 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     thread.join()
     if errors:
         raise errors[0]
-    return found[0]
+    return results[0]

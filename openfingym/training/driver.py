@@ -1,4 +1,4 @@
-"""A model's answers from outside, for the agent's own loop: the loop asks, and whoever drives the rollout answers.
+"""The model of a rollout that is played from outside: the agent's loop asks, and a trainer's policy answers.
 
 The loop of a built-in agent runs as it does in an evaluation. Where it asks its model, the :class:`Driver` waits for
 the next :class:`AnswerExchange`; an exchange is done when the loop asks again, or is over.
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from openfingym.models.model import CompletionOptions
 
 POLICY = "policy"
-"""Name of the model, in results."""
+"""Name of the model that results record."""
 WAITS_S = 4 * 3600.0
 """Seconds for which a rollout's policy may be waited for in all, beyond the rollout's own time."""
 
 
 @dataclass(eq=False)
 class AnswerExchange:
-    """An answer of the policy's, or the wish to end, and whether what follows from it is done."""
+    """An answer of the policy's, or the wish to end the rollout, and when all that follows from it was done."""
 
     completion: Completion | None
-    """None: the rollout is to be ended with what it has."""
+    """The answer; None to end the rollout with what was accepted by then."""
     done: Future[int | None] = field(default_factory=Future)
-    """Resolved when the loop asks for the next answer or is over, with the position of the message in the conversation;
-    None where the loop was over before it."""
+    """Resolved when the loop asks for the next answer or is over, with the position of the answer in the conversation;
+    None where the loop was over before it could be given."""
     end: int | None = None
-    """Length of the conversation then, known before that."""
+    """Length of the conversation when :attr:`done` is resolved; set before it is."""
 
 
 class Driver(DrivenModel):
-    """The model of one rollout, which takes its answers from a queue, in time that is not the rollout's.
+    """The model of one rollout, whose answers are handed over by a trainer while the rollout's time stands still.
 
     Attributes:
         ready: resolved when the task was put and the first answer is waited for, or the rollout is over.
-        waited_s: seconds for which the policy was waited for.
+        waited_s: seconds for which the policy was waited for, in all.
         session: the conversation; None before it begins.
         offers_tools: whether the loop offers tools.
         over: whether no answer will be asked for any more.
@@ -58,7 +58,11 @@ class Driver(DrivenModel):
     waits_s = WAITS_S
 
     def __init__(self, *, patience_s: float) -> None:
-        """Wait for each answer for ``patience_s`` seconds at most."""
+        """Ask nothing yet.
+
+        Args:
+            patience_s: seconds for which each answer is waited for.
+        """
         super().__init__(POLICY)
         self.ready: Future[None] = Future()
         self.waited_s = 0.0
@@ -67,7 +71,9 @@ class Driver(DrivenModel):
         self.over = False
         self._patience_s = patience_s
         self._current: tuple[AnswerExchange, int] | None = None
+        """The exchange whose answer was given last and which is not done, and the answer's position."""
         self._settling = threading.Lock()
+        """Held where the current exchange is set or taken."""
 
     @property
     def asking(self) -> bool:
@@ -75,16 +81,18 @@ class Driver(DrivenModel):
         return self.pending > 0
 
     def submit(self, exchange: AnswerExchange) -> AnswerExchange:
-        """Hand over an answer; several are taken one after the other."""
+        """Hand over an answer; several are given to the loop one after the other."""
+        # Called at once where a request waits, or else when the loop asks, in its thread.
         self._take().add_done_callback(partial(self._give, exchange))
         return exchange
 
     def begin(self, session: Conversation) -> None:
-        """Take part in a conversation."""
+        """Take part in a conversation, which begins."""
         self.session = session
 
     def end(self) -> None:
-        """No answer is asked for any more; who waits is told so. Doing it twice does no harm."""
+        """Note that no answer will be asked for any more, and tell all who wait. Doing it twice does no harm."""
+        # In this order: whoever is told that the exchange is done finds that the rollout is over.
         self.over = True
         self._settle()
         self.close()
@@ -103,12 +111,12 @@ class Driver(DrivenModel):
         self.offers_tools = bool(tools)
         self._settle()
         started, patience_s = time.monotonic(), min(self._patience_s, max(0.0, self.waits_s - self.waited_s))
-        # The first to wait is who opened it, who finds an answer asked for.
+        # Soon and not now: by then the request waits below, so that the caller that opened the episode finds it.
         asyncio.get_running_loop().call_soon(_resolve, self.ready, None)
         with self.session.tools.programs.our_time():
             try:
                 async with asyncio.timeout(patience_s):
-                    found = await super().complete(messages, tools=tools, **options)
+                    completion = await super().complete(messages, tools=tools, **options)
             except TimeoutError:
                 raise ModelUnavailableError(
                     f"the policy gave no answer for {patience_s:.0f} s, and was waited for during "
@@ -116,23 +124,24 @@ class Driver(DrivenModel):
                 ) from None
         took = time.monotonic() - started
         self.waited_s += took
-        usage = found.usage if found.counted else estimated_usage(messages, found.message)
-        # Whoever trains a model pays for it elsewhere.
-        return replace(found, usage=usage, cost_usd=found.cost_usd or 0.0, latency_s=took)
+        usage = completion.usage if completion.counted else estimated_usage(messages, completion.message)
+        # Whoever trains a model pays for it elsewhere, and a limit on cost must not refuse an answer without a price.
+        return replace(completion, usage=usage, cost_usd=completion.cost_usd or 0.0, latency_s=took)
 
     def _give(self, exchange: AnswerExchange, taker: Future[DrivenRequest | None]) -> None:
-        """Give an answer to the request that was waiting, or came."""
+        """Give an answer to a request that waited, or came just now."""
         request = taker.result()
         if request is None:
             _resolve(exchange.done, None)
             return
         assert self.session is not None
+        # Before the loop has the answer: it may come to its next question at once, in its own thread.
         with self._settling:
             self._current = exchange, len(self.session.messages)
         request.settle(Stopped("its rollout was finished") if exchange.completion is None else exchange.completion)
 
     def _settle(self) -> None:
-        """Tell who gave the latest answer that what follows from it is done."""
+        """Tell the caller that gave the latest answer that all that follows from it is done."""
         with self._settling:
             current, self._current = self._current, None
         if current is not None and self.session is not None:
@@ -142,21 +151,22 @@ class Driver(DrivenModel):
 
 @dataclass(frozen=True)
 class DrivenAgent:
-    """An agent whose loop is told of to a driver, which gives the answers it asks for; see
+    """An agent that tells a driver when its conversation begins and ends; see
     :class:`openfingym.agents.llm.ModelAgent`.
     """
 
     agent: ModelAgent
+    """The agent whose loop runs."""
     driver: Driver
 
     @property
     def takes_steps(self) -> bool:
-        """As of the agent."""
+        """Whether the agent takes the steps of a sequential task by the tool ``step``."""
         return self.agent.takes_steps
 
     @property
     def sampling(self) -> object:
-        """As of the agent, for the record."""
+        """How the agent asks its model, which goes on record; None where it has no such settings."""
         return getattr(self.agent, "sampling", None)
 
     async def act(self, session: Conversation) -> None:
@@ -165,7 +175,7 @@ class DrivenAgent:
         try:
             await self.agent.act(session)
         except Exception as error:
-            # An error in a loop of the user's own is the user's; a failure of ours is a result.
+            # A bug in a loop of the user's own ends this rollout as an error, and not the training.
             if isinstance(error, Ended | OpenFinGymError):
                 raise
             raise OpenFinGymError(f"the agent's loop failed: {type(error).__name__}: {error}") from error
@@ -174,6 +184,6 @@ class DrivenAgent:
 
 
 def _resolve(future: Future[None] | Future[int | None], value: int | None) -> None:
-    """Resolve a future that may be resolved already, or given up by who waited."""
+    """Resolve a future that may have been resolved already, or cancelled by the caller that waited."""
     with contextlib.suppress(InvalidStateError):
         future.set_result(value)  # type: ignore[arg-type]  # each future gets its own kind of value

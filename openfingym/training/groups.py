@@ -1,4 +1,4 @@
-"""Playing a group of episodes at once with one policy, so that none of them holds up a training step."""
+"""Playing a group of episodes at once, so that none of them holds up a training step."""
 
 from __future__ import annotations
 
@@ -21,40 +21,48 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 GRACE_S = 15.0
-"""Seconds that rollouts that were cut off are given to be scored in."""
+"""Seconds that rollouts which were cut off are given to be scored."""
 
 Policy = Callable[
     [list[ChatMessage], list[ChatMessage]], "Mapping[str, Any] | str | Awaitable[Mapping[str, Any] | str]"
 ]
-"""The messages so far and the tools -> the assistant's next message, or its text."""
+"""Takes the messages so far and the tools; returns the assistant's next message, or its text."""
 Policies = Policy | Sequence[Policy | str]
-"""One policy for all episodes, or one for each; a text is all that is answered in its episode."""
+"""One policy for all episodes, or one for each; a text stands for a policy that gives this one answer."""
 Wanted = tuple[str, int] | tuple[str, int, int]
-"""Task, index, and seed, which is 0 where it is left out."""
+"""Name of the task, number of the instance, and seed, which is 0 where it is left out."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """An episode of a group, as it came out."""
+    """What came of an episode of a group."""
 
     task: str
+    """Name of the task."""
     index: int
+    """Number of the instance."""
     seed: int
+    """Seed that programs were given."""
     reward: float | None
-    """None for a failure that is not the agent's."""
+    """The reward; None for a failure that is not the agent's."""
     failure: str | None
-    """Why there is no reward."""
+    """Why there is no reward; None where there is one."""
     messages: list[ChatMessage]
+    """The conversation, in the form of OpenAI's chat completions."""
     tools: list[ChatMessage]
+    """The tools that were offered, in the same form."""
     result: RolloutResult | None
+    """The verified result; None where there is none for a reason of ours."""
     executed: Executed
+    """How far the agent got."""
 
 
 async def play_group(
     desk: Desk, wanted: Iterable[Wanted], policy: Policies, deadline_s: float | None = None
 ) -> list[Played]:
     """Play episodes at once; see :meth:`openfingym.training.Desk.group`."""
-    specs = [(*one, 0)[:3] if len(one) == 2 else one for one in wanted]
+    specs = [(*spec, 0)[:3] if len(spec) == 2 else spec for spec in wanted]
+    # All of them before the first is opened, so that a mistake costs nothing.
     for task, index, _ in specs:
         desk.require(task, index)
     policies = [policy] * len(specs) if callable(policy) else list(policy)
@@ -62,7 +70,7 @@ async def play_group(
         raise UsageError(f"{len(policies)} policies for {len(specs)} episodes; give one for all, or one for each")
     loop = asyncio.get_running_loop()
     end = None if deadline_s is None else loop.time() + deadline_s
-    slots = [_Slot(desk, *spec, one) for spec, one in zip(specs, policies, strict=True)]
+    slots = [_Slot(desk, *spec, each) for spec, each in zip(specs, policies, strict=True)]
     plays = [asyncio.ensure_future(slot.play()) for slot in slots]
     try:
         if plays:
@@ -74,16 +82,23 @@ async def play_group(
             await asyncio.wait([play for play in plays if not play.done()], timeout=GRACE_S)
         return [slot.played() for slot in slots]
     finally:
-        # Also where the caller gives up: nothing of the group goes on.
+        # Whatever has happened, nothing of the group goes on, so that its places are free for the next.
         for slot, play in zip(slots, plays, strict=True):
             if not play.done():
                 slot.cut("its group was given up")
                 play.cancel()
-            play.add_done_callback(_looked_at)
+            play.add_done_callback(_retrieve_error)
 
 
 class _Slot:
-    """One episode of a group."""
+    """One episode of a group, while it is played.
+
+    Attributes:
+        episode: the episode; None before it is opened.
+        why: why the episode was cut off or failed; None where it goes on, or ended by itself.
+        asking: the request to the policy that is under way; None where there is none.
+        opening: the opening of the episode; None before it begins.
+    """
 
     def __init__(self, desk: Desk, task: str, index: int, seed: int, policy: Policy | str) -> None:
         self.desk, self.task, self.index, self.seed, self.policy = desk, task, index, seed, policy
@@ -93,16 +108,19 @@ class _Slot:
         self.opening: asyncio.Future[Episode] | None = None
 
     async def play(self) -> None:
+        """Play the episode to its end, or until it is cut off; a policy that fails ends this episode alone."""
         self.opening = asyncio.ensure_future(self.desk.open(self.task, self.index, seed=self.seed))
         try:
             episode = self.episode = await self.opening
         except asyncio.CancelledError:
+            # Cancelled by cut, and not from outside: the episode has no place yet, and is simply not played.
             if not self._cut_off():
                 raise
             return
         while not (episode.over or self._cut_off()):
             try:
-                self.asking = asyncio.ensure_future(_asked(self.policy, episode))
+                # A task of its own, so that cut can cancel the policy and not the rest.
+                self.asking = asyncio.ensure_future(_ask(self.policy, episode))
                 message = await self.asking
             except asyncio.CancelledError:
                 if not self._cut_off():
@@ -116,12 +134,12 @@ class _Slot:
             finally:
                 self.asking = None
             await episode.answer(message)
-            if isinstance(self.policy, str):  # it has said all it has to say
+            if isinstance(self.policy, str):  # its one answer is given
                 break
         await episode.finish()
 
     def cut(self, why: str) -> None:
-        """End it now."""
+        """End the episode now, whatever it waits for."""
         self.why = why
         if self.episode is not None:
             self.episode.cut(why)
@@ -133,12 +151,14 @@ class _Slot:
         return self.why is not None
 
     def played(self) -> Played:
+        """What came of the episode."""
         from openfingym.training.rewards import Executed
 
         episode = self.episode
         if episode is None:
             why = self.why or "it could not be opened"
             return Played(self.task, self.index, self.seed, None, why, [], [], None, Executed())
+        # An episode that was cut off may not have been scored in time, and knows neither.
         known = episode.result is not None or episode.failure is not None
         failure = episode.failure if known else self.why or "it was not over"
         return Played(
@@ -154,29 +174,35 @@ class _Slot:
         )
 
 
-async def _asked(policy: Policy | str, episode: Episode) -> Mapping[str, Any] | str:
+async def _ask(policy: Policy | str, episode: Episode) -> Mapping[str, Any] | str:
+    """The policy's next message.
+
+    Raises:
+        UsageError: the policy returned what is no message.
+    """
     if isinstance(policy, str):
         return policy
-    # An object whose call is a coroutine is no coroutine function itself.
+    # An object whose __call__ is a coroutine function is none itself, and must not be called in a thread.
     call = getattr(policy, "__call__", None)  # noqa: B004
     if inspect.iscoroutinefunction(policy) or inspect.iscoroutinefunction(call):
-        found: Any = policy(episode.messages, episode.tools)
+        answer: Any = policy(episode.messages, episode.tools)
     else:
-        found = await _threaded(policy, episode)
-    return _read(await found if inspect.isawaitable(found) else found)
+        answer = await _call_in_thread(policy, episode)
+    # A plain function may return an awaitable too.
+    return _read(await answer if inspect.isawaitable(answer) else answer)
 
 
-async def _threaded(policy: Policy, episode: Episode) -> Any:  # whatever the policy returns
-    """Call a policy that blocks in a thread of its own, so that it blocks nobody else, not even if it never ends."""
+async def _call_in_thread(policy: Policy, episode: Episode) -> Any:  # whatever the policy returns
+    """Call a policy that blocks in a thread of its own, so that it blocks nobody else, even if it never ends."""
     done: Future[Any] = Future()
 
     def call() -> None:
         try:
-            found = policy(episode.messages, episode.tools)
-        except BaseException as error:  # raised again by who waits
+            answer = policy(episode.messages, episode.tools)
+        except BaseException as error:  # raised again where the call is awaited
             done.set_exception(error)
         else:
-            done.set_result(found)
+            done.set_result(answer)
 
     threading.Thread(target=call, name="openfingym-policy", daemon=True).start()
     return await settled(done)
@@ -188,7 +214,7 @@ def _read(message: Any) -> Mapping[str, Any] | str:  # whatever the policy retur
     return message
 
 
-def _looked_at(task: asyncio.Task[None]) -> None:
-    """Take note of an error that nobody will ask for."""
+def _retrieve_error(task: asyncio.Task[None]) -> None:
+    """Look at a task's error, since asyncio complains of one that nobody has looked at."""
     if not task.cancelled():
         task.exception()

@@ -1,8 +1,8 @@
-"""Who may talk to a server of this machine: hosts, origins of web pages, and a token.
+"""Which requests a server of this machine takes: by host, by the origin of a web page, and by a token.
 
-A server on the loopback interface is reached by every program of the machine, and so by a web page in its user's
-browser: a page may ask its own host name to be looked up as 127.0.0.1. Requests are therefore taken for a loopback name
-alone, and none that a page of another origin makes.
+A server on the loopback interface is reached by every program of the machine, and so by any web page in its user's
+browser: the page's own host name may resolve to 127.0.0.1 (DNS rebinding). Requests are therefore taken only for a
+loopback name, and never from a page of another origin.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 TOKEN_VARIABLE = "OPENFINGYM_SERVE_TOKEN"  # noqa: S105  # a name
+"""Environment variable that holds the token which clients send."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,9 @@ class Guard:
     """Decides which requests are taken."""
 
     host: str
-    """What the server listens on: a name or an address."""
+    """Name or address that the server listens on."""
     token: str | None = None
-    """What clients send as ``Authorization: Bearer``; None asks for none."""
+    """The token that clients send as ``Authorization: Bearer``; None to ask for none."""
 
     @property
     def loopback(self) -> bool:
@@ -34,7 +35,7 @@ class Guard:
         """Why a request is not taken.
 
         Args:
-            headers: header fields of the request, found by any case.
+            headers: header fields of the request, whose names are looked up in any case.
 
         Returns:
             An HTTP status and a sentence; None where the request is taken.
@@ -48,12 +49,13 @@ class Guard:
         if self.token is None:
             return None
         kind, _, given = headers.get("Authorization", "").partition(" ")
+        # In constant time: how long a comparison takes must not tell how much of a guess was right.
         if kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.token.encode()):
             return None
         return 401, "this server asks for its token, as the header `Authorization: Bearer TOKEN`"
 
     def _is_own(self, origin: str, host: str) -> bool:
-        """Whether a page is of the server's own host; of a loopback server, of any loopback name."""
+        """Whether a page is of the server's own host; for a loopback server, of any loopback name."""
         try:
             name = urlsplit(origin).hostname or ""
         except ValueError:
@@ -64,13 +66,14 @@ class Guard:
 def name_of(host: str) -> str:
     """The name in a ``Host`` field, without its port and in lower case; empty where it is malformed."""
     try:
+        # A name may end with the dot of the root, and is the same name.
         return (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
         return ""
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a name or address is this machine's own, and no other's."""
+    """Whether a name or address is the loopback interface's."""
     if name.lower() == "localhost":
         return True
     try:

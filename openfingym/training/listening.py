@@ -1,4 +1,4 @@
-"""An application that listens until its process is interrupted or terminated."""
+"""Serving an aiohttp application until its process is interrupted or terminated."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from aiohttp import web
 from openfingym.errors import UsageError
 
 BACKLOG = 1024
-"""Connections that may wait to be taken."""
+"""Most connections that may wait to be accepted."""
 
 
 @contextlib.asynccontextmanager
 async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
-    """Serve an application; gives the port.
+    """Serve an application during the block, which is given the port that is listened on.
+
+    Args:
+        app: the application to serve.
+        host: name or address to listen on.
+        port: port to listen on; 0 lets the system choose.
 
     Raises:
         UsageError: the address cannot be listened on.
@@ -46,11 +51,12 @@ async def until_stopped(
     """Serve an application until the process is interrupted or terminated.
 
     Args:
-        app: the application.
+        app: the application to serve.
         host: name or address to listen on.
         port: port to listen on; 0 lets the system choose.
-        ready: told the URL as soon as it listens.
-        meanwhile: done once it listens; if it raises, the application is ended and this raises too.
+        ready: called with the URL as soon as the application listens.
+        meanwhile: called once the application listens, and awaited beside it; if it raises, the application is ended
+            and the error raised here.
 
     Raises:
         UsageError: the address cannot be listened on.
@@ -74,7 +80,7 @@ async def until_stopped(
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine in the quickest event loop there is."""
+    """Run a coroutine in the quickest event loop that is installed: uvloop's, or else asyncio's own."""
     try:
         import uvloop
     except ImportError:

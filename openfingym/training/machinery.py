@@ -1,6 +1,6 @@
-"""What all desks of a process share: launchers, places, and a janitor that ends what is left behind.
+"""What the desks of a process share: launchers, places, and a janitor thread that ends what is left behind.
 
-Nothing here is passed to another process: a desk that is pickled, or used after a fork, finds the machinery of the
+Nothing here is passed to another process: a desk that was pickled, or is used after a fork, finds the machinery of the
 process that it is in.
 """
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 LOOK_S = 0.5
-"""How often deadlines and places are looked at."""
+"""Seconds between two looks at deadlines and places."""
 CLOSE_S = 20.0
-"""Seconds that open rollouts are given to end in, where their desk is closed."""
+"""Seconds that open rollouts are given to end, where their desk is closed."""
 PATIENCE_S = 60.0
 """Seconds to wait for an engine, or a verifier that runs elsewhere, while it does not answer."""
 
 Key = tuple[tuple[str | Path, ...], str, "str | VerifierAddress | None", int]
-"""Tasks, backend, verifier, places: desks that agree in them share their machinery."""
+"""Tasks, backend, verifier and places: desks that agree in all of them share their machinery."""
 
 
 class Machinery:
@@ -51,9 +51,13 @@ class Machinery:
         self.tasks, self.backend, self.verifier, size = key
         self.places = Places(size)
         self.users = 0
+        """Desks that use it."""
         self._lock = threading.Lock()
+        """Held for the open rollouts and whether all is closed; never while anything is waited for."""
         self._preparing = threading.Lock()
+        """Held while tasks are built and the verifier is started, which takes long."""
         self._open: dict[Running, Place] = {}
+        """Rollouts under way, each with its place."""
         self._rollouts: LocalRollouts | None = None
         self._packages: dict[str, BuiltPackage] = {}
         self._tasks: list[Task] = []
@@ -65,8 +69,8 @@ class Machinery:
         """The launcher and the package of a task, for one rollout.
 
         Raises:
-            UsageError, TaskError: the tasks are none.
-            OpenFinGymError: they cannot be built, or there is no verifier.
+            UsageError, TaskError: a task does not exist or is malformed.
+            OpenFinGymError: a task cannot be built, or there is no verifier.
         """
         with self._preparing:
             rollouts = self._prepared()
@@ -91,7 +95,12 @@ class Machinery:
             return brief_of(seen, with_sampling(resolve(agent), append_only=True), allowance)
 
     def begin(self, place: Place, running: Running) -> None:
-        """Begin a rollout in a place that was granted."""
+        """Begin a rollout in a place that was granted.
+
+        Raises:
+            RuntimeFailureError: all was closed meanwhile.
+        """
+        # Entered before it is started, so that close either refuses it here or ends it.
         with self._lock:
             closed = self._closed
             if not closed:
@@ -109,26 +118,31 @@ class Machinery:
             self.places.give_back(place)
 
     def look(self, now: float) -> None:
-        """End what is past its deadline, and see to those who wait for a place."""
+        """End rollouts that are past their deadline, and see to callers that wait for a place.
+
+        Args:
+            now: the time by the monotonic clock.
+        """
         with self._lock:
-            running = list(self._open)
-        for one in running:
-            if one.cut_at is not None and now >= one.cut_at:
-                one.cut("its deadline passed before anything of it was accepted")
-        # What does something moves, whether or not somebody asked for it.
-        moved = max((one.used_at if one.driver.asking else now for one in running), default=now)
+            rollouts = list(self._open)
+        for running in rollouts:
+            if running.cut_at is not None and now >= running.cut_at:
+                running.cut("its deadline passed before anything of it was accepted")
+        # A rollout that does not wait for an answer is at work, and so is used just now.
+        moved = max((running.used_at if running.driver.asking else now for running in rollouts), default=now)
         self.places.look(moved)
 
     def close(self) -> None:
         """End every rollout, and then the verifier and whatever else was started."""
         with self._lock:
             self._closed = True
-            running = list(self._open)
-        for one in running:
-            one.cut("its desk was closed")
+            open_rollouts = list(self._open)
+        # All are told first, so that they end at the same time.
+        for running in open_rollouts:
+            running.cut("its desk was closed")
         deadline = time.monotonic() + CLOSE_S
-        for one in running:
-            one.join(max(0.0, deadline - time.monotonic()))
+        for running in open_rollouts:
+            running.join(max(0.0, deadline - time.monotonic()))
         with self._preparing:
             rollouts, self._rollouts = self._rollouts, None
             instances, self._instances = self._instances, None
@@ -139,7 +153,7 @@ class Machinery:
                 rollouts.close()
 
     def _built(self) -> None:
-        """Build the tasks that are not built."""
+        """Build the tasks, unless they are built; called with the lock for preparing held."""
         if not self._packages:
             from openfingym import catalog
             from openfingym.packages.build import build
@@ -148,6 +162,11 @@ class Machinery:
             self._packages = {task.name: build(task) for task in self._tasks}
 
     def _prepared(self) -> LocalRollouts:
+        """The launcher with its verifier, started where it is not yet; called with the lock for preparing held.
+
+        Raises:
+            RuntimeFailureError: the desk is closed.
+        """
         if self._closed:
             raise RuntimeFailureError("the desk is closed")
         if self._rollouts is None:
@@ -169,27 +188,29 @@ class _Process:
         self.pid = os.getpid()
         self.lock = threading.Lock()
         self.all: dict[Key, Machinery] = {}
-        # Filled by finalizers, which may run in any thread at any time, under any lock: it takes none.
+        # Filled by finalizers, which the garbage collector may run in any thread at any moment, whatever locks are held
+        # there: a SimpleQueue may be put to even then.
         self.orders: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.janitor: threading.Thread | None = None
 
     def tidy(self) -> None:
-        """Carry out what finalizers ask for, and look after what is open; the janitor's thread."""
+        """Carry out what finalizers ask for, and look after what is open, for ever: the janitor's thread."""
         while True:
             with contextlib.suppress(queue.Empty):
-                _carried_out(self.orders.get(timeout=LOOK_S))
+                _carry_out(self.orders.get(timeout=LOOK_S))
             with self.lock:
-                machinery = list(self.all.values())
-            for one in machinery:
-                one.look(time.monotonic())
+                in_use = list(self.all.values())
+            for machinery in in_use:
+                machinery.look(time.monotonic())
 
 
 _processes = [_Process()]
-"""This process, and before it its parents by fork: kept, so that nothing of theirs is closed from here."""
+"""The state of this process, the last of the list, and of those that it was forked from. Those are kept: were they
+collected in the child, their finalizers would close what the parent still uses."""
 
 
 def take(key: Key) -> Machinery:
-    """The machinery of this process for desks of a kind, which is made where there is none; see :func:`give_back`."""
+    """The machinery of this process for desks that agree in a key, made where there is none; see :func:`give_back`."""
     process = _processes[-1]
     with process.lock:
         machinery = process.all.setdefault(key, Machinery(key))
@@ -201,8 +222,14 @@ def take(key: Key) -> Machinery:
 
 
 def give_back(key: Key, pid: int) -> None:
-    """Release a share of the machinery; the last one closes it."""
+    """Release a desk's share of the machinery; the last one closes it.
+
+    Args:
+        key: what the desk took it by.
+        pid: the process in which it was taken.
+    """
     process = _processes[-1]
+    # Taken before a fork: it is the parent's to close.
     if process.pid != pid:
         return
     with process.lock:
@@ -213,16 +240,17 @@ def give_back(key: Key, pid: int) -> None:
         if machinery.users > 0:
             return
         del process.all[key]
+    # Outside the lock: closing takes seconds, and other desks may be opened meanwhile.
     machinery.close()
 
 
 def later(order: Callable[[], None], pid: int) -> None:
-    """Have the janitor do something, for a finalizer."""
+    """Have the janitor carry out an order of a finalizer, which was set up in the process ``pid``."""
     if _processes[-1].pid == pid:
         _processes[-1].orders.put(order)
 
 
-def _carried_out(order: Callable[[], None]) -> None:
+def _carry_out(order: Callable[[], None]) -> None:
     try:
         order()
     except Exception:
@@ -230,20 +258,21 @@ def _carried_out(order: Callable[[], None]) -> None:
 
 
 def _close_all() -> None:
-    """At the end of the process: end everything in order, while threads still can be started."""
+    """Close everything at the end of the process, while threads can still be started."""
     process = _processes[-1]
     with process.lock:
-        machinery = list(process.all.values())
+        in_use = list(process.all.values())
         process.all.clear()
-    for one in machinery:
-        one.close()
+    for machinery in in_use:
+        machinery.close()
 
 
 def _forked() -> None:
-    """In the child of a fork: begin anew, and let go of what would keep the parent's verifier alive."""
+    """Begin anew in the child of a fork: the parent's threads and locks are of no use there."""
     _processes.append(_Process())
 
 
 os.register_at_fork(after_in_child=_forked)
-# The pools of threads that the launcher uses are closed before what `atexit` calls.
+# Thread pools are closed before anything that `atexit` calls, by a hook of threading's own, and closing needs them: so
+# it is registered there too. The hook is private, and may be gone one day.
 getattr(threading, "_register_atexit", __import__("atexit").register)(_close_all)

@@ -1,4 +1,4 @@
-"""An episode that is being opened."""
+"""An episode that is being opened, which may be awaited or entered as a context."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class Opening(Coroutine[Any, Any, Episode]):
-    """An episode that is being opened: a coroutine, and a context manager that finishes it."""
+    """An episode that is being opened: a coroutine that returns it, and a context manager that finishes it.
+
+    A coroutine in full, with ``send`` and ``throw``, so that ``asyncio.create_task`` and its like take it.
+    """
 
     def __init__(self, work: Coroutine[Any, Any, Episode]) -> None:
         self._work = work

@@ -1,4 +1,4 @@
-"""Rollouts that an agent plays by itself, with a model that is asked at an endpoint of the trainer's."""
+"""Rollouts that an agent plays by itself, with a model at an endpoint of the trainer's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AgentPlay:
-    """A rollout under way, which nobody answers for but its model; see :meth:`openfingym.training.Desk.begin_play`."""
+    """A rollout under way whose model is asked at its endpoint; see :meth:`openfingym.training.Desk.begin_play`."""
 
     def __init__(self, running: Running, *, task: str, index: int, seed: int, reward: str) -> None:
         """Watch a rollout that has begun."""
@@ -22,11 +22,15 @@ class AgentPlay:
         self._running, self._reward = running, reward
 
     def cut(self, why: str = "it was cut off") -> None:
-        """End it now, even in the middle of a call: it has a reward if something was accepted by then."""
+        """End the rollout now, even in the middle of a call: it has a reward if something was accepted by then.
+
+        Args:
+            why: the failure, where the rollout has no reward.
+        """
         self._running.cut(why)
 
     async def played(self) -> Played:
-        """Wait for its end; who gives up waiting does not end it.
+        """Wait for the rollout's end, and tell what came of it; cancelling this call does not end the rollout.
 
         Raises:
             UsageError: the agent or its model cannot be used as it was asked for.

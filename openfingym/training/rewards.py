@@ -37,44 +37,50 @@ from openfingym.results.result import GRPO_FAILURE, LOSS_FAILURE
 
 TrainingReward = Literal["bounded", "graded", "relative", "loss", "grpo"]
 SLOPE = 5.0
-"""Slope of ``bounded`` at the baseline, as reward for each unit of skill: 5 % less loss earn 0.2."""
+"""Slope of ``bounded`` at the baseline, as reward for each unit of skill: 5 % less loss earns 0.2."""
 FLOOR = -1.0
-"""``bounded`` and ``graded`` of a failure of the agent that got nowhere."""
+"""Reward ``bounded`` or ``graded`` of a rollout in which the agent failed and nothing was executed."""
 GRADED_SHARE = 0.75
 """Share of the scale that scored answers have in ``graded``."""
 CREDIT = 0.25 / 4
-"""Credit for each stage that was executed; all together stay below every scored answer."""
+"""Credit of ``graded`` for each stage that was executed: three stages lift -1 to -0.8125, and every scored answer has
+more than -0.75."""
 
 
 @dataclass(frozen=True)
 class Executed:
-    """How far an agent got: facts of what was run, none of which it can only claim."""
+    """How far an agent got, by what was run and not by what it claims."""
 
     parsed: bool = False
-    """A program of its own compiled."""
+    """Whether a program of the agent's compiled."""
     ran: bool = False
-    """One ended in order."""
+    """Whether a program of the agent's ended by itself with status 0."""
     submitted: bool = False
-    """Something of it reached the verifier, or an episode was begun."""
+    """Whether something of the agent's reached the verifier, or an episode was begun."""
 
     @property
     def stages(self) -> int:
-        """Number of stages, 0 to 3, each of which counts only with those before it."""
+        """Number of stages that were reached, 0 to 3."""
+        # A stage counts with those before it: an episode may be begun by a tool, without any program.
         stages = (self.submitted, self.ran or self.submitted, self.parsed or self.ran or self.submitted)
         return sum(stages)
 
 
 def bounded(result: RolloutResult) -> float | None:
-    """Skill against the task's baseline on one scale for all tasks; see the module."""
+    """Skill against the task's baseline, on one scale for all tasks; None for a failure of ours. See the module."""
     if not _known(result):
         return None
     return FLOOR if result.relative_total is None else of_relative_total(result.relative_total)
 
 
 def graded(result: RolloutResult, executed: Executed | None = None) -> float | None:
-    """As :func:`bounded`, in (-0.75, 0.75) for what is scored, with -1 to -0.8125 for what was executed but not scored.
+    """Three quarters of :func:`bounded` for what is scored, and -1 to -0.8125 for what was executed but not scored.
 
     The stages are a program that compiles, one that ends in order, and something that reached the verifier.
+
+    Args:
+        result: the verified result of the rollout.
+        executed: how far the agent got; None where nothing is known of that.
     """
     if not _known(result):
         return None
@@ -84,12 +90,12 @@ def graded(result: RolloutResult, executed: Executed | None = None) -> float | N
 
 
 def relative(result: RolloutResult) -> float | None:
-    """See :meth:`openfingym.results.RolloutResult.reward`; None for a failure of ours."""
+    """-min(relative total, 99), and -100 for a failure of the agent; None for a failure of ours."""
     return result.reward("relative") if _known(result) else None
 
 
 def loss(result: RolloutResult) -> float | None:
-    """See :meth:`openfingym.results.RolloutResult.reward`; None for a failure of ours."""
+    """-min(total, 99), and -100 for a failure of the agent; None for a failure of ours."""
     return result.reward("loss") if _known(result) else None
 
 
@@ -99,10 +105,13 @@ def grpo(result: RolloutResult) -> float | None:
 
 
 def of_relative_total(total: float) -> float:
-    """``bounded`` of a relative total of at least 0: a number in (-1, 1), 0 at 1, strictly decreasing.
+    """The reward ``bounded`` of a relative total: a number in (-1, 1), 0 at the baseline's 1, strictly decreasing.
+
+    Args:
+        total: the relative total, at least 0.
 
     Raises:
-        UsageError: it is no such number.
+        UsageError: the total is negative or not finite.
     """
     if not (math.isfinite(total) and total >= 0.0):
         raise UsageError(f"a relative total is a number of at least 0, found {total!r}")
@@ -119,6 +128,11 @@ REWARDS: tuple[TrainingReward, ...] = get_args(TrainingReward)
 
 def reward_of(name: str, result: RolloutResult, executed: Executed | None = None) -> float | None:
     """The reward of a name; None for a failure of ours.
+
+    Args:
+        name: name of the reward, one of :data:`REWARDS`.
+        result: the verified result of the rollout.
+        executed: how far the agent got, for ``graded``.
 
     Raises:
         UsageError: no reward has this name.
@@ -141,12 +155,12 @@ def require_reward(name: str) -> None:
     """Check that there is a reward of this name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no reward has this name; says which there are.
     """
     if name not in REWARDS:
         raise UsageError(f"reward is {name!r}; known: {', '.join(map(repr, REWARDS))}")
 
 
 def _known(result: RolloutResult) -> bool:
-    """Whether a result is the agent's doing, so that it has a reward."""
+    """Whether a result is the agent's doing, so that it has a reward: scored, or rejected by the agent's fault."""
     return result.state in {"scored", "rejected"}

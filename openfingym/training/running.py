@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 Borrow = Callable[[threading.Event], AbstractContextManager["tuple[Launcher, BuiltPackage]"]]
-"""A launcher and the package of the rollout's task, for as long as the rollout runs."""
+"""Lends a launcher and the package of the rollout's task, for as long as the rollout runs or until the event is set."""
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,23 @@ class Ending:
     """How a rollout ended, for whoever trains on it."""
 
     result: RolloutResult | None
-    """None where there is none, for a reason of ours."""
+    """The verified result; None where there is none, for a reason of ours."""
     failure: str | None
     """Why there is no reward; None where there is one."""
     executed: Executed
+    """How far the agent got."""
     error: UsageError | TaskError | None = None
-    """A mistake of the user's, who is to be told."""
+    """A mistake of the user's, which is raised where the rollout was asked for; None where there was none."""
 
 
 class Running:
     """A rollout under way.
 
     Attributes:
-        driver: gives the agent's loop its answers.
+        driver: gives the agent's loop the answers of its model.
         ending: resolved when nothing of the rollout is left.
-        used_at: when it was last used, by the monotonic clock.
-        cut_at: when it is cut off, by the monotonic clock; None for never.
+        used_at: when the rollout was last used, by the monotonic clock.
+        cut_at: when the rollout is cut off, by the monotonic clock; None for never.
     """
 
     def __init__(
@@ -74,9 +75,21 @@ class Running:
         closed: Callable[[Running], None],
         model: ModelSpec | LanguageModel | None = None,
     ) -> None:
-        """Start nothing yet; ``closed`` is called in the rollout's thread when nothing of it is left.
+        """Start nothing yet.
 
-        A ``model`` that is given is asked in place of the driver, which is then told of the conversation alone.
+        Args:
+            borrow: lends the launcher and the package for the time of the rollout.
+            agent: the agent whose loop is played.
+            split: the split that the rollout is on.
+            instance: number of the instance; None for the task as it is.
+            seed: seed that programs are given.
+            allowance: what the rollout may spend; None for what it may in an evaluation.
+            patience_s: seconds for which each answer is waited for.
+            deadline_s: seconds after which the rollout is cut off; None for never.
+            out: folder below which the rollout is kept; None to keep nothing.
+            closed: called in the rollout's thread when nothing of it is left.
+            model: a model that is asked in the place of the driver, which then sees the conversation and gives no
+                answers; None for the driver.
         """
         self.driver = Driver(patience_s=patience_s)
         self.ending: Future[Ending] = Future()
@@ -92,36 +105,42 @@ class Running:
         self._thread = threading.Thread(target=self._run, name="openfingym-episode", daemon=True)
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Begin the rollout, in a thread of its own."""
         self._thread.start()
 
     def cut(self, why: str) -> None:
-        """End it now, with what it has; ``why`` is the failure where that is nothing."""
+        """End the rollout now, with what was accepted by then.
+
+        Args:
+            why: the failure, where nothing was accepted.
+        """
+        # The first reason stands; after the loop is over there is nothing to cut, and the result is only awaited.
         if not self.driver.over and self._cut is None:
             self._cut = why
         self._cancel.set()
-        # At once, where it only waits for an answer.
+        # Takes effect at once where the loop only waits for an answer; the event is looked at now and then.
         self.driver.submit(AnswerExchange(None))
 
     def join(self, timeout_s: float) -> None:
-        """Wait until its thread has ended."""
+        """Wait until the rollout's thread has ended, at most ``timeout_s`` seconds."""
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
 
     def _run(self) -> None:
         try:
             ending = self._played()
-        except BaseException as error:  # whatever it is, who waits must be told
+        except BaseException as error:  # a trainer that waits for the end would otherwise wait for ever
             _log.exception("a rollout failed in an unforeseen way")
             ending = Ending(None, f"{type(error).__name__}: {error}", self._executed(None))
-        # The place first: who is told of the end may open the next one at once.
+        # The place is given back first: a caller that is told of the end may open the next episode at once.
         with contextlib.suppress(Exception):
             self._closed(self)
         self.ending.set_result(ending)
         self.driver.end()
 
     def _played(self) -> Ending:
-        # A trainer has the tokens of what was said, and so nothing of it is said otherwise later.
+        """Play the rollout by the launcher, as an evaluation does, and tell how it ended."""
+        # A trainer has the tokens of the conversation, so nothing of it may be rewritten later.
         agent = with_sampling(self._agent, append_only=True) if _is_built_in(self._agent) else self._agent
         agent = replace(agent, acts=DrivenAgent(_acting(agent), self.driver))
         try:
@@ -146,20 +165,22 @@ class Running:
         except OpenFinGymError as error:
             return Ending(None, str(error), self._executed(None))
         failure = None if result.state in {"scored", "rejected"} else result.reason or f"it is {result.state}"
+        # Rejected because nothing was accepted before it was cut off: that is the trainer's doing, and no reward.
         if result.state == "rejected" and (self._cut is not None or result.ended_by == "cancelled"):
             failure = self._cut or "the verifier died while it ran"
         return Ending(result, failure, self._executed(result))
 
     def _executed(self, result: RolloutResult | None) -> Executed:
+        """How far the agent got, by the programs that ran and by what reached the verifier."""
         session = self.driver.session
         if session is None:
             return Executed()
         ends, player = session.tools.programs.ends, session.tools.player
-        sent = result is not None and result.submissions_accepted + result.submissions_rejected > 0
+        submitted = result is not None and result.submissions_accepted + result.submissions_rejected > 0
         return Executed(
             parsed=any(end.compiled for end in ends),
             ran=any(end.well for end in ends),
-            submitted=sent or (player is not None and player.told),
+            submitted=submitted or (player is not None and player.told),
         )
 
 
@@ -169,6 +190,7 @@ def _acting(agent: Agent) -> ModelAgent:
 
 
 def _is_built_in(agent: Agent) -> bool:
+    """Whether the agent's loop is one of the library's, whose sampling can be set."""
     from openfingym.agents.llm import MODEL_AGENTS
 
     return isinstance(agent.acts, tuple(kind for kind in MODEL_AGENTS.values() if isinstance(kind, type)))

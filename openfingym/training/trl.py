@@ -1,4 +1,4 @@
-"""TRL's trainers on tasks of this library, and those of Unsloth, which drives the same trainers.
+"""Training with TRL on tasks of this library, and with Unsloth, which drives the same trainers.
 
     from openfingym.training.trl import TrlSpec
 
@@ -45,16 +45,20 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 PLACES = 64
-"""Sandboxes that are open at once, unless another number is chosen: a trainer plays all rollouts of a batch abreast."""
+"""Most sandboxes that are open at once, where nobody states a number; a trainer plays a whole batch abreast."""
 ROWS = 1000
+"""Rows to train on, where nobody states a number."""
 EVAL_ROWS = 64
+"""Rows to evaluate on, where nobody states a number."""
 Factory = Callable[[], "TrlEnvironment"]
+"""Makes an environment."""
 RewardFunction = Callable[..., "list[float | None]"]
+"""Takes the columns of a batch; returns the reward of each rollout, None for a failure of ours."""
 
 
 @dataclass(frozen=True)
 class TrlSpec:
-    """Everything that a trainer of TRL's asks for, of some tasks; a specification that can be pickled.
+    """Everything that a trainer of TRL's asks for, made of some tasks; a specification that can be pickled.
 
     An agent with tools (``react``) is played through an environment, whose methods are its tools. One that answers with
     a program (``oneshot``) has none: a completion is the program, and the reward function runs a batch of them at once.
@@ -63,30 +67,32 @@ class TrlSpec:
     tasks: Sequence[str | Path]
     """Names of tasks, or their folders."""
     agent: str | Agent = "react"
-    """Whose prompts, tools and limits a rollout has: ``react`` or ``oneshot``, or one of your own of either form."""
+    """The agent whose prompts, tools and limits a rollout has: ``react`` or ``oneshot``, or one of your own of either
+    form."""
     reward: TrainingReward = "bounded"
-    """See :mod:`openfingym.training.rewards`."""
+    """Name of the reward, one of those in :mod:`openfingym.training.rewards`."""
     rows: int = ROWS
     """Rows of the data set to train on, each an instance of a task."""
     eval_rows: int = EVAL_ROWS
-    """Rows of the data set to evaluate on, of held-out instances."""
+    """Rows of the data set to evaluate on, of instances of the split ``validation``."""
     split: SplitName = "train"
-    """What is trained on: instances of ``train``, or ``test`` for the tasks as they are."""
+    """Split that is trained on: ``train`` for instances, or ``test`` for the tasks as they are."""
     places: int = PLACES
-    """Sandboxes that are open at once. ``GRPOTrainer`` plays the rollouts of a batch abreast, so that it needs a place
-    for each that calls tools; who gets none has no reward."""
+    """Most sandboxes that are open at once. ``GRPOTrainer`` plays the rollouts of a batch abreast, so that it needs a
+    place for each that calls tools; a rollout that gets none has no reward."""
     backend: str = "auto"
     """How programs are isolated: ``auto``, ``docker``, ``sandbox`` or ``inline``."""
     verifier: str | VerifierAddress | None = None
-    """Where a running verifier is; None for ``$OPENFINGYM_VERIFIER``, or one of its own."""
+    """Address of a running verifier; None for ``$OPENFINGYM_VERIFIER``, or else one that is started here."""
     allowance: Allowance | None = None
-    """What a rollout may spend; by default what it may in an evaluation."""
+    """What a rollout may spend; None for what it may in an evaluation."""
     deadline_s: float | None = 600.0
-    """Seconds after which a rollout is cut off, or a batch of programs."""
+    """Seconds after which a rollout, or a batch of programs, is cut off; None for no such limit."""
     out: str | Path | None = None
     """Folder below which every rollout is kept; None keeps nothing."""
 
     def __post_init__(self) -> None:
+        # The desk checks what both have, and says what is wrong, before a trainer is made.
         object.__setattr__(self, "tasks", self._desk("validation").tasks)
         for name in ("rows", "eval_rows"):
             if getattr(self, name) < 1:
@@ -95,7 +101,7 @@ class TrlSpec:
             played = ", ".join(name for name, stepped in self._sequential.items() if stepped)
             raise UsageError(f"{played}: played step by step, which agent {self.agent!r} cannot; choose 'react'")
 
-    # What was looked up, and has begun, belongs to this process.
+    # What was looked up and started belongs to this process, and stays behind where a specification is pickled.
     def __getstate__(self) -> dict[str, Any]:
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
@@ -135,12 +141,12 @@ class TrlSpec:
 
     @cached_property
     def eval_dataset(self) -> Dataset:
-        """As :attr:`train_dataset`, of held-out instances."""
+        """Rows with the same columns as :attr:`train_dataset`, of instances of the split ``validation``."""
         return self._dataset(self._desk("validation"), self.eval_rows)
 
     @property
     def environment_factory(self) -> Factory | dict[str, Factory] | None:
-        """What makes an environment, or by name what makes those of each form; None where there are no tools."""
+        """Makes an environment, or by the form of a task, those of each form; None where there are no tools."""
         if self.one_shot:
             return None
         factories = {form: partial(_FORMS[form], self.desk) for form in self._forms}
@@ -148,10 +154,11 @@ class TrlSpec:
 
     @property
     def reward_funcs(self) -> RewardFunction:
-        """The rewards of a batch, found at once; None for each failure of ours, which is left out of its group."""
+        """Gives the rewards of a batch, all at once; None for each failure of ours, which is left out of its group."""
         return partial(program_rewards, desk=self.desk) if self.one_shot else environment_rewards
 
     def _desk(self, split: SplitName) -> Desk:
+        """A desk for a split, with every setting that it shares with this specification."""
         shared = {item.name for item in fields(Desk)} & {item.name for item in fields(self)}
         return Desk(**{**{name: getattr(self, name) for name in shared}, "split": split})
 
@@ -166,6 +173,7 @@ class TrlSpec:
 
     @property
     def _forms(self) -> list[str]:
+        """Forms of the tasks: ``batch``, ``sequential``, or both."""
         return sorted({_form(stepped) for stepped in self._sequential.values()})
 
     def _dataset(self, desk: Desk, n: int) -> Dataset:
@@ -182,8 +190,8 @@ def with_prompts(batch: Mapping[str, list[Any]], *, desk: Desk, whole: bool) -> 
 
     Args:
         batch: columns of some rows.
-        desk: where their rollouts are opened.
-        whole: whether the last message is told here; else it is empty, and an environment tells it.
+        desk: the desk at which the rows' rollouts are opened.
+        whole: whether the last message has its text; else it is empty, and an environment gives the text.
     """
     prompts = []
     for task, index in zip(batch["task"], batch["index"], strict=True):
@@ -206,13 +214,16 @@ def environment_rewards(
     completions: Sequence[object] = (),
     **_: object,
 ) -> list[float | None]:
-    """The rewards of rollouts that were played through environments, which end.
+    """The rewards of rollouts that were played through environments; the rollouts end.
 
-    The asynchronous trainer asks each environment itself, and gives none here: it is told None for each, which adds
-    nothing.
+    Args:
+        environments: the environments of a batch; None where the trainer passes none.
+        environment_reward: rewards that the trainer has asked the environments for; None where it has not.
+        completions: completions of the batch, by whose number an answer is given where there is nothing else.
     """
     if environment_reward is not None:
         return list(environment_reward)
+    # The asynchronous trainer asks each environment itself and passes none here: None adds nothing to what it was told.
     return rewarded(environments) if environments is not None else [None] * len(completions)
 
 
@@ -227,9 +238,20 @@ def program_rewards(
     desk: Desk,
     **_: object,
 ) -> list[float | None]:
-    """Run the programs of a batch at once, and tell their rewards; None for a failure of ours."""
+    """Run the programs of a batch at once, and return their rewards; None for a failure of ours.
+
+    Args:
+        prompts: prompts of the rows, one for each completion, as are the columns that follow.
+        completions: texts or conversations with a program in their last message.
+        task: names of the rows' tasks.
+        split: splits of the rows.
+        index: numbers of the rows' instances.
+        seed: seeds of the rows.
+        desk: the desk at which the rollouts are opened.
+    """
     rewards: list[float | None] = [None] * len(completions)
     failures: list[str | None] = [None] * len(completions)
+    # What could not be shown was not answered: it has no reward.
     shown = [place for place, prompt in enumerate(prompts) if text_of(prompt) != UNPREPARED]
     for name in sorted({split[place] for place in shown}):
         places = [place for place in shown if split[place] == name]
@@ -243,20 +265,20 @@ def program_rewards(
         except OpenFinGymError as error:
             failures = [str(error) if place in places else known for place, known in enumerate(failures)]
             continue
-        for place, one in zip(places, played, strict=True):
-            rewards[place], failures[place] = one.reward, one.failure
+        for place, rollout in zip(places, played, strict=True):
+            rewards[place], failures[place] = rollout.reward, rollout.failure
     tell_failures(failures)
     return rewards
 
 
-def text_of(said: object) -> str:
-    """The text of a completion or a prompt: of its last message, where it is a conversation."""
-    if isinstance(said, list | tuple):
-        last = said[-1] if said else ""
-        said = last.get("content") or "" if isinstance(last, Mapping) else last
-    if isinstance(said, list | tuple):  # a content of several parts
-        return "".join(str(part.get("text", "")) for part in said if isinstance(part, Mapping))
-    return str(said)
+def text_of(value: object) -> str:
+    """The text of a completion or a prompt; of a conversation, that of its last message."""
+    if isinstance(value, list | tuple):
+        last = value[-1] if value else ""
+        value = last.get("content") or "" if isinstance(last, Mapping) else last
+    if isinstance(value, list | tuple):  # a content of several parts
+        return "".join(str(part.get("text", "")) for part in value if isinstance(part, Mapping))
+    return str(value)
 
 
 def _form(stepped: bool) -> str:

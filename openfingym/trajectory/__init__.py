@@ -1,9 +1,9 @@
-"""Trajectories: one record a rollout, and the formats others read.
+"""Trajectories: one record for each rollout, and the formats of others that it is exported to.
 
-- native: :class:`RolloutRecord`, one JSON document, complete;
-- ATIF 1.8 of Harbor, out and back without loss, and the trial that it is found in;
+- the native one: :class:`RolloutRecord`, one JSON document, complete;
+- ATIF 1.8 of Harbor, written and read back without loss, and the trial in which Harbor looks for it;
 - OpenAI's fine-tuning lines, which hold the conversation alone;
-- rows for supervised fine-tuning by other trainers, with what one selects by, in JSON lines and Parquet.
+- rows for supervised fine-tuning by other trainers, with columns to select by, in JSON lines and Parquet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Harbor's Agent Trajectory Interchange Format (ATIF), version 1.8: out and back.
+"""Harbor's Agent Trajectory Interchange Format (ATIF), version 1.8: writing it, and reading it back without loss.
 
-What ATIF has a field for is in that field; all else is under ``extra``, so that :func:`from_atif` gives
-back what :func:`to_atif` was given. A trajectory of other origin has no task and no score, and is not
-read. A rollout without a message cannot be written: ATIF wants at least one step.
+What ATIF has a field for is in that field; all else is under ``extra``, so that :func:`from_atif` returns the rollout
+that :func:`to_atif` was given. A trajectory from elsewhere has no task and no score, and is not read. A rollout without
+a message cannot be written: ATIF wants at least one step.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from openfingym.trajectory.record import Generation, RolloutRecord, ToolUse, Tur
 
 VERSION = "ATIF-v1.8"
 OURS = "openfingym"
-"""Key under ``extra`` of what is not ATIF's."""
+"""Key under ``extra`` for all that ATIF has no field for."""
 _SOURCES = {"system": "system", "user": "user", "assistant": "agent"}
 _ROLES = {source: role for role, source in _SOURCES.items()}
 
@@ -28,7 +28,7 @@ def to_atif(rollout: RolloutRecord) -> Json:
     """A rollout as an ATIF document.
 
     Raises:
-        DataError: the rollout has no messages, and ATIF needs one at least.
+        DataError: the rollout has no messages, and ATIF needs at least one.
     """
     if not rollout.messages:
         raise DataError(f"rollout {rollout.id} has no messages, and an ATIF trajectory has at least one step")
@@ -66,7 +66,7 @@ def from_atif(document: Mapping[str, object]) -> RolloutRecord:
     """The rollout that an ATIF document was made from.
 
     Raises:
-        DataError: it was not made by :func:`to_atif`, or was changed so that it holds together no more.
+        DataError: the document was not made by :func:`to_atif`, or was changed so that its parts contradict each other.
     """
     try:
         agent = _mapping(document["agent"])
@@ -96,6 +96,7 @@ def from_atif(document: Mapping[str, object]) -> RolloutRecord:
 
 
 def _step(number: int, turn: Turn) -> Json:
+    """A message with its calls and their results, as a step of ATIF."""
     step: Json = {"step_id": number, "source": _SOURCES[turn.role], "message": turn.content}
     if turn.at is not None:
         step["timestamp"] = turn.at.isoformat()
@@ -119,27 +120,31 @@ def _step(number: int, turn: Turn) -> Json:
 
 
 def _call(call: ToolUse) -> Json:
+    """A call as ATIF has it."""
     arguments, exact = _arguments(call.arguments)
     extra: Json = {"failed": call.failed, "wall_s": call.wall_s}
+    # ATIF has arguments as an object: the text is kept beside it where blanks, order or mistakes would be lost.
     if not exact:
         extra["arguments"] = call.arguments
     return {"tool_call_id": call.id, "function_name": call.name, "arguments": arguments, "extra": {OURS: extra}}
 
 
 def _arguments(text: str) -> tuple[Json, bool]:
-    """Arguments as an object, and whether their text can be had back from it."""
+    """Arguments as an object, and whether their text can be made from it again."""
     try:
-        found = json.loads(text)
-        if not isinstance(found, dict):
+        arguments = json.loads(text)
+        if not isinstance(arguments, dict):
             return {}, False
-        again = json.dumps(found, allow_nan=False)
-        json.dumps(found, ensure_ascii=False).encode()  # JSON can state what no file can hold: half a surrogate pair
+        again = json.dumps(arguments, allow_nan=False)
+        # JSON can state half a surrogate pair, which no file in UTF-8 can hold.
+        json.dumps(arguments, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return {}, False
-    return found, again == text
+    return arguments, again == text
 
 
 def _metrics(generation: Generation) -> Json:
+    """Tokens and cost of a message, as ATIF has them."""
     usage, tokens = generation.usage, generation.tokens
     metrics: Json = {
         "prompt_tokens": usage.prompt,
@@ -161,6 +166,7 @@ def _metrics(generation: Generation) -> Json:
 
 
 def _turn(step: Mapping[str, object]) -> Json:
+    """The message that a step was made from, as JSON."""
     turn: Json = {"role": _ROLES[str(step["source"])], "content": step["message"]}
     turn |= {"at": step.get("timestamp"), "reasoning": step.get("reasoning_content")}
     results = {
@@ -174,7 +180,9 @@ def _turn(step: Mapping[str, object]) -> Json:
 
 
 def _tool_use(call: Mapping[str, object], results: Mapping[object, object]) -> Json:
+    """The call that a call of ATIF was made from, as JSON."""
     ours = _mapping(_mapping(call.get("extra")).get(OURS))
+    # What is under ``extra`` comes last: where it has the text of the arguments, that replaces the one that is made.
     return {
         "id": call["tool_call_id"],
         "name": call["function_name"],
@@ -185,6 +193,7 @@ def _tool_use(call: Mapping[str, object], results: Mapping[object, object]) -> J
 
 
 def _generation(step: Mapping[str, object], metrics: Mapping[str, object]) -> Json:
+    """The generation that a step's metrics were made from, as JSON."""
     ours = _mapping(_mapping(metrics.get("extra")).get(OURS))
     tokens = {
         "prompt_ids": metrics.get("prompt_token_ids") or [],

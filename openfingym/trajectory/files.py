@@ -1,4 +1,4 @@
-"""Trajectories on disk."""
+"""Trajectories on disk: writing, reading and finding them, and their JSON schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from openfingym.results import TRAJECTORY
 from openfingym.trajectory.record import FORMAT, RolloutRecord
 
 LIMIT = 256 * MEGABYTE
-"""Bytes that a record may have."""
+"""Most bytes of a record that is read."""
 
 
 def rollout_schema() -> dict[str, object]:
@@ -29,6 +29,7 @@ def write_rollout(path: Path, rollout: RolloutRecord) -> None:
     Raises:
         StoreError: the record cannot be written.
     """
+    # Half a surrogate pair, which JSON from elsewhere can state and UTF-8 cannot, is written as its escape.
     write_text(path, rollout.model_dump_json() + "\n", errors="backslashreplace")
 
 
@@ -36,7 +37,7 @@ def read_rollout(path: Path) -> RolloutRecord:
     """Read a record.
 
     Raises:
-        StoreError: it is missing, damaged, or of a format that this version does not know.
+        StoreError: the record is missing, damaged, or of a format that this version does not know.
     """
     try:
         raw = read_bytes(path.parent, path.name, LIMIT)
@@ -44,6 +45,7 @@ def read_rollout(path: Path) -> RolloutRecord:
     except OSError as error:
         raise StoreError(f"{path}: the trajectory cannot be read ({error.strerror})") from error
     except ValidationError as error:
+        # A later format fails for keys that are not known here: an update is the remedy, and not a repair.
         stated = _format(raw)
         if isinstance(stated, int) and stated > FORMAT:
             raise StoreError(
@@ -62,7 +64,7 @@ def find_rollouts(places: Iterable[Path]) -> Iterator[Path]:
     """
     for place in places:
         if place.is_dir():
-            # A run under way is hidden until it is complete.
+            # A run under way has a hidden folder, into which the walk does not go, until it is complete.
             for folder, names in walk(place):
                 if TRAJECTORY in (names or ()):
                     yield folder / TRAJECTORY
@@ -73,6 +75,7 @@ def find_rollouts(places: Iterable[Path]) -> Iterator[Path]:
 
 
 def _format(raw: bytes) -> object:
+    """The number of the format that a record states; None where it is no JSON object."""
     try:
         document = parse_json(raw)
     except ValueError:

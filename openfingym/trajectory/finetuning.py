@@ -1,8 +1,8 @@
-"""Conversations as OpenAI's fine-tuning takes them: one JSON object a line, ``messages`` and ``tools``.
+"""Conversations in the form of OpenAI's fine-tuning: one JSON object a line, with ``messages`` and ``tools``.
 
-What comes back is the conversation alone: messages, calls, results, and the tools. Lost are reasoning, tokens, times,
-rewards and score, and whether a call that was told nothing had an empty result. Messages after the model's last one
-teach nothing and are left out. A message of the model whose loss mask holds no 1, or that is empty, has weight 0.
+Such a line holds the conversation alone: messages, calls, results, and the tools. Reasoning, tokens, times, rewards and
+the score are lost, and so is the difference between an empty result and none. Messages after the model's last one teach
+nothing and are left out. A message of the model that is empty, or whose loss mask holds no 1, has weight 0.
 """
 
 from __future__ import annotations
@@ -20,31 +20,32 @@ Json = dict[str, object]
 
 @dataclass(frozen=True)
 class TrainingConversation:
-    """What can be learnt from a rollout."""
+    """A conversation as it is read from a line: messages with the results of calls, and the tools."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
+    """Tools that the model was offered."""
 
 
 def to_openai(rollout: RolloutRecord) -> Json:
     """A rollout as one line of a fine-tuning file, as an object.
 
     Raises:
-        DataError: the model said nothing in it.
+        DataError: the rollout holds no message of a model.
     """
-    said = [index for index, turn in enumerate(rollout.messages) if turn.role == "assistant"]
-    if not said:
+    answers = [index for index, turn in enumerate(rollout.messages) if turn.role == "assistant"]
+    if not answers:
         raise DataError(f"rollout {rollout.id} holds no message of a model, so there is nothing to learn from it")
     messages: list[Json] = []
-    for index, turn in enumerate(rollout.messages[: said[-1] + 1]):
+    for index, turn in enumerate(rollout.messages[: answers[-1] + 1]):
         message = request_message(
             Message(
                 turn.role, turn.content, tuple(ToolCall(call.id, call.name, call.arguments) for call in turn.tool_calls)
             )
         )
         messages.append(message | {"weight": 0} if _masked(turn) else message)
-        if index < said[-1]:
-            # Every call must have its result before anybody speaks again.
+        if index < answers[-1]:
+            # A call without a result gets an empty one: the format wants one for each before the next message.
             messages += [
                 request_message(Message("tool", call.result or "", tool_call_id=call.id)) for call in turn.tool_calls
             ]
@@ -70,6 +71,12 @@ def from_openai(line: Mapping[str, object]) -> TrainingConversation:
 
 
 def _message(item: Mapping[str, object]) -> Message:
+    """A message of a line.
+
+    Raises:
+        TypeError: a part of the message is of another type than the format has.
+        KeyError: a part of the message is missing.
+    """
     role, content, calls = item["role"], item.get("content"), item.get("tool_calls") or []
     if role not in {"system", "user", "assistant", "tool"} or not isinstance(calls, list):
         raise TypeError(f"a message of role {role!r}")
@@ -84,6 +91,7 @@ def _message(item: Mapping[str, object]) -> Message:
 
 
 def _masked(turn: Turn) -> bool:
+    """Whether a turn is a message of the model that is not to be learnt."""
     if turn.role == "assistant" and not turn.content and not turn.tool_calls:
         return True
     tokens = turn.generation.tokens if turn.generation else None

@@ -1,10 +1,10 @@
-"""A rollout as a trial of Harbor, which is where Harbor's own tools look for a trajectory.
+"""A rollout as a trial of Harbor, in whose folder Harbor's own tools look for a trajectory.
 
 ::
 
     JOB/
         TASK__ROLLOUT/
-            result.json              what was run and what it came to, as Harbor 0.24 has it
+            result.json              the agent, the task and the reward, as Harbor 0.24 has them
             agent/trajectory.json    the conversation, in ATIF (openfingym.trajectory.atif)
 
 ``harbor view`` on the folder above shows it. (``harbor traces export`` takes conversations of Harbor's own agents
@@ -24,15 +24,15 @@ Json = dict[str, object]
 
 def trial_name(rollout: RolloutRecord) -> str:
     """Name of the trial's folder."""
-    # A record of other origin may call its task anything, a path included.
+    # A record from elsewhere may have any name for its task, and one with ".." in it would lead out of the folder.
     return f"{re.sub(r'[^A-Za-z0-9._-]', '_', rollout.task)}__{rollout.id}"
 
 
 def to_trial(rollout: RolloutRecord) -> Json:
-    """What ``result.json`` of the trial holds.
+    """The content of the trial's ``result.json``.
 
-    The reward is that of the task under Harbor: -min(loss, 5), and -6 where it was rejected. A failure of ours is an
-    exception, and has none.
+    The reward is the one that the task has under Harbor: -min(loss, 5), and -6 for a rollout that was rejected. A
+    failure of ours is stated as an exception, and has no reward.
     """
     name, score = trial_name(rollout), rollout.score
     timing = rollout.timing
@@ -62,6 +62,7 @@ def to_trial(rollout: RolloutRecord) -> Json:
         "started_at": rollout.timing.started_at.isoformat(),
         "finished_at": ended_at,
     }
+    # By the rules of the task under Harbor, which are not those of the record's own reward.
     if score.reward is not None:
         reward = GRPO_FAILURE if score.total is None else -min(score.total, GRPO_LOSS_CAP)
         trial["verifier_result"] = {"rewards": {**score.metrics, "reward": reward}}

@@ -1,7 +1,8 @@
 """The record of one rollout: what was said and done, what it came to, and what it took.
 
-One JSON document, ``trajectory.json`` in a run's folder. Its schema is in ``docs/rollout.schema.json``; ``format``
-counts up when a reader of the old form would misread the new one.
+It is one JSON document, ``trajectory.json`` in a run's folder. Its schema is in ``docs/rollout.schema.json``, where the
+docstrings of these classes are the descriptions. ``format`` counts up when a reader of the old form would misread the
+new one.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from openfingym.models.messages import CallForm, Completion, FinishReason, Messa
 from openfingym.results import Boundary, RolloutResult, State
 
 FORMAT: Literal[2] = 2
-"""2 added ``split`` and ``instance``; a record of format 1 is read as one of the test split."""
+"""Version of the form. 2 added ``split`` and ``instance``; a record of format 1 is read as one of the test split."""
 
 Split = Literal["test", "train", "validation"]
-"""What was asked for: the task as it is, or an instance that was cut from its training data."""
+"""What a rollout was on: the task as it is, or an instance that was cut from its training data."""
 
 Failure = Literal["none", Boundary]
-"""The boundary at which a rollout failed, if it did."""
+"""The boundary at which a rollout failed, or ``none``."""
 Seconds = Annotated[float, Field(ge=0.0)]
+# Safe in a file's name: the folder of an exported trial is named after it.
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
 
 
@@ -36,12 +38,13 @@ class ToolUse(RecordSection):
     """A tool call and its result."""
 
     id: str
-    """Unique among the calls of one message."""
+    """Identifier of the call, unique among the calls of one message."""
     name: str
+    """Name of the tool, as the model wrote it."""
     arguments: str
-    """As the model wrote them: JSON text, where the model got it right."""
+    """The arguments as the model wrote them: JSON text, where the model got it right."""
     result: str | None = None
-    """What the model was told; None where it was told nothing."""
+    """Text of the result that the model was told; None where it was told nothing."""
     failed: bool = False
     """Whether the call was refused, or what it ran failed."""
     wall_s: Seconds | None = None
@@ -52,12 +55,13 @@ class TokenTrace(RecordSection):
     """The tokens of one message of the model, for training without tokenising again."""
 
     prompt_ids: tuple[int, ...] = ()
-    """Of everything the model was given."""
+    """Token ids of everything that the model was given; empty where they are not known."""
     completion_ids: tuple[int, ...] = ()
+    """Token ids of the message; empty where they are not known."""
     logprobs: tuple[float, ...] = ()
-    """Natural logarithm of the probability that each completion token had."""
+    """Natural logarithm of the probability of each token of the message; empty where they are not known."""
     loss_mask: tuple[Literal[0, 1], ...] = ()
-    """Which completion tokens are trained on; empty for all."""
+    """Whether each token of the message is trained on; empty for all."""
 
     @model_validator(mode="after")
     def _lengths(self) -> Self:
@@ -73,19 +77,24 @@ class Generation(RecordSection):
     """How the model came to a message, and what that took."""
 
     model: str
-    """As the endpoint calls it."""
+    """The model's name as the endpoint states it."""
     finish_reason: FinishReason
+    """Why the message ended."""
     usage: Usage
+    """Tokens of the request and of the message."""
     counted: bool = True
-    """Whether the endpoint counted the tokens."""
+    """Whether the endpoint counted the tokens; if not, they are estimated."""
     cost_usd: Annotated[float, Field(ge=0.0)] | None = None
-    """None where no price is known."""
+    """US dollars of the request and the message; None where no price is known."""
     latency_s: Seconds = 0.0
+    """Seconds from sending the request that was answered to the end of the answer."""
     attempts: Annotated[int, Field(ge=1)] = 1
+    """Requests that were sent, the failed ones included."""
     tokens: TokenTrace | None = None
+    """The message's tokens; None where they were not asked for, or the endpoint does not tell them."""
     call_form: CallForm | None = None
-    """How tools were offered and called; None where none were offered. Of ``text`` and ``written``, the calls are taken
-    out of the content; of ``block``, the program that was run is in it."""
+    """How tools were offered and called; None where none were offered. With ``text`` and ``written``, the calls are
+    taken out of the content; with ``block``, the program that was run is in it."""
 
 
 class Turn(RecordSection):
@@ -97,7 +106,9 @@ class Turn(RecordSection):
     """What a reasoning model thought, where its endpoint shows it."""
     tool_calls: tuple[ToolUse, ...] = ()
     at: AwareDatetime | None = None
+    """When the message was there, with its time zone; None where that is not known."""
     generation: Generation | None = None
+    """How the model came to the message; None for a message that no model wrote."""
 
     @model_validator(mode="after")
     def _roles(self) -> Self:
@@ -111,7 +122,7 @@ class Turn(RecordSection):
 
     @classmethod
     def from_completion(cls, completion: Completion, *, at: AwareDatetime | None = None) -> Self:
-        """The message of a model's answer, its calls as yet without results."""
+        """The message of a model's answer, with its calls and no results yet."""
         tokens = completion.tokens
         trace = None
         if tokens and (tokens.prompt_ids or tokens.completion_ids or tokens.logprobs):
@@ -143,7 +154,7 @@ class Turn(RecordSection):
         )
 
     def called_by_block(self) -> Self:
-        """The message of a model whose program was run although it called no tool."""
+        """The message, marked as one that called no tool, and of which a code block was run."""
         assert self.generation is not None, "a model wrote it"
         return self.model_copy(update={"generation": self.generation.model_copy(update={"call_form": "block"})})
 
@@ -158,10 +169,12 @@ class StepReward(RecordSection):
     """The reward of one step of a sequential task that the agent took itself."""
 
     episode: Annotated[int, Field(ge=0)]
+    """Position of the episode among the private ones, from 0."""
     step: Annotated[int, Field(ge=1)]
+    """Number of the step in its episode, from 1."""
     reward: float
     message: Annotated[int, Field(ge=0)] | None = None
-    """Index of the message that acted; None where none did, as of a command without a model."""
+    """Position of the message that acted; None where no message did."""
 
 
 class RecordedScore(RecordSection):
@@ -169,14 +182,15 @@ class RecordedScore(RecordSection):
 
     state: State
     total: float | None = None
-    """The source paper's loss on the private fold; lower is better."""
+    """The source paper's loss on the private fold, lower is better; None without a score."""
     relative_total: float | None = None
-    """Relative to the baseline, which is 1; lower is better."""
+    """The total relative to the baseline's, which is 1; lower is better."""
     reward: float | None = None
-    """Higher is better; None where the rollout ended for no fault of the agent, which is never a reward."""
+    """The reward ``loss``, higher is better; None where the rollout ended through no fault of the agent's."""
     reason: str | None = None
-    """Why it was rejected, or what failed."""
+    """Why the rollout was rejected, or what failed."""
     metrics: dict[str, float] = Field(default_factory=dict)
+    """Value of each metric on the private fold, by its name."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -204,25 +218,26 @@ class RunTiming(RecordSection):
 
     started_at: AwareDatetime
     wall_s: Seconds
-    """Time of the agent, which ``model_s`` and ``execution_s`` are parts of."""
+    """Seconds that the agent took, of which ``model_s`` and ``execution_s`` are parts."""
     verifier_s: Seconds | None = None
-    """Time of the verifier; None where it is not stated, and ``wall_s`` holds both."""
+    """Seconds that the verifier took; None where it is not stated, and ``wall_s`` holds both."""
     model_s: Seconds = 0.0
-    """Waiting for the model."""
+    """Seconds of waiting for the model."""
     execution_s: Seconds = 0.0
-    """Running the agent's code."""
+    """Seconds for which the agent's code ran."""
 
 
 class RunProvenance(RecordSection):
     """What must be the same for the rollout to be the same."""
 
     prompt_sha256: str | None = None
-    """Of the agent's own prompts, without the task's instruction."""
+    """SHA-256 of the agent's system message, in which the task's instruction is not; None without one."""
     code_sha256: str | None = None
-    """Of the program that made the last submission."""
+    """SHA-256 of the program that ran last; None where none ran."""
     backend: str | None = None
+    """How the agent's programs were isolated."""
     versions: dict[str, str] = Field(default_factory=dict)
-    """Of openfingym, Python, and whatever else took part."""
+    """Versions of openfingym, Python, and other packages that took part, by name."""
 
 
 class RolloutRecord(RecordSection):
@@ -240,26 +255,28 @@ class RolloutRecord(RecordSection):
     seed: int
     agent: str
     model: str | None = None
-    """As it was asked for; None where no model took part."""
+    """Name of the model, as it was asked for; None where no model took part."""
     tools: tuple[Tool, ...] = ()
     """Tools that the model was offered."""
     messages: tuple[Turn, ...] = ()
     rewritten: Annotated[int, Field(ge=0)] | None = None
-    """Requests to the model that did not begin with the one before and its answer: 0 of a conversation that only grew.
+    """Requests to the model that did not begin with the one before and its answer: 0 where the conversation only grew.
     None where no model was asked, or nobody counted."""
     rewards: tuple[StepReward, ...] = ()
-    """Of steps that the agent took itself; those of a program that it wrote are the program's."""
+    """Rewards of steps that the agent took itself; those of steps that its programs took are not recorded."""
     score: RecordedScore
     failure: Failure = "none"
     timing: RunTiming
     usage: Usage = Field(default_factory=Usage)
+    """Tokens of all messages together."""
     cost_usd: Annotated[float, Field(ge=0.0)] | None = None
-    """None where a part of it is not known."""
+    """US dollars of all messages together; None where a part of it is not known."""
     provenance: RunProvenance = Field(default_factory=RunProvenance)
 
     @model_validator(mode="before")
     @classmethod
     def _upgraded(cls, document: object) -> object:
+        # A record of format 1 knows no splits, and its defaults are right; one that has them is not of format 1.
         if isinstance(document, dict) and document.get("format") == 1 and not {"split", "instance"} & document.keys():
             return document | {"format": FORMAT}
         return document
@@ -276,11 +293,11 @@ class RolloutRecord(RecordSection):
         return self
 
     def conversation(self) -> tuple[Message, ...]:
-        """The messages as a model was given them: one after the other, results as messages of their own."""
-        return tuple(_flat(self.messages))
+        """The messages as a model is given them: one after the other, with results as messages of their own."""
+        return tuple(_with_results_apart(self.messages))
 
 
-def _flat(turns: tuple[Turn, ...]) -> Iterator[Message]:
+def _with_results_apart(turns: tuple[Turn, ...]) -> Iterator[Message]:
     for turn in turns:
         calls = tuple(ToolCall(call.id, call.name, call.arguments) for call in turn.tool_calls)
         yield Message(turn.role, turn.content, calls, reasoning=turn.reasoning)

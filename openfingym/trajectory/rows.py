@@ -1,4 +1,4 @@
-"""Files of rows: JSON lines and Parquet, row by row, so that any number of rows takes little memory."""
+"""Files of training rows, as JSON lines or Parquet, written row by row so that any number takes little memory."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 Json = dict[str, object]
 _GROUP = 4_000_000
-"""Characters of rows that are kept until they are written to Parquet together."""
+"""Characters of rows that are collected before they are written to Parquet together."""
 
 
 @contextlib.contextmanager
 def row_writer(path: Path, *, sharegpt: bool = False) -> Iterator[Callable[[Json], None]]:
-    """What writes rows to a file, which appears complete when the block ends, or not at all.
+    """A function that writes one row to a file, which appears complete when the block ends, or not at all.
 
     Args:
-        path: path of the file; one that ends in ``.parquet`` is Parquet, any other JSON lines.
-        sharegpt: whether the rows are those of :func:`~openfingym.trajectory.to_sharegpt`, not of
-            :func:`~openfingym.trajectory.to_messages`; of Parquet alone.
+        path: path of the file; a name that ends in ``.parquet`` means Parquet, any other JSON lines.
+        sharegpt: whether the rows are those of :func:`~openfingym.trajectory.to_sharegpt` rather than those of
+            :func:`~openfingym.trajectory.to_messages`; it matters for Parquet alone.
 
     Raises:
-        UsageError: Parquet is wanted and pyarrow is not installed.
+        UsageError: the file is to be Parquet, and pyarrow is not installed.
         OSError: the file cannot be written.
     """
     schema = messages_schema(sharegpt=sharegpt) if path.suffix == ".parquet" else None
@@ -39,6 +39,7 @@ def row_writer(path: Path, *, sharegpt: bool = False) -> Iterator[Callable[[Json
             return
         import pyarrow.parquet as pq
 
+        # Parquet is binary, and goes past the encoding of the text file that appears when the block ends.
         with pq.ParquetWriter(stream.buffer, schema, compression="zstd") as writer:
             group: list[Json] = []
             size = 0
@@ -62,10 +63,13 @@ def row_writer(path: Path, *, sharegpt: bool = False) -> Iterator[Callable[[Json
 
 
 def messages_schema(*, sharegpt: bool = False) -> pa.Schema:
-    """The Arrow schema of rows: what is in Parquet, and ``datasets.Features.from_arrow_schema`` takes.
+    """The Arrow schema of rows, as a Parquet file has it and ``datasets.Features.from_arrow_schema`` takes it.
 
-    Arguments of calls and parameters of tools are of Arrow's type ``json``: their keys differ from row to row, and
-    columns of their own for each would fill every other row's with null.
+    Arguments of calls and parameters of tools are of Arrow's type ``json``: their keys differ from row to row, and a
+    column for each key would be null in every other row.
+
+    Args:
+        sharegpt: whether the rows are those of :func:`~openfingym.trajectory.to_sharegpt`.
 
     Raises:
         UsageError: pyarrow is not installed, or too old for that type.
@@ -94,15 +98,15 @@ def messages_schema(*, sharegpt: bool = False) -> pa.Schema:
     )
     offered = pa.struct([("name", text), ("description", text), ("parameters", anything)])
     tool = pa.struct([("type", text), ("function", offered)])
-    said = [("messages", pa.list_(message)), ("tools", pa.list_(tool))]
+    conversation = [("messages", pa.list_(message)), ("tools", pa.list_(tool))]
     if sharegpt:
         turn = pa.struct([("from", text), ("value", text)])
-        said = [("conversations", pa.list_(turn)), ("system", text), ("tools", text)]
+        conversation = [("conversations", pa.list_(turn)), ("system", text), ("tools", text)]
     texts = dict.fromkeys(("state", "task", "task_digest", "data_kind", "split", "agent", "model", "digest"), text)
     numbers = {"reward": pa.float64(), "relative_total": pa.float64()}
     counts = dict.fromkeys(("instance", "seed", "not_trained", "control_tokens"), pa.int64())
     types = texts | numbers | counts
-    return pa.schema([("id", text), *said, *((name, types[name]) for name in COLUMNS)])
+    return pa.schema([("id", text), *conversation, *((name, types[name]) for name in COLUMNS)])
 
 
 COLUMNS = (
@@ -129,19 +133,20 @@ def _write_line(write: Callable[[str], object], row: Json) -> None:
 
 
 def _batch(rows: list[Json], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as Arrow has them."""
+    """Rows as a batch of Arrow's columns."""
     import pyarrow as pa
 
     columns = []
     for field in schema:
-        # Arrow does not make arrays of the type ``json`` out of Python's values, but takes texts for them.
+        # Arrow does not make arrays of the type ``json`` from Python's values, so they are made as texts and then given
+        # that type.
         stored = pa.array([_stored(row[field.name], field.type) for row in rows], type=_storage(field.type))
         columns.append(_typed(stored, field.type))
     return pa.record_batch(columns, schema=schema)
 
 
 def _storage(kind: pa.DataType) -> pa.DataType:
-    """A type, with text in the place of ``json``."""
+    """A type with text in the place of ``json``, however deep."""
     import pyarrow as pa
 
     if isinstance(kind, pa.BaseExtensionType):
@@ -152,7 +157,7 @@ def _storage(kind: pa.DataType) -> pa.DataType:
 
 
 def _stored(value: object, kind: pa.DataType) -> object:
-    """A value, with its JSON text where the type is ``json``."""
+    """A value with JSON texts in the place of its parts of type ``json``."""
     import pyarrow as pa
 
     if isinstance(kind, pa.BaseExtensionType):
@@ -163,11 +168,12 @@ def _stored(value: object, kind: pa.DataType) -> object:
 
 
 def _typed(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """An array of the storage of a type as one of the type itself."""
+    """An array of a type's storage as an array of the type itself, without copying it."""
     import pyarrow as pa
 
     if isinstance(kind, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(kind, array)
+    # The mask goes along, or null would become an object or a list that is empty.
     if pa.types.is_struct(kind):
         parts = [_typed(array.field(index), field.type) for index, field in enumerate(kind)]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=array.is_null())

@@ -1,10 +1,10 @@
-"""Conversations for supervised fine-tuning (SFT), one row a rollout, all rows of one form.
+"""Conversations for supervised fine-tuning (SFT): one row for each rollout, all rows of one form.
 
-A row holds ``messages`` and ``tools`` as chat templates take them, arguments as objects, and beside them what one
-selects by: reward, state, task, split, agent, model, seed. Every key is in every row and in every message, None where
-it does not apply, so that all readers see the same columns.
+A row holds ``messages`` and ``tools`` as chat templates take them, with arguments as objects, and columns to select by:
+reward, state, task, split, agent, model, seed. Every key is in every row and in every message, None where it does not
+apply, so that all readers see the same columns.
 
-Trainers learn from every message of the model that they are given, most of them without a way to leave one out. So a
+Trainers learn from every message of the model that they are given, and most of them cannot leave one out. So a
 conversation is cut before the first message that is not to be learnt: one that is empty, that was cut off or refused,
 whose calls cannot be read, or whose loss mask holds no 1.
 """
@@ -27,35 +27,38 @@ Unlearnable = Literal["cut", "mark", "omit"]
 """What becomes of a message that is not to be learnt. ``cut``: the conversation ends before it. ``mark``: it stays,
 with ``train`` false, for readers that heed it. ``omit``: the whole conversation is left out."""
 
+# A space behind the first character breaks a token up, and leaves the text readable.
 _CONTROL = re.compile(
     r"<(?=(?:\|[^<>|\s]{1,40}\||｜[^<>｜\n]{1,40}｜"  # the form of most: <|im_end|>, <｜User｜>
     r"|/?(?:tool_calls?|tool_response|tools|s|bos|eos|pad|unk|start_of_turn|end_of_turn)|turn\||\|turn)>)"
     r"|\[(?=/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])"
 )
-"""The first character of what tokenizers of models take for a control token."""
+"""The first character of a text that tokenizers of models take for a control token."""
 _DEEPEST = 64
-"""Objects and lists within each other that arguments may have; templates and readers of files recurse."""
+"""Most objects and lists within each other in arguments, since chat templates and readers of files recurse."""
 _UNFINISHED = frozenset({"length", "content_filter", "refusal"})
+"""Reasons for which an answer ended before the model was done."""
 
 
 def to_messages(rollout: RolloutRecord, unlearnable: Unlearnable = "cut") -> Json:
     """A rollout as one row.
 
-    In every text, what tokenizers take for a control token (``<|im_end|>``) gets a space after its first character, as
-    it would otherwise end the message that quotes it; ``control_tokens`` counts the places.
+    In every text, what tokenizers take for a control token (``<|im_end|>``) gets a space after its first character,
+    since it would otherwise end the message that quotes it; ``control_tokens`` counts the places.
 
     Args:
         rollout: the rollout; the last message of the row is the model's last one that is to be learnt.
         unlearnable: what becomes of a message that is not to be learnt.
 
     Raises:
-        DataError: nothing in it is to be learnt, or with ``omit`` something is not.
+        DataError: no message is to be learnt, or there is one that is not and ``unlearnable`` is ``omit``.
     """
-    said = [index for index, turn in enumerate(rollout.messages) if turn.role == "assistant"]
-    hidden = {index for index in said if not learnable(rollout.messages[index])}
+    answers = [index for index, turn in enumerate(rollout.messages) if turn.role == "assistant"]
+    hidden = {index for index in answers if not learnable(rollout.messages[index])}
     if unlearnable == "omit" and hidden:
         raise DataError(f"rollout {rollout.id} holds a message that is not to be learnt")
-    taught = [index for index in said if index < min(hidden, default=len(rollout.messages)) or unlearnable == "mark"]
+    taught = [index for index in answers if index < min(hidden, default=len(rollout.messages)) or unlearnable == "mark"]
+    # What follows the last message that is to be learnt would only be read, and teach nothing.
     while taught and taught[-1] in hidden:
         taught.pop()
     if not taught:
@@ -92,11 +95,12 @@ def to_messages(rollout: RolloutRecord, unlearnable: Unlearnable = "cut") -> Jso
 def to_sharegpt(rollout: RolloutRecord) -> Json:
     """A rollout as one row in the form that LLaMA-Factory calls ``sharegpt``, cut as by :func:`to_messages`.
 
-    Arguments and tools are JSON texts in it, which no reader of files changes. Turns alternate: what follows a result
-    without an answer of the model between is joined to it. Reasoning stands before the answer in ``<think>`` tags.
+    Arguments and tools are JSON texts, which no reader of files changes. Turns of the model and of others alternate, so
+    what follows a result without an answer between the two is joined to it. Reasoning stands before the answer in
+    ``<think>`` tags.
 
     Raises:
-        DataError: nothing in it is to be learnt.
+        DataError: no message is to be learnt, or the model's turns do not alternate with others'.
     """
     row = to_messages(rollout)
     messages, tools = row.pop("messages"), row.pop("tools")
@@ -107,6 +111,7 @@ def to_sharegpt(rollout: RolloutRecord) -> Json:
             system = f"{system}\n\n{message['content']}".strip()
             continue
         side, value = _turn_of(message)
+        # LLaMA-Factory leaves out a row in which the two sides do not alternate, beginning with the human.
         both = turns and turns[-1]["from"] in {"human", "observation"} and side in {"human", "observation"}
         if both:
             between = _BETWEEN_RESULTS if (turns[-1]["from"], side) == ("observation", "observation") else "\n\n"
@@ -121,11 +126,11 @@ def to_sharegpt(rollout: RolloutRecord) -> Json:
 
 
 _BETWEEN_RESULTS = "\n</tool_response>\n<tool_response>\n"
-"""As LLaMA-Factory joins results of parallel calls."""
+"""What stands between the results of parallel calls where LLaMA-Factory joins them."""
 
 
 def conversation_digest(messages: Sequence[Json]) -> str:
-    """SHA-256 of what a conversation says: without ids of calls, and with all white space as one space."""
+    """SHA-256 of what a conversation says, without identifiers of calls and with any white space as one space."""
     return sha256_of_json([_plain(message) for message in messages])
 
 
@@ -143,17 +148,17 @@ def learnable(turn: Turn) -> bool:
 
 
 class _Texts:
-    """Texts as they can be written and tokenised."""
+    """Makes texts safe to write and to tokenise, and counts the control tokens in them."""
 
     def __init__(self) -> None:
         self.broken = 0
-        """Places at which a control token was broken up."""
+        """How many control tokens were broken up."""
 
     def plain(self, text: str) -> str:
         """A text without control tokens and half surrogate pairs."""
-        found, count = _CONTROL.subn(lambda match: f"{match[0]} ", well_formed(text))
+        plain, count = _CONTROL.subn(lambda match: f"{match[0]} ", well_formed(text))
         self.broken += count
-        return found
+        return plain
 
     def within(self, value: object) -> object:
         """A JSON value, all texts of which are plain."""
@@ -165,7 +170,15 @@ class _Texts:
 
 
 def _messages(turn: Turn, text: _Texts, *, train: bool, last: bool) -> Iterator[Json]:
-    """A turn's message, and the results of its calls unless nobody speaks after them."""
+    """A turn's message, and the results of its calls unless it is the last.
+
+    Args:
+        turn: the message as it is recorded, with its calls.
+        text: makes texts safe, and counts.
+        train: whether the message is to be learnt, if it is the model's.
+        last: whether it is the last message of the row.
+    """
+    # The model's own arguments may be unreadable; templates want an object for each.
     calls = [ToolCall(call.id, call.name, call.arguments).sendable() for call in turn.tool_calls]
     functions = [{"name": call.name, "arguments": text.within(_arguments(call))} for call in calls]
     written = [
@@ -180,30 +193,32 @@ def _messages(turn: Turn, text: _Texts, *, train: bool, last: bool) -> Iterator[
         train=train and turn.role == "assistant",
     )
     if not last:
-        # Every call must have its result before anybody speaks again.
+        # A call without a result gets an empty one: templates want one for each before the next message.
         for call, use in zip(calls, turn.tool_calls, strict=True):
             result = text.plain(use.result or "")
             yield _message("tool", result, tool_call_id=well_formed(use.id), name=call.name)
 
 
 def _message(role: str, content: str, **others: object) -> Json:
+    """A message with every key that a message may have, None where it does not apply."""
     absent: Json = dict.fromkeys(("reasoning_content", "tool_calls", "tool_call_id", "name"))
     return {"role": role, "content": content, **absent, "train": False, **others}
 
 
 def _arguments(call: ToolCall) -> Json:
-    """Arguments as an object; of those that cannot be read, their text."""
+    """Arguments as an object, or an object with their text, where they cannot be read."""
     return call.parsed() if _readable(call) else {"unreadable": call.arguments}
 
 
 def _readable(call: ToolCall) -> bool:
-    """Whether a call's arguments are a JSON object, of numbers that JSON has and not nested without end."""
+    """Whether a call's arguments are a JSON object of finite numbers, nested no deeper than :data:`_DEEPEST`."""
     try:
-        found = call.parsed()
-        json.dumps(found, allow_nan=False)
+        arguments = call.parsed()
+        json.dumps(arguments, allow_nan=False)
     except (ValueError, RecursionError):
         return False
-    inside: list[object] = [found]
+    # Level by level: after so many of them, nothing may be left.
+    inside: list[object] = [arguments]
     for _ in range(_DEEPEST):
         inside = [
             part
@@ -215,6 +230,7 @@ def _readable(call: ToolCall) -> bool:
 
 
 def _plain(message: Json) -> Json:
+    """What a message says: its role, its text and its calls, with any white space as one space."""
     calls = message["tool_calls"]
     functions = [call["function"] for call in calls] if isinstance(calls, list) else []
     return {"role": message["role"], "content": _spaced(message["content"]), "calls": _spaced(functions)}
@@ -229,6 +245,7 @@ def _spaced(value: object) -> object:
 
 
 def _turn_of(message: Json) -> tuple[str, str]:
+    """Who speaks, in ShareGPT's words, and the text."""
     content, calls = str(message["content"]), message["tool_calls"]
     if message["role"] != "assistant":
         return ("observation" if message["role"] == "tool" else "human"), content
@@ -236,7 +253,7 @@ def _turn_of(message: Json) -> tuple[str, str]:
     if not isinstance(calls, list):
         return "gpt", thought + content
     functions = json.dumps([call["function"] for call in calls], ensure_ascii=False)
-    # Beside a text, LLaMA-Factory finds calls by these words alone.
+    # LLaMA-Factory takes a turn for calls as a whole, unless they stand in these tags beside a text.
     return (
         "function_call",
         f"{thought}{content}\n<tool_call>{functions}</tool_call>" if content else thought + functions,

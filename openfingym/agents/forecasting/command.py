@@ -1,9 +1,9 @@
 """A participant's own forecaster: a program that reads a question as JSON, and prints an answer.
 
-It is started once a question, with the question on its standard input as one JSON object (``question``, as the ledger
-has it, and ``as_of``, the time by the clock of the series), and prints the answer as one JSON object, such as
-``{"probability": 0.3}``, as the last line of its standard output; nothing, where it has nothing to say. It runs with
-the user's own rights and environment, so unlike a program in a container it could look anywhere.
+It is started once for each question. On its standard input it finds one JSON object with ``question``, as the ledger
+has it, and ``as_of``, the time by the clock of the series. The last line of its standard output is the answer as one
+JSON object, such as ``{"probability": 0.3}``; a program without an answer prints nothing. It runs with the user's own
+rights and environment, so unlike a program in a container it could look anywhere.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Any
 
-from openfingym.agents.llm.command import OURS
+from openfingym.agents.llm.command import WITHHELD
 from openfingym.errors import UsageError
 from openfingym.rounds.forecaster import Batch, QuestionInContext, Said, said_of
 
 NAME = "command"
-KEPT = 20_000
-"""Characters of what it printed that are kept."""
+RECORDED = 20_000
+"""Most characters of each of the program's two outputs that go on record."""
 MOST_BYTES = 1_000_000
-"""Bytes of its output that are read."""
+"""Most bytes of each output that are held in memory."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class CommandForecaster:
     question_s: float = 900.0
     """Seconds that a question may take."""
     parallel: int = 1
+    """How many questions the command is asked at once, each by a process of its own."""
     name: str = NAME
     version: str = "1"
     uses_others: bool = False
@@ -45,22 +46,28 @@ class CommandForecaster:
     def forecast(self, batch: Batch) -> None:
         """See :class:`openfingym.rounds.forecaster.Forecaster`."""
         with ThreadPoolExecutor(self.parallel) as threads:
-            waiting = [threads.submit(self._keep, batch, asked) for asked in batch.asked]
+            answers = [threads.submit(self._forecast_one, batch, asked) for asked in batch.asked]
             try:
-                for one in waiting:
-                    one.result()
+                for answer in answers:
+                    answer.result()
             except BaseException:
-                for one in waiting:
-                    one.cancel()
+                # Leaving the pool waits for all that was submitted, so an interrupt would ask every question first.
+                for answer in answers:
+                    answer.cancel()
                 raise
 
-    def _keep(self, batch: Batch, asked: QuestionInContext) -> None:
+    def _forecast_one(self, batch: Batch, asked: QuestionInContext) -> None:
         if batch.over():
             batch.keep(Said(asked.question.id, "late", reason="its time was over"))
             return
-        batch.keep(self._said(asked, {"question": asked.question.to_dict(), "as_of": batch.as_of.isoformat()}))
+        batch.keep(self._answer(asked, {"question": asked.question.to_dict(), "as_of": batch.as_of.isoformat()}))
 
-    def _said(self, asked: QuestionInContext, document: Mapping[str, Any]) -> Said:
+    def _answer(self, asked: QuestionInContext, document: Mapping[str, Any]) -> Said:
+        """Run the command on one question, and read its answer.
+
+        Raises:
+            UsageError: the command cannot be started.
+        """
         started, question = time.monotonic(), asked.question
         try:
             process = subprocess.Popen(
@@ -68,7 +75,7 @@ class CommandForecaster:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={name: value for name, value in os.environ.items() if name not in OURS},
+                env={name: value for name, value in os.environ.items() if name not in WITHHELD},
                 start_new_session=True,  # so that whatever it starts can be ended with it
             )
         except OSError as error:
@@ -78,7 +85,8 @@ class CommandForecaster:
             ) from error
         output, errors, ended = _talk(process, json.dumps(document).encode(), self.question_s)
         record: dict[str, Any] = {"method": "program", "seconds": round(time.monotonic() - started, 3)}
-        record |= {"command": list(self.argv), "raw": output[:KEPT], "remarks": errors[-KEPT:]}
+        # Of its remarks the end is kept: a traceback says last what went wrong.
+        record |= {"command": list(self.argv), "raw": output[:RECORDED], "remarks": errors[-RECORDED:]}
         if not ended:
             return Said(question.id, "late", reason=f"it took longer than {self.question_s:g} s", record=record)
         if process.returncode:
@@ -96,36 +104,47 @@ class CommandForecaster:
 
 
 def _talk(process: subprocess.Popen[bytes], question: bytes, limit_s: float) -> tuple[str, str, bool]:
-    """Give a process its question; what it printed to its two outputs, and whether it ended in time."""
+    """Write the question to a process and wait for its end.
+
+    Args:
+        process: the process, with pipes for its input and both outputs.
+        question: the bytes for its standard input, which is closed after them.
+        limit_s: seconds after which it is killed.
+
+    Returns:
+        What it printed to its standard output and to its standard error, and whether it ended by itself in time.
+    """
+    # All three pipes at once: a pipe holds 64 KiB, and a process that waits on a full one would never end.
     with ThreadPoolExecutor(3) as threads:
         assert process.stdin
         assert process.stdout
         assert process.stderr
-        threads.submit(_give, process.stdin, question)
-        outputs = [threads.submit(_read, one) for one in (process.stdout, process.stderr)]
+        threads.submit(_write_all, process.stdin, question)
+        outputs = [threads.submit(_read_all, stream) for stream in (process.stdout, process.stderr)]
         try:
             process.wait(limit_s)
             ended = True
         except subprocess.TimeoutExpired:
             ended = False
         finally:
-            # What it started may hold its outputs open.
+            # Processes that it started may outlive it and hold its outputs open, and reading them would never end.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        output, errors = (one.result().decode("utf-8", "replace") for one in outputs)
+        output, errors = (reading.result().decode("utf-8", "replace") for reading in outputs)
     return output, errors, ended
 
 
-def _give(stream: IO[bytes], content: bytes) -> None:
+def _write_all(stream: IO[bytes], content: bytes) -> None:
+    # A program need not read its question: it may end, or close its input, before all of it is written.
     with contextlib.suppress(OSError), stream:
         stream.write(content)
 
 
-def _read(stream: IO[bytes]) -> bytes:
-    """Everything that is written, of which the first part is kept: a full pipe would stop the writer."""
-    kept = b""
+def _read_all(stream: IO[bytes]) -> bytes:
+    """Read a stream to its end and keep its first :data:`MOST_BYTES`: a full pipe would stop the writer."""
+    head = b""
     with contextlib.suppress(OSError), stream:
         while block := stream.read(65_536):
-            kept += block[: max(0, MOST_BYTES - len(kept))]
-    return kept
+            head += block[: max(0, MOST_BYTES - len(head))]
+    return head

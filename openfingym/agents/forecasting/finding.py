@@ -1,4 +1,4 @@
-"""Forecasters by the names that a command is given."""
+"""The forecasters that ``openfingym rounds run`` is asked for by name: programs, agents with a model, a command."""
 
 from __future__ import annotations
 
@@ -32,37 +32,38 @@ def find_forecasters(
     question_s: float = 900.0,
     parallel: int = 1,
 ) -> Iterator[list[Forecaster]]:
-    """Forecasters, with their model open during the block.
+    """Forecasters by their names; the model that agents among them ask is open during the block.
 
     Args:
-        names: programs and agents that ask a model, by name; those that every tick enters are left out.
-        command: a program of the user's own, which forecasts too.
-        spec: the model that agents ask.
-        allowance: limits on what an agent may spend on a question.
-        prices: prices of models.
-        sampled: sets how an agent's model is asked.
-        patience_s: how long an endpoint that does not answer is waited for.
+        names: names of programs, and of agents that ask a model; :data:`~openfingym.rounds.running.ENTERED`, which are
+            entered at every tick anyway, are left out.
+        command: name and arguments of a program of the user's own, which forecasts beside the others.
+        spec: the model that all agents ask; None where no agent does.
+        allowance: limits on what an agent may spend on one question.
+        prices: the table by which costs of the model are counted; None for the table of the library.
+        sampled: returns an agent with the sampling parameters that the user has chosen.
+        patience_s: seconds for which an endpoint that does not answer is asked again.
         question_s: seconds that a question may take.
-        parallel: questions that a forecaster is asked at once.
+        parallel: how many questions each forecaster is asked at once.
 
     Raises:
-        UsageError: there is no forecaster of a name, or a model is missing or has nobody who asks it.
+        UsageError: no forecaster has one of the names, an agent has no model to ask, or no agent asks the model.
     """
     if command is not None and not command:
         raise UsageError("a command is the name of a program, and arguments; found nothing")
     programs = set(program_names())
-    found: list[Forecaster] = [find_program(name) for name in names if name in programs]
+    forecasters: list[Forecaster] = [find_program(name) for name in names if name in programs]
     asking = [
-        _settled(sampled(_agent(name, sorted(programs))), question_s, given=spec is not None)
+        _ready(sampled(_agent(name, sorted(programs))), question_s, given=spec is not None)
         for name in names
         if name not in programs | ENTERED | ({NAME} if command else set())
     ]
     if spec is not None and not asking:
         raise UsageError("no --agent asks a model; leave the model out")
     if command is not None:
-        found.append(CommandForecaster(tuple(command), question_s, parallel))
+        forecasters.append(CommandForecaster(tuple(command), question_s, parallel))
     if not asking:
-        yield found
+        yield forecasters
         return
     from openfingym.agents.forecasting.model import opened_forecasters
 
@@ -70,11 +71,15 @@ def find_forecasters(
     with opened_forecasters(
         asking, spec, allowance, prices, patience_s=patience_s, question_s=question_s, parallel=parallel
     ) as opened:
-        yield [*found, *opened]
+        yield [*forecasters, *opened]
 
 
 def _agent(name: str, programs: Sequence[str]) -> Agent:
-    """An agent that answers questions."""
+    """The agent of a name, which must be one that answers questions.
+
+    Raises:
+        UsageError: there is no such agent, or it answers no questions; says which forecasters there are.
+    """
     try:
         agent = resolve(name)
     except UsageError as error:
@@ -89,7 +94,17 @@ def _agent(name: str, programs: Sequence[str]) -> Agent:
     return agent
 
 
-def _settled(agent: Agent, question_s: float, *, given: bool) -> Agent:
+def _ready(agent: Agent, question_s: float, *, given: bool) -> Agent:
+    """An agent with the time that a question may take, checked for what it needs.
+
+    Args:
+        agent: an agent that answers questions.
+        question_s: seconds that a question may take.
+        given: whether there is a model to ask.
+
+    Raises:
+        UsageError: a model is missing, or the agent runs blocks of code, which need a container.
+    """
     from openfingym.agents.llm import Answering
 
     require_model(agent, given=given)

@@ -29,7 +29,7 @@ from openfingym.rounds.references import answer_document
 from openfingym.suites.findeepforecast.asking import MARK
 from openfingym.suites.findeepforecast.suite import SUITE, number_of, suite_question
 from openfingym.suites.findeepforecast.tools import lookup_in
-from openfingym.suites.suite import Asking, Observation
+from openfingym.suites.suite import Asking
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,9 +44,10 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import VerifierClient
 
 STEPS, INVALID, REPEATED, ATTEMPTS = 20, 3, 3, 10
-"""Limits of a question, as tasks with questions have them."""
+"""Limits of a question, as tasks with questions have them: actions, invalid actions in a row, times that the same call
+may be made, and attempts."""
 LONGEST_NAME = 100
-"""Characters of an agent's name in a ledger."""
+"""Most characters of an agent's name in a ledger."""
 
 
 @dataclass(frozen=True)
@@ -54,32 +55,39 @@ class QuestionToPlay:
     """A question as an agent plays it."""
 
     suite: Suite
+    """The suite whose prompts, tools and form of answer are used."""
     question: SuiteQuestion
     lookup: Lookup
+    """Calls the suite's tools, opened as of the time of answering."""
     simulated: bool
+    """Whether the world that is asked about is made up, which the prompt then says."""
 
 
 @dataclass(frozen=True)
 class ModelForecaster:
-    """An agent with its model."""
+    """An agent that asks a language model, as a forecaster."""
 
     agent: Agent
     spec: ModelSpec
     model: LanguageModel
+    """The model of :attr:`spec`, open."""
     conversations: ConversationRunner
+    """Runs the agent's conversations on its event loop."""
     allowance: Allowance
+    """What may be spent on one question."""
     parallel: int = 1
+    """How many questions it is asked at once, each in a conversation of its own."""
     version: str = "1"
     uses_others: bool = False
 
     @property
     def name(self) -> str:
-        """The agent's, with its settings and its model."""
+        """The agent's name with its settings, and its model's."""
         return f"{self.agent.name} with {self.spec.name}"[:LONGEST_NAME]
 
     @property
     def method(self) -> str:
-        """The class of its method: from what it knows (T), with search (T+S), or Deep Research."""
+        """The method's class in FinDeepForecast: thinking alone (T), with search (T+S), or Deep Research."""
         settings = _settings(self.agent)
         if settings.tools == NOTHING or settings.method in {"direct", "zero-shot-cot"}:
             return "T"
@@ -89,42 +97,51 @@ class ModelForecaster:
         """See :class:`openfingym.rounds.forecaster.Forecaster`."""
         cancel = threading.Event()
         with ThreadPoolExecutor(self.parallel) as threads:
-            waiting = [threads.submit(self._keep, batch, asked, cancel) for asked in batch.asked]
+            answers = [threads.submit(self._forecast_one, batch, asked, cancel) for asked in batch.asked]
             try:
-                for one in waiting:
-                    one.result()
+                for answer in answers:
+                    answer.result()
             except BaseException:
+                # Leaving the pool waits for what is under way: the event ends conversations that have begun, and those
+                # that have not are never begun.
                 cancel.set()
-                for one in waiting:
-                    one.cancel()
+                for answer in answers:
+                    answer.cancel()
                 raise
 
-    def _keep(self, batch: Batch, asked: QuestionInContext, cancel: threading.Event) -> None:
+    def _forecast_one(self, batch: Batch, asked: QuestionInContext, cancel: threading.Event) -> None:
+        """Play one question, and keep what came of it.
+
+        Raises:
+            OpenFinGymError: a failure of ours or of a service's; it is kept as an ``error`` first.
+        """
         if cancel.is_set():
             return
         if batch.over():
             batch.keep(Said(asked.question.id, "late", reason="its time was over"))
             return
-        one = _played(asked, batch)
-        asking = Asking(one.suite, one.suite.options({}), ATTEMPTS)
+        to_play = _to_play(asked, batch)
+        asking = Asking(to_play.suite, to_play.suite.options({}), ATTEMPTS)
         _settings(self.agent).require_known(asking)
-        offered = one.suite.tools(asking.options)
+        offered = to_play.suite.tools(asking.options)
         episode = QuestionEpisode(
-            one.question,
-            one.suite.question_form(one.question, asking.options),
+            to_play.question,
+            to_play.suite.question_form(to_play.question, asking.options),
             offered,
-            lambda: one.lookup,
+            lambda: to_play.lookup,
             steps=STEPS,
             invalid=INVALID,
             repeated=REPEATED,
             attempts=ATTEMPTS,
         )
         started = time.monotonic()
-        played = self._play(LocalQuestion(episode), one, asking, tuple(_tool(tool) for tool in offered), cancel)
+        tools = tuple(Tool(tool.name, tool.description, tool.parameters) for tool in offered)
+        played = self._play(LocalQuestion(episode), to_play, asking, tools, cancel)
         record = self._record(played, time.monotonic() - started)
         if played.failure is not None:
             batch.keep(Said(asked.question.id, "error", reason=str(played.failure), record=record))
             raise played.failure
+        # Nothing is kept of a question that was cancelled, so that it is asked when the round is gone on with.
         if played.ending.how == "cancelled":
             return
         batch.keep(_said(asked, episode.outcome(), played, record))
@@ -132,11 +149,16 @@ class ModelForecaster:
     def _play(
         self,
         local: LocalQuestion,
-        one: QuestionToPlay,
+        to_play: QuestionToPlay,
         asking: Asking,
         tools: tuple[Tool, ...],
         cancel: threading.Event,
     ) -> PlayedConversation:
+        """Let the agent play one question; blocks until the conversation is over.
+
+        Raises:
+            RuntimeFailureError: the conversation was cancelled before it came to anything.
+        """
         prepared = PreparedRollout(
             cast("ModelAgent", self.agent.acts),
             Assignment("forecast", "", sequential=True),
@@ -147,7 +169,7 @@ class ModelForecaster:
             self.allowance,
             lookups=tools,
             asking=asking,
-            simulated=one.simulated,
+            simulated=to_play.simulated,
         )
         try:
             return self.conversations.run(play(prepared), cancel)
@@ -155,8 +177,9 @@ class ModelForecaster:
             raise RuntimeFailureError("the conversation was cancelled") from None
 
     def _record(self, played: PlayedConversation, seconds: float) -> dict[str, Any]:
-        spent, turns = played.spent, [one.model_dump(mode="json", exclude_defaults=True) for one in played.turns]
-        said = [turn.content for turn in played.turns if turn.role == "assistant"]
+        """What goes on record beside the answer; see :attr:`openfingym.rounds.forecaster.Said.record`."""
+        spent, turns = played.spent, [turn.model_dump(mode="json", exclude_defaults=True) for turn in played.turns]
+        replies = [turn.content for turn in played.turns if turn.role == "assistant"]
         return {
             "method": self.method,
             "model": self.spec.name,
@@ -167,7 +190,7 @@ class ModelForecaster:
             "cost_usd": spent.cost_usd,
             "seconds": round(seconds, 3),
             "ending": played.ending.how,
-            "raw": said[-1] if said else "",
+            "raw": replies[-1] if replies else "",
             "conversation": turns,
         }
 
@@ -175,44 +198,46 @@ class ModelForecaster:
 def _said(
     asked: QuestionInContext, outcome: NDArray[np.float64], played: PlayedConversation, record: dict[str, Any]
 ) -> Said:
-    """What a played question came to."""
+    """What a played question came to.
+
+    Args:
+        asked: the question, and what it is about.
+        outcome: float64[1 + numbers] of :meth:`QuestionEpisode.outcome`: how it ended, then the numbers of the answer.
+        played: the conversation that was played about the question.
+        record: what goes on record beside the answer.
+    """
     state = AnswerState(int(outcome[0]))
     if state is not AnswerState.ANSWERED:
         reason = f"{state.name.lower().replace('_', ' ')}: {played.ending.detail}"
         return Said(asked.question.id, "unparsed", reason=reason, record=record)
     numbers = [float(number) for number in outcome[1:]]
+    # The row holds the answer's canonical text as bytes, not a number.
     if asked.problem is not None:
-        found = number_of(outcome[1:], asked.problem)
-        if found is None:
+        number = number_of(outcome[1:], asked.problem)
+        if number is None:
             return Said(asked.question.id, "unparsed", reason="no number can be read from its answer", record=record)
-        numbers = [found]
+        numbers = [number]
     return said_of(asked.question, answer_document(asked.question, numbers), record)
 
 
-def _played(asked: QuestionInContext, batch: Batch) -> QuestionToPlay:
+def _to_play(asked: QuestionInContext, batch: Batch) -> QuestionToPlay:
     """A question with the suite that asks it, and its tools."""
     if asked.problem is not None and asked.world is not None:
         question = suite_question(asked.problem, batch.as_of)
+        # The suite marks all of its questions as simulated; of one about the real world that would be false.
         if not asked.world.simulated:
             question = replace(question, text=question.text.removeprefix(MARK))
         return QuestionToPlay(SUITE, question, lookup_in(asked.world), asked.world.simulated)
     plain = PlainQuestion(asked.question)
-    nothing = Observation("There are no tools.", valid=False)
-    return QuestionToPlay(plain, plain.suite_question(_text(batch)), lambda *_: nothing, plain.simulated(""))
-
-
-def _text(batch: Batch) -> str:
-    return batch.as_of.strftime("%Y-%m-%dT%H:%M:%SZ")
+    question = plain.suite_question(batch.as_of.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    return QuestionToPlay(plain, question, plain.lookup(None, question, {}), plain.simulated(""))
 
 
 def _settings(agent: Agent) -> Answering:
-    found = getattr(agent.acts, "questions", None)
-    assert isinstance(found, Answering)
-    return found
-
-
-def _tool(one: Any) -> Tool:
-    return Tool(one.name, one.description, one.parameters)
+    """How the agent answers questions; :func:`find_forecasters` has refused agents that answer none."""
+    settings = getattr(agent.acts, "questions", None)
+    assert isinstance(settings, Answering)
+    return settings
 
 
 @contextlib.contextmanager
@@ -226,7 +251,16 @@ def opened_forecasters(
     question_s: float,
     parallel: int,
 ) -> Iterator[list[ModelForecaster]]:
-    """Agents with their model, which is open during the block.
+    """Agents as forecasters, with one model that is open during the block and shared by all of them.
+
+    Args:
+        agents: agents that answer questions.
+        spec: the model that they ask.
+        allowance: limits on what an agent may spend on one question; what is not stated has defaults.
+        prices: the table by which the model's costs are counted; None for the table of the library.
+        patience_s: seconds for which an endpoint that does not answer is asked again.
+        question_s: seconds that a question may take.
+        parallel: how many questions each agent is asked at once.
 
     Raises:
         UsageError: there is no key or no price for the model, or the extra ``llm`` is missing.

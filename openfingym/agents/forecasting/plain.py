@@ -1,4 +1,4 @@
-"""Questions of any series, as a suite without tools asks them: for agents that answer from what they know."""
+"""A question of any series as a suite of its own, without tools: for agents that answer from what they know."""
 
 from __future__ import annotations
 
@@ -31,11 +31,17 @@ if TYPE_CHECKING:
     from openfingym.vault import Vault
 
 _OBJECT = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
+"""A JSON object with objects one level deep in it, which is as deep as an answer goes."""
 _EXAMPLES: Mapping[str, object] = {"probability": 0.3, "choice": "...", "value": 1.5}
+_NO_TASK = "a question of a ledger belongs to no task: there is no set of questions, and nothing is scored here"
 
 
 class PlainQuestion(Suite):
-    """One question of a ledger, whose answer is the JSON object that the ledger takes."""
+    """A suite of one question of a ledger, whose answer is the JSON object that the ledger takes.
+
+    A forecaster asks it alone. What a suite does for a task, :meth:`questions`, :meth:`prior` and :meth:`skillless`, is
+    refused.
+    """
 
     name = "ledger"
 
@@ -43,13 +49,17 @@ class PlainQuestion(Suite):
         self._question = question
 
     def suite_question(self, as_of: str) -> SuiteQuestion:
-        """The question as it is put to an agent."""
-        one = self._question
-        rules = f"\nHow it is decided: {one.rules}" if one.rules else ""
-        return SuiteQuestion(one.id, f"{one.text}{rules}", as_of, {})
+        """The question as it is put to an agent.
+
+        Args:
+            as_of: time of answering, by the clock of the series; UTC, ISO 8601.
+        """
+        question = self._question
+        rules = f"\nHow it is decided: {question.rules}" if question.rules else ""
+        return SuiteQuestion(question.id, f"{question.text}{rules}", as_of, {})
 
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
-        """None."""
+        """The options as they are given: none of them has a meaning here."""
         return dict(given)
 
     def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:  # noqa: ARG002
@@ -57,30 +67,30 @@ class PlainQuestion(Suite):
         return self._question.digest
 
     def simulated(self, dataset: str) -> bool:  # noqa: ARG002
-        """Whether its clock is simulated."""
+        """Whether the question is about a made-up world: its clock is not the real one, and it replays no real past."""
         return self._question.clock != "real" and not self._question.replayed
 
     def questions(self, dataset: str, options: Mapping[str, Scalar]) -> QuestionSet:
-        """None: it is asked by a ledger, and in no task."""
-        raise NotImplementedError
+        """Refused: the question belongs to no task."""
+        raise NotImplementedError(_NO_TASK)
 
     def form(self, options: Mapping[str, Scalar]) -> AnswerForm:  # noqa: ARG002
         """The answer as the ledger takes it."""
-        one = self._question
-        count = {"probabilities": len(one.outcomes), "quantiles": len(one.levels), "interval": 2}.get(one.form, 1)
+        question = self._question
+        counts = {"probabilities": len(question.outcomes), "quantiles": len(question.levels), "interval": 2}
         return AnswerForm(
-            labels=tuple(f"number {place}" for place in range(1, count + 1)),
+            labels=tuple(f"number {place}" for place in range(1, counts.get(question.form, 1) + 1)),
             expected=self._expected(),
             read=self._read,
-            write=lambda numbers: answer_document(one, [float(number) for number in numbers]),
+            write=lambda numbers: answer_document(question, [float(number) for number in numbers]),
         )
 
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:  # noqa: ARG002
-        """None."""
+        """There are no tools."""
         return ()
 
     def vault(self, snapshot: str) -> Vault | None:  # noqa: ARG002
-        """None."""
+        """There is no vault, since no tool would look into it."""
         return None
 
     def lookup(
@@ -93,23 +103,23 @@ class PlainQuestion(Suite):
         return lambda name, _: Observation(f"There is no tool {name[:60]!r}.", valid=False)
 
     def prior(self, truths: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-        """None: nothing is scored here."""
-        raise NotImplementedError
+        """Refused: nothing is scored here."""
+        raise NotImplementedError(_NO_TASK)
 
     def skillless(
         self, truths: NDArray[np.float64], rows: int, generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """None: nothing is scored here."""
-        raise NotImplementedError
+        """Refused: nothing is scored here."""
+        raise NotImplementedError(_NO_TASK)
 
     def _expected(self) -> str:
-        one = self._question
-        example: Any = _EXAMPLES.get(one.form, [1.0] * max(2, len(one.levels)))
-        if one.form == "choice":
-            example = one.outcomes[0]
-        elif one.form == "probabilities":
-            example = {name: round(1 / len(one.outcomes), 3) for name in one.outcomes}
-        written = {one.form: example} | ({"unit": one.unit} if one.unit else {})
+        question = self._question
+        example: Any = _EXAMPLES.get(question.form, [1.0] * max(2, len(question.levels)))
+        if question.form == "choice":
+            example = question.outcomes[0]
+        elif question.form == "probabilities":
+            example = {name: round(1 / len(question.outcomes), 3) for name in question.outcomes}
+        written = {question.form: example} | ({"unit": question.unit} if question.unit else {})
         return f"a JSON object such as {json.dumps(written, ensure_ascii=False)}, with your own numbers"
 
     def _read(self, answer: object) -> NDArray[np.float64]:
@@ -119,14 +129,15 @@ class PlainQuestion(Suite):
             raise UnreadableAnswerError(f"{error}.") from error
 
     def _document(self, answer: object) -> object:
-        """The JSON object in a text: the last one that there is; a bare number is one of the question's form."""
+        """The JSON object of an answer: the last one in a text; a number alone becomes one of the question's form."""
         if isinstance(answer, str):
-            found: Sequence[str] = _OBJECT.findall(answer)
+            # The last: models repeat the example, or reason with other numbers, before they commit themselves.
+            objects: Sequence[str] = _OBJECT.findall(answer)
             try:
-                answer = json.loads(found[-1] if found else answer)
+                answer = json.loads(objects[-1] if objects else answer)
             except (ValueError, RecursionError):
                 return answer
         if isinstance(answer, int | float) and not isinstance(answer, bool):
-            one = self._question
-            return {one.form: answer} | ({"unit": one.unit} if one.unit else {})
+            question = self._question
+            return {question.form: answer} | ({"unit": question.unit} if question.unit else {})
         return answer

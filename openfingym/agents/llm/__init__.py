@@ -18,7 +18,7 @@ An agent is something with one method::
 
     openfingym.run("treasury-forecast", agent=Agent("my-agent", "model", acts=MyAgent()), model="stand-in/competent")
 
-The loop runs on this side; programs alone run in the container, and the model needs no network there. Limits,
+The loop runs on the host; only programs run in the container, which therefore needs no network for the model. Limits,
 retries, records and failures are the session's matter.
 """
 
@@ -66,4 +66,4 @@ _AGENTS: dict[str, Callable[[], ModelAgent]] = {
     "rag": partial(Answerer, Answering("rag")),
 }
 MODEL_AGENTS: Mapping[str, Callable[[], ModelAgent]] = MappingProxyType(_AGENTS)
-"""The built-in ones by name."""
+"""What makes each built-in agent that asks a model, by the agent's name."""

@@ -1,4 +1,4 @@
-"""Answers without tools of one's own: from what a model knows, step by step, or from what is retrieved for it."""
+"""An agent whose model calls no tools: it answers from what it knows, step by step, or from what is retrieved."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class Answerer:
     """Answers each question of a task in one message."""
 
     questions: Answering
+    """How it answers: its method is ``direct``, ``zero-shot-cot`` or ``rag``."""
     sampling: Sampling = field(default_factory=Sampling)
     takes_steps = True
 

@@ -14,40 +14,52 @@ from openfingym.models.meter import Allowance, Meter
 from openfingym.models.model import LanguageModel
 from openfingym.models.text_tools import ToolModel
 
+OUTAGE_S = 300.0
+"""Longest wait for one answer, in seconds, that is taken for a model that thinks; a longer one is taken for an endpoint
+that is away, and is not the agent's time."""
+
 
 @dataclass(frozen=True)
 class Sampling:
     """Sampling parameters of requests to a model."""
 
     temperature: float | None = None
-    """Randomness; None leaves it to the endpoint."""
+    """Sampling temperature; None leaves it to the endpoint."""
     reply_tokens: int = 16_384
-    """Longest answer, its reasoning included."""
+    """Most output tokens of one answer, its reasoning included."""
     text_tools: bool | None = None
-    """Have calls of tools written as text. None: only where the endpoint takes no tools; False: never."""
+    """Whether calls of tools are written as text; None for only where the endpoint takes no tools."""
     append_only: bool = field(default=False, metadata={"added_later": True})
-    """Let the conversation only ever grow, as trainers on its tokens want it: every request begins with the one before
-    and the model's answer as it wrote it. No message is left out or rewritten, also where an endpoint may not take it
-    back, such as an empty one."""
+    """Whether the conversation may only ever grow, as trainers on its tokens want it: every request begins with the one
+    before and the model's answer as it wrote it. No message is left out or rewritten, even one that an endpoint may not
+    take back, such as an empty answer."""
 
 
 class ModelAsker:
-    """A model that continues one conversation.
-
-    Attributes:
-        waiting_since: since when the model is being waited for, by the monotonic clock; None where it is not.
-    """
+    """A model that continues one conversation."""
 
     def __init__(self, model: LanguageModel | None, meter: Meter, *, seed: int) -> None:
-        self.waiting_since: float | None = None
+        """Ask nothing yet.
+
+        Args:
+            model: the model to ask; None for an agent that asks none.
+            meter: what may still be spent.
+            seed: seed that every request states, for endpoints that can repeat themselves.
+        """
         self._watch = None if model is None else GrowthWatch(model)
         self._meter = meter
         self._seed = seed
+        self._waiting_since: float | None = None
 
     @property
     def rewritten(self) -> int | None:
         """Requests that did not extend the one before and its answer; None where no model is asked."""
         return None if self._watch is None else self._watch.rewritten
+
+    @property
+    def waited_s(self) -> float | None:
+        """Seconds for which an answer is being waited for; None where none is."""
+        return None if self._waiting_since is None else time.monotonic() - self._waiting_since
 
     async def ask(self, messages: Sequence[Message], offered: Sequence[Tool], sampling: Sampling) -> Completion | None:
         """The model's answer; None where its endpoint cannot read the call that the model wrote.
@@ -59,10 +71,12 @@ class ModelAsker:
         assert self._watch is not None, "who asks a model is run with one"
         self.check_limits()
         left = self._meter.left
-        # An answer may not take more than is left, since it is paid for before it is counted.
+        # An answer is paid for before it is counted, so it may not take more than is left.
         most = sampling.reply_tokens if left.tokens is None else max(1, min(sampling.reply_tokens, left.tokens))
+        # The watch is inside, so that it compares what goes over the wire.
         asked = ToolModel(self._watch, text=sampling.text_tools, append_only=sampling.append_only)
-        self.waiting_since = time.monotonic()
+        # Not reset where the request is cancelled: by waited_s, a timeout tells whether an endpoint was away.
+        self._waiting_since = time.monotonic()
         try:
             completion = await asked.complete(
                 messages,
@@ -72,15 +86,17 @@ class ModelAsker:
                 seed=self._seed,
             )
         except ModelRefusedError as error:
-            self.waiting_since = None
+            self._waiting_since = None
             if error.reason == "bad-call":
                 return None
+            # With append_only the model's own answers went back as they were, and may be what is refused: then the
+            # model has ended its conversation, and no machinery has failed.
             if error.reason == "bad-request" and sampling.append_only and (how := _unsendable(messages)):
                 raise Ended(
                     how, f"its endpoint does not take back what it answered, and nothing is rewritten: {error}"
                 ) from None
-            raise _judged(error, tools=bool(offered)) from error
-        self.waiting_since = None
+            raise _meaning(error, tools=bool(offered)) from error
+        self._waiting_since = None
         return completion
 
     def check_limits(self) -> None:
@@ -89,9 +105,26 @@ class ModelAsker:
         if limit is not None:
             raise Ended(limit, over(limit, self._meter.allowance))
 
+    def require_endpoint(self) -> None:
+        """Called when a question's time is over: time that ran out while an endpoint was away is not the model's.
 
-def _judged(error: ModelRefusedError, *, tools: bool) -> Ended | ModelUnavailableError:
-    """What it means that an endpoint refuses a request."""
+        Raises:
+            ModelUnavailableError: the endpoint has not answered for longer than a model thinks.
+        """
+        waited_s = self.waited_s
+        if waited_s is not None and waited_s > OUTAGE_S:
+            raise ModelUnavailableError(
+                f"the endpoint gave no answer in the last {waited_s:.0f} s of a question's time"
+            )
+
+
+def _meaning(error: ModelRefusedError, *, tools: bool) -> Ended | ModelUnavailableError:
+    """What it means that an endpoint refuses a request: the end of the rollout, or a failure of the setup.
+
+    Args:
+        error: the refusal, with its reason.
+        tools: whether tools were offered natively.
+    """
     # What is wrong with the request is of our making, or of the endpoint's settings: no score can come of it.
     if error.reason == "no-tools":
         return ModelUnavailableError(f"{error}; leave out --native-tools, and its calls are text")
@@ -102,14 +135,15 @@ def _judged(error: ModelRefusedError, *, tools: bool) -> Ended | ModelUnavailabl
 
 
 def _unsendable(messages: Sequence[Message]) -> EndName | None:
-    """How the conversation ends where the model's own answers are what its endpoint refuses; None where it is not
-    known to be so.
+    """How the conversation ends where an answer of the model's own may be what its endpoint refuses: an empty one, or
+    one with a call that is not well-formed; None where there is no such answer.
     """
     for message in messages:
         if message.role != "assistant":
             continue
         if not (message.content or message.said or message.tool_calls):
             return "silent"
+        # Calls that were written as text go back as text, which every endpoint takes.
         if any(call.sendable() != call for call in message.tool_calls if not call.written):
             return "bad-calls"
     return None

@@ -11,18 +11,21 @@ from openfingym.agents.llm.session import Conversation
 
 SYSTEM = f"""{ROLE}
 You work in a folder, /work, by programs: write one code block a turn, fenced and marked `python`. It is run as a
-process of its own, and what it prints comes back to you; files in /work stay, variables do not. Where the task speaks of one
-program that runs once: you may run many, one after the other, and each has the time that the task states. When the task is answered and
+process of its own, and what it prints comes back to you; files in /work stay, variables do not. \
+Where the task speaks of one
+program that runs once: you may run many, one after the other, and each has the time that the task states. \
+When the task is answered and
 you are content, write a message without a code block.
 
-{METHODS}"""  # noqa: E501
+{METHODS}"""
 
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """Runs the block in each answer until there is none."""
+    """Runs the first block of each answer, until an answer has none and the task is answered."""
 
     system: str = SYSTEM
+    """System message."""
     sampling: Sampling = field(default_factory=Sampling)
     takes_steps = False
 

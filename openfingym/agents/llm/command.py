@@ -1,6 +1,6 @@
 """An agent of the user's own: an external program, on this machine or inside the container.
 
-On this machine it talks over its standard input and output, a JSON object a line::
+On this machine it talks over its standard input and output, with one JSON object a line::
 
     -> {"type": "task", "protocol": 1, "task": NAME, "instruction": TEXT, "seed": N,
         "tools": [{"name": ..., "description": ..., "parameters": {...}}, ...], "limits": {"turns": N | null, ...}}
@@ -33,33 +33,38 @@ from openfingym.trajectory.record import ToolUse
 from openfingym.workspace import WorkspaceError
 
 PROTOCOL = 1
+"""Version of the protocol that is spoken."""
 QUOTED = 80
-"""Characters of what is not understood that are shown."""
+"""Most characters of a line that is not understood that are shown."""
 EXPECTED = (
     'a command writes one JSON object a line, such as {"type": "end"}, and its remarks to stderr (docs/agents.md)'
 )
 MAX_LINE_BYTES = 8 * 1024 * 1024
+"""Longest line that a command may write to its standard output."""
 MAX_ERRORS_BYTES = 1024 * 1024
+"""Most bytes that are kept of what a command writes to its standard error."""
 STOP_S = 5.0
+"""Seconds that a command has to end by itself once its input is closed."""
 SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-"""Parts of names of variables whose values are taken out of what is kept."""
-OURS = frozenset({"OPENFINGYM_ADMIN_TOKEN"})
-"""Variables that no agent is given."""
+"""Parts of names of environment variables whose values are struck out of what is kept."""
+WITHHELD = frozenset({"OPENFINGYM_ADMIN_TOKEN"})
+"""Environment variables that no agent is given."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """Runs a command and does what it calls for."""
+    """Runs a command, and makes the calls that it asks for."""
 
     argv: tuple[str, ...]
+    """Name of the command's program, and its arguments."""
     inside: bool = False
-    """Run in the rollout's container, with :attr:`files` in ``/work``, instead of on this machine."""
+    """Whether it runs in the rollout's container, with :attr:`files` in ``/work``, instead of on this machine."""
     files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Path below ``/work`` and text of each file; for a command inside."""
 
     @property
     def takes_steps(self) -> bool:
-        """Programs inside take the steps themselves."""
+        """Whether steps are taken by the tool ``step``: a command inside takes them itself, as programs do."""
         return not self.inside
 
     async def act(self, session: Conversation) -> None:
@@ -75,7 +80,7 @@ class Command:
                 stderr=asyncio.subprocess.PIPE,
                 limit=MAX_LINE_BYTES,
                 # The command has the user's rights, and still must not act as the verifier's operator.
-                env={name: value for name, value in os.environ.items() if name not in OURS},
+                env={name: value for name, value in os.environ.items() if name not in WITHHELD},
                 # A process group of its own, so that whatever it starts can be ended with it.
                 start_new_session=True,
             )
@@ -87,9 +92,10 @@ class Command:
         # Read all along: a full pipe would stop the command.
         errors = asyncio.ensure_future(_collect(process))
         try:
-            with _taking_along(process):
+            with _children_ended_with(process):
                 await _converse(process, session)
         finally:
+            # Ended first, since its standard error is read to the end.
             await _end(process)
             session.tools.programs.write(_without_secrets((await errors).decode("utf-8", "replace")))
 
@@ -112,7 +118,11 @@ class Command:
 
 
 async def _converse(process: asyncio.subprocess.Process, session: Conversation) -> None:
-    """Answer the command's lines until it ends."""
+    """Answer the command's lines until it ends.
+
+    Raises:
+        Ended: a limit is reached, the command failed, or it wrote too much that cannot be understood or is of no use.
+    """
     brief, understood, junk = session.brief, False, ""
     await _send(
         process,
@@ -140,22 +150,22 @@ async def _converse(process: asyncio.subprocess.Process, session: Conversation) 
                 raise ValueError(f"unknown type {kind!r}")
             call = ToolCall(well_formed(str(said["id"])), well_formed(str(said["tool"])), json.dumps(said["arguments"]))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
+            # A mistake in a line is told, as a model's mistake is; after a few in a row the rollout ends.
             junk = _quoted(line)
             told = f"not understood: {junk} ({error!r}); {EXPECTED}"
             await _send(process, {"type": "result", "id": None, "text": told, "failed": True, "complete": False})
             session.useless("failed", None, found=f"{junk}; {EXPECTED}")
             continue
         understood = True
-        found = await session.tools.use(call, message=len(session.turns))
-        session.note(
-            ToolUse(id=call.id, name=call.name, arguments=call.arguments, result=found.text, failed=found.failed)
-        )
+        # The message of this call is noted once its result is there, so it is the next one of the record.
+        outcome = await session.tools.use(call, message=len(session.turns))
+        text, failed = outcome.text, outcome.failed
+        session.note(ToolUse(id=call.id, name=call.name, arguments=call.arguments, result=text, failed=failed))
         complete = session.tools.complete
-        await _send(
-            process, {"type": "result", "id": call.id, "text": found.text, "failed": found.failed, "complete": complete}
-        )
-        session.weigh([(call, found)], told=None)
+        await _send(process, {"type": "result", "id": call.id, "text": text, "failed": failed, "complete": complete})
+        session.weigh([(call, outcome)], told=None)
     status = await process.wait()
+    # A program that speaks no JSON at all is the usual mistake, so the message says what it wrote.
     if junk and not understood:
         raise Ended("failed", f"the command ended with status {status}, and all it wrote was like {junk}; {EXPECTED}")
     if status != 0:
@@ -182,33 +192,34 @@ async def _line(process: asyncio.subprocess.Process) -> bytes | None:
 
 
 async def _collect(process: asyncio.subprocess.Process) -> bytes:
+    """Read the command's standard error to its end, and keep its first :data:`MAX_ERRORS_BYTES`."""
     assert process.stderr is not None
-    kept = bytearray()
+    head = bytearray()
     while part := await process.stderr.read(65536):
-        kept += part[: MAX_ERRORS_BYTES - len(kept)]
-    return bytes(kept)
+        head += part[: MAX_ERRORS_BYTES - len(head)]
+    return bytes(head)
 
 
 @contextlib.contextmanager
-def _taking_along(process: asyncio.subprocess.Process) -> Iterator[None]:
+def _children_ended_with(process: asyncio.subprocess.Process) -> Iterator[None]:
     """End what the command started as soon as it ends itself: its pipes stay open as long as anybody holds them."""
-    if not hasattr(
-        os, "pidfd_open"
-    ):  # not Linux: the command's end is seen when its last pipe closes, or its time is up
+    # Not Linux: the command's end is seen when its last pipe closes, or its time is up.
+    if not hasattr(os, "pidfd_open"):
         yield
         return
-    loop, end = asyncio.get_running_loop(), os.pidfd_open(process.pid)
+    # A descriptor that can be read from as soon as the process has ended, whoever holds its pipes.
+    loop, pidfd = asyncio.get_running_loop(), os.pidfd_open(process.pid)
 
     def ended() -> None:
-        loop.remove_reader(end)
+        loop.remove_reader(pidfd)
         _kill_group(process)
 
-    loop.add_reader(end, ended)
+    loop.add_reader(pidfd, ended)
     try:
         yield
     finally:
-        loop.remove_reader(end)
-        os.close(end)
+        loop.remove_reader(pidfd)
+        os.close(pidfd)
 
 
 def _kill_group(process: asyncio.subprocess.Process) -> None:
@@ -217,7 +228,7 @@ def _kill_group(process: asyncio.subprocess.Process) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Have the command and all it started end."""
+    """End the command and all that it started: closing its input asks it to, and what is left is killed."""
     assert process.stdin is not None
     process.stdin.close()
     with contextlib.suppress(TimeoutError):
@@ -227,7 +238,16 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
-    """A message of the command's own model; where there is a limit on cost, it must state what it cost."""
+    """A message of the command's own model, as the command states it.
+
+    Args:
+        said: the command's line, decoded.
+        costs: whether there is a limit on cost, so that the message must state what it cost.
+
+    Raises:
+        ValueError: a number is missing or out of range; says which.
+        KeyError: there is no ``content``.
+    """
     prompt, completion, cost = said.get("prompt_tokens", 0), said.get("completion_tokens", 0), said.get("cost_usd")
     if not isinstance(prompt, int) or not isinstance(completion, int) or prompt < 0 or completion < 0:
         raise ValueError("tokens are whole numbers")
@@ -244,6 +264,7 @@ def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
 
 
 def _without_secrets(text: str) -> str:
+    """A text without the values of environment variables that are secrets by their names."""
     for name, value in os.environ.items():
         # Short values, such as "1" or "true", would be struck out of every text.
         if len(value) >= 8 and any(part in name.upper() for part in SECRETS):
@@ -265,16 +286,19 @@ def _last_line(output: str) -> str:
 def read_files(folder: Path) -> tuple[tuple[str, str], ...]:
     """The text files below a folder, for a command inside.
 
+    Returns:
+        Path below the folder and text of each file, sorted by path.
+
     Raises:
-        UsageError: there is none, or one of them is no text.
+        UsageError: there is no file, or one of them is not UTF-8 text.
     """
-    found = []
+    files = []
     for path in sorted(folder.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             try:
-                found.append((str(path.relative_to(folder)), path.read_text(encoding="utf-8")))
+                files.append((str(path.relative_to(folder)), path.read_text(encoding="utf-8")))
             except (OSError, UnicodeDecodeError) as error:
                 raise UsageError(f"{path}: cannot be read as UTF-8 text ({error}); --files takes text alone") from error
-    if not found:
+    if not files:
         raise UsageError(f"{folder}: holds no file; give the folder of the command's text files with --files")
-    return tuple(found)
+    return tuple(files)

@@ -18,18 +18,22 @@ from openfingym.models.spec import ModelSpec
 
 T = TypeVar("T")
 CALLS_AT_ONCE = 64
-"""Blocking calls, such as those of the verifier, that are under way for all rollouts together."""
-LOOK_S = 0.25
-"""How often a caller's wish to cancel is looked for."""
+"""Most blocking calls, such as those to the verifier, that are under way for all rollouts together."""
+CANCEL_CHECK_S = 0.25
+"""Seconds between two looks at whether a caller wants to cancel."""
 
 
 class ConversationRunner:
     """Runs conversations for callers in any thread; a context manager."""
 
     def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
-        """Start nothing yet; ``patience_s`` is that with models' endpoints."""
+        """Start nothing yet.
+
+        Args:
+            patience_s: seconds for which a model's endpoint that does not answer is asked again.
+        """
         self._loop = asyncio.new_event_loop()
-        # Calls to the verifier block a thread each; asyncio's own pool has a few more than there are cores.
+        # Calls to the verifier block a thread each; asyncio's own pool has only a few more threads than cores.
         self._loop.set_default_executor(ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="openfingym-calls"))
         self._thread = threading.Thread(target=self._loop.run_forever, name="openfingym-agents", daemon=True)
         self._stack = contextlib.AsyncExitStack()
@@ -40,6 +44,7 @@ class ConversationRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # Pools and models close on the loop and in its threads, so those go last.
         self.run(self._stack.aclose())
         self.run(self._models.close())
         self.run(self._loop.shutdown_default_executor())
@@ -49,16 +54,16 @@ class ConversationRunner:
 
     @contextlib.contextmanager
     def model(self, spec: ModelSpec, prices: PriceTable, *, priced: bool = False) -> Iterator[ChatModel]:
-        """A model during the block, opened once for all who ask, so that the bounds on its endpoint hold for them
-        together.
+        """A model that is open during the block. It is opened once for all who ask it, so that the bounds on its
+        endpoint hold for all of them together.
 
         Args:
             spec: the model that is asked.
-            prices: the prices that the first caller brings hold for all.
-            priced: whether its price must be known.
+            prices: the table by which the model's costs are counted; that of the first caller holds for all.
+            priced: whether the model's price must be known.
 
         Raises:
-            UsageError: there is no key, no price, or no extra ``llm``.
+            UsageError: there is no key, no price where one must be known, or the extra ``llm`` is missing.
         """
         if priced:
             prices.require(spec.name)
@@ -69,8 +74,14 @@ class ConversationRunner:
             self.run(self._models.give_back(spec))
 
     def run(self, work: Coroutine[Any, Any, T], cancel: threading.Event | None = None) -> T:
-        """Run to the end; where ``cancel`` is set or the caller is interrupted, the work is cancelled, and its end
-        awaited.
+        """Run a coroutine on the loop, and wait for its end.
+
+        Args:
+            work: the coroutine to run.
+            cancel: where this is set, or the caller is interrupted, the work is cancelled; its end is waited for.
+
+        Returns:
+            The result of the work, which a cancelled one may have too.
 
         Raises:
             concurrent.futures.CancelledError: the work was cancelled and returned no result.
@@ -80,16 +91,17 @@ class ConversationRunner:
         tasks: list[asyncio.Task[T]] = []
 
         def begin() -> None:
-            tasks.append(self._loop.create_task(_outlived(work)))
+            tasks.append(self._loop.create_task(_without_exit(work)))
             tasks[0].add_done_callback(lambda task: _settle(done, task))
 
+        # The loop calls in the order in which it is asked to, so that the task is there when this is called.
         def stop() -> None:
             tasks[0].cancel()
 
         self._loop.call_soon_threadsafe(begin)
         try:
             # In short waits, since a threading event and a future cannot be waited for together.
-            while not wait([done], None if cancel is None else LOOK_S).done:
+            while not wait([done], None if cancel is None else CANCEL_CHECK_S).done:
                 if cancel is not None and cancel.is_set():
                     self._loop.call_soon_threadsafe(stop)
                     cancel = None
@@ -100,7 +112,11 @@ class ConversationRunner:
         return done.result()
 
     def enter(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> T:
-        """Make and enter what belongs to the loop; it is left when this is."""
+        """Enter an asynchronous context manager on the loop; it is left when the runner is closed.
+
+        Args:
+            make: makes the context manager, on the loop.
+        """
 
         async def entered() -> T:
             return await self._stack.enter_async_context(make())
@@ -108,7 +124,7 @@ class ConversationRunner:
         return self.run(entered())
 
     def call(self, function: Callable[[], T]) -> T:
-        """Call a function on the loop."""
+        """Call a function in the loop's thread, and wait for its result."""
 
         async def called() -> T:
             return function()
@@ -116,11 +132,15 @@ class ConversationRunner:
         return self.run(called())
 
 
-async def _outlived(work: Coroutine[Any, Any, T]) -> T:
-    """Work that would end the program ends alone: with the loop, everybody else would wait forever."""
+async def _without_exit(work: Coroutine[Any, Any, T]) -> T:
+    """Work in which ``sys.exit`` is an error of the caller's.
+
+    Raises:
+        UsageError: the work called ``sys.exit``.
+    """
     try:
         return await work
-    # It would end the event loop's thread, and with it every conversation.
+    # It would end the event loop's thread, and everybody else's conversation would be waited for forever.
     except SystemExit as error:
         raise UsageError(
             f"an agent or a listener called sys.exit({error.code!r}); return from it, or raise an error"
@@ -130,6 +150,7 @@ async def _outlived(work: Coroutine[Any, Any, T]) -> T:
 def _settle(done: Future[T], task: asyncio.Task[T]) -> None:
     """Pass the result of a task to the caller that waits for it in another thread."""
     if task.cancelled():
+        # cancel() alone wakes nobody in concurrent.futures.wait: it takes the second call to say that it is over.
         done.cancel()
         done.set_running_or_notify_cancel()
         return

@@ -23,15 +23,16 @@ EndName = Literal[
     "endless",
 ]
 """
-``finished``: it submitted, or played every episode. ``stopped``: it ended without an answer. ``turns``, ``tokens``,
-``cost``, ``wall``: the limit that it reached. ``workspace``: its programs ended their container. ``failed``: its
-command failed. ``cancelled``: somebody ended it from outside. ``no-progress``: it only repeated what had failed before.
-The rest is the model's: ``refused``; ``silent``, empty answers; ``no-program``; ``bad-calls``, arguments or tools that
-do not exist; ``endless``, answers that were cut off.
+``finished``: the agent submitted, or played every episode. ``stopped``: it ended without an answer. ``turns``,
+``tokens``, ``cost``, ``wall``: the limit that it reached. ``workspace``: its programs ended their container.
+``failed``: its command failed. ``cancelled``: somebody ended it from outside. ``no-progress``: it only repeated what
+had failed before. The others are the model's doing: ``refused``, it would not; ``silent``, its answers were empty;
+``no-program``, they held no program or call; ``bad-calls``, they called tools that do not exist, or with arguments that
+cannot be read; ``endless``, they were cut off.
 """
 
 OF_THE_PROTOCOL = frozenset({"silent", "no-program", "bad-calls", "endless"})
-"""The model's answers were nothing that can be used."""
+"""Endings by answers of the model that were nothing that can be used."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +41,18 @@ class ConversationEnding:
 
     how: EndName
     detail: str
-    """One clause for people."""
+    """The reason for people, as one clause."""
 
     @property
     def boundary(self) -> Literal["agent", "model", "protocol"]:
-        """The boundary that the failure crossed, where there is no score."""
+        """The boundary at which the rollout failed, where there is no score."""
         if self.how == "refused":
             return "model"
         return "protocol" if self.how in OF_THE_PROTOCOL else "agent"
 
 
 class Ended(Exception):  # noqa: N818  # no failure: it is how a session tells that it is over
-    """The conversation is over. An agent lets it pass."""
+    """The conversation is over. An agent lets this exception pass."""
 
     def __init__(self, how: EndName, detail: str) -> None:
         super().__init__(detail)

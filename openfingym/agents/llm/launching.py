@@ -1,4 +1,4 @@
-"""From a launcher's parts to one rollout of an agent that talks."""
+"""Preparing one rollout of an agent that asks a model or is a command: its limits, its model, what it may call."""
 
 from __future__ import annotations
 
@@ -32,9 +32,13 @@ if TYPE_CHECKING:
     from openfingym_runtime.job import Backend, Limits
 
 TURNS = 40
+"""Answers that a model may give where the user states no limit."""
 WALL_S = 3600.0
+"""Least time of a rollout where the user states no limit, in seconds."""
 TURNS_A_STEP = 1.25
+"""Answers beyond :data:`TURNS` for each private step of a sequential task: one to act, and a quarter as many again."""
 WALL_A_STEP_S = 30.0
+"""Seconds beyond :data:`WALL_S` for each private step of a sequential task."""
 
 
 @dataclass(frozen=True)
@@ -44,32 +48,39 @@ class RolloutResources:
     conversations: ConversationRunner
     client: VerifierClient
     gates: GateKeeper
+    """Opens a gate for each rollout."""
     backend: Backend
     limits: Limits
     """Limits of each program of the task."""
     max_body_bytes: int
+    """Longest body that programs may send to the verifier."""
     max_calls: int
+    """Most requests that the programs of one rollout may make of the verifier."""
     pool: WorkspacePool | None = None
+    """Started workspaces to take from; None where each rollout starts one of its own."""
 
 
 @dataclass(frozen=True)
 class ModelSetup:
-    """An agent that talks, and what it talks with."""
+    """An agent with its model and its limits."""
 
     agent: ModelAgent
     spec: ModelSpec | None
+    """The specification of the model; None for a model that was given as an object, and for a command."""
     model: LanguageModel | None
+    """The model, open; None for a command."""
     allowance: Allowance
     """What the agent may spend; turns and time are always limited."""
     prices: PriceTable
+    """The table by which the model's costs are counted."""
     listener: Listener | None = None
-    """Told what is said, as it is."""
+    """Called with each message as soon as it is there."""
     opened: Callable[[Conversation], None] | None = None
-    """Told the conversation, before the agent begins it."""
+    """Called with the conversation, before the agent begins it."""
     before: Spent | None = None
     """What was spent on the rollout by a launcher that died."""
     charged: Callable[[Spent], None] | None = None
-    """Told what is spent, after each completion."""
+    """Called with what was spent so far, after each completion."""
 
     @property
     def wall_s(self) -> float:
@@ -79,11 +90,11 @@ class ModelSetup:
 
     @property
     def open_s(self) -> float:
-        """Seconds that it may be open: its own time, and what it waits for answers in time that is not its own."""
+        """Seconds that the rollout may be open: its own time, and the waiting for answers that it is excused."""
         return self.wall_s + (self.model.waits_s if isinstance(self.model, DrivenModel) else 0.0)
 
     def describe(self) -> dict[str, object]:
-        """The description of the model and its limits for a run's ``config.json``: plain values, and no key."""
+        """The model and its limits for a run's ``config.json``: plain values, and no API key."""
         sampling, answering = (getattr(self.agent, name, None) for name in ("sampling", "questions"))
         return {
             "model": self.model.name if self.model else None,
@@ -109,10 +120,16 @@ def model_setup(
 ) -> Iterator[ModelSetup]:
     """An agent with its model, which is open during the block.
 
-    A model that is given as an object is asked on the event loop of ``conversations``, and stays its owner's to close.
+    Args:
+        conversations: runs the agent's conversations, and opens the model on its event loop.
+        package: the built package of the task, from which limits follow that are not stated.
+        agent: the agent that asks the model.
+        model: the specification of a model, or a model as an object, which its owner closes; None for a command.
+        allowance: limits on what the agent may spend; what is not stated follows from the task.
+        prices: the table by which the model's costs are counted; None for the table of the library.
 
     Raises:
-        UsageError: there is no key or no price for it, the extra ``llm`` is missing, or the object is no model.
+        UsageError: there is no key or no price for the model, the extra ``llm`` is missing, or the object is no model.
     """
     allowed = with_defaults(allowance, package)
     prices = prices or PriceTable.load()
@@ -123,19 +140,20 @@ def model_setup(
             yield ModelSetup(agent, model, opened, allowed, prices)
     else:
         require_language_model(model)
+        # A driven model checks each answer when it is given, so that whoever gives it sees the error.
         checked = model if isinstance(model, DrivenModel) else CheckedModel(model)
         yield ModelSetup(agent, None, checked, allowed, prices)
 
 
 def open_pool(conversations: ConversationRunner, backend: Backend, gates: GateKeeper, size: int) -> WorkspacePool:
-    """A pool of started workspaces, which is closed with ``conversations``."""
+    """A pool of ``size`` started workspaces, which is closed with ``conversations``."""
     from openfingym.workspace import WorkspacePool
 
     return conversations.enter(lambda: WorkspacePool(backend, gates, size=size))
 
 
 def with_defaults(given: Allowance | None, package: BuiltPackage) -> Allowance:
-    """An allowance in which turns and time have an end: what is not stated follows from the task."""
+    """An allowance in which turns and time are limited: what is not stated follows from the task."""
     allowance, kind = given or Allowance(), kind_of(package.task)
     steps = (
         package.manifest.n_private * kind.steps(package.task.spec.contract) if isinstance(kind, SequentialKind) else 0
@@ -149,7 +167,7 @@ def with_defaults(given: Allowance | None, package: BuiltPackage) -> Allowance:
 
 
 def runs_blocks(agent: ModelAgent) -> bool:
-    """Whether it answers questions by blocks of code."""
+    """Whether an agent answers questions by blocks of code."""
     settings = getattr(agent, "questions", None)
     return isinstance(settings, Answering) and settings.action == "block"
 
@@ -165,20 +183,21 @@ def play_rollout(
 ) -> PlayedConversation:
     """Let an agent play one rollout; blocks until it is over.
 
+    Args:
+        resources: the parts of the launcher that its rollouts share.
+        package: the built package of the task.
+        setup: the agent with its model and its limits.
+        ticket: the rollout's ticket, with its token.
+        seed: seed of the rollout, which its programs and its model are given.
+        cancel: ends the rollout where it is set.
+
     Raises:
         UsageError: the agent cannot be run as it was asked for.
     """
-    kind = kind_of(package.task)
-    symbols = (
-        kind.symbols(package.task.spec.contract)
-        if isinstance(kind, SequentialKind) and setup.agent.takes_steps
-        else None
-    )
-    lookups = (
-        kind.lookups(package.task.spec.contract)
-        if isinstance(kind, SequentialKind) and setup.agent.takes_steps
-        else None
-    )
+    kind, contract = kind_of(package.task), package.task.spec.contract
+    steps_itself = isinstance(kind, SequentialKind) and setup.agent.takes_steps
+    symbols = kind.symbols(contract) if isinstance(kind, SequentialKind) and steps_itself else None
+    lookups = kind.lookups(contract) if isinstance(kind, SequentialKind) and steps_itself else None
     programs = ProgramRunner(
         resources.backend,
         package,
@@ -203,12 +222,12 @@ def play_rollout(
         setup.model,
         setup.allowance,
         symbols,
-        None if lookups is None else tuple(Tool(one.name, one.description, one.parameters) for one in lookups),
+        None if lookups is None else tuple(Tool(tool.name, tool.description, tool.parameters) for tool in lookups),
         setup.listener,
         setup.opened,
         setup.before,
         setup.charged,
-        None if lookups is None or not isinstance(kind, SequentialKind) else kind.asking(package.task.spec.contract),
+        None if lookups is None or not isinstance(kind, SequentialKind) else kind.asking(contract),
         package.manifest.data_kind == "simulated",
     )
     return resources.conversations.run(play(prepared), cancel)

@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     from openfingym.task.episodes import EpisodeStep
 
 FIRST_BARS = 20
-"""Bars told at the start of an episode; later the newest alone."""
+"""How many closes are told at the start of an episode; later the newest bar alone."""
 SPANS = (1, 5, 20)
-"""Bars over which past returns are told."""
+"""Numbers of bars over which past returns are told."""
 CLOSE = 3
+"""Column of the close in a bar: open, high, low, close, volume."""
 EVENTS = 12
-"""Fills, refusals and orders told at most, of each."""
+"""Most fills, most refusals and most orders that are told."""
 
 
 class StepEvents:
-    """The events of the steps since the last observation that was shown."""
+    """The events of all steps since the last observation that was shown: fills, rejections and changes of orders."""
 
     NAMES = ("fills", "rejections", "changes")
 
@@ -30,16 +31,17 @@ class StepEvents:
 
     def add(self, observation: Mapping[str, object]) -> None:
         """Keep the events of one step."""
-        for name, kept in self.lists.items():
-            found = observation.get(name)
-            kept.extend(found if isinstance(found, list) else [])
+        for name, events in self.lists.items():
+            latest = observation.get(name)
+            events.extend(latest if isinstance(latest, list) else [])
 
 
 def first_text(at: EpisodeStep, symbols: Sequence[str]) -> str:
-    """The start of an episode: its last closes, then as :func:`next_text`."""
+    """The start of an episode as text: its last closes, then what :func:`next_text` tells of a step."""
     bars = _bars(at)
     if not bars:
         return next_text(at, symbols)
+    # Bars are nested as time, symbol, figure.
     closes = [[_number(symbol[CLOSE]) for symbol in row] for row in bars[-FIRST_BARS:]]
     rows = [
         ["bar", *symbols],
@@ -53,12 +55,13 @@ def next_text(at: EpisodeStep, symbols: Sequence[str], *, reward: float = 0.0, p
 
     Args:
         at: the step that was reached.
-        symbols: names of the columns, in order.
+        symbols: names of the symbols, in the order of the observation's columns.
         reward: sum of the rewards of all steps since the last one that was told.
-        passed: the events of those steps.
+        passed: the events of those steps; None where the step's own are all.
     """
     seen = {**at.observation, **(passed.lists if passed else {})}
     left = seen.pop("steps_left", at.info.get("steps_left"))
+    # What is always told: the step, the account and the market.
     lines = [
         f"Step {at.step}"
         + ("" if left is None else f", {left} left")
@@ -71,19 +74,21 @@ def next_text(at: EpisodeStep, symbols: Sequence[str], *, reward: float = 0.0, p
     bars = _bars(at)
     if bars:
         lines.append(_market(bars, symbols, seen))
+    # What happened, where anything did.
     for name in (*StepEvents.NAMES, "open_orders"):
-        found = seen.get(name)
-        if isinstance(found, list) and found:
+        items = seen.get(name)
+        if isinstance(items, list) and items:
             lines.append(f"{name.replace('_', ' ')}:")
-            lines += [f"  {_event(item)}" for item in found[:EVENTS]]
-            lines += [f"  and {len(found) - EVENTS} more"] if len(found) > EVENTS else []
+            lines += [f"  {_event(item)}" for item in items[:EVENTS]]
+            lines += [f"  and {len(items) - EVENTS} more"] if len(items) > EVENTS else []
     for name, usual in (("splits", 1.0), ("dividends", 0.0)):
-        found = seen.get(name)
-        if isinstance(found, list) and any(value != usual for value in found):
+        values = seen.get(name)
+        if isinstance(values, list) and any(value != usual for value in values):
             lines.append(
                 f"{name}: "
-                + ", ".join(f"{symbol} {_number(value)}" for symbol, value in zip(symbols, found, strict=False))
+                + ", ".join(f"{symbol} {_number(value)}" for symbol, value in zip(symbols, values, strict=False))
             )
+    # A kind of somebody else's may observe what is not known here: it goes as JSON, cut off before it fills the screen.
     known = {
         "bars",
         "equity",
@@ -102,7 +107,7 @@ def next_text(at: EpisodeStep, symbols: Sequence[str], *, reward: float = 0.0, p
 
 
 def _market(bars: list[list[list[float]]], symbols: Sequence[str], seen: Mapping[str, object]) -> str:
-    """A row a symbol: the newest bar, what came before in a few figures, and what is held of it."""
+    """A table with a row for each symbol: the newest bar, past returns and volatility, and what is held of it."""
     spans = [span for span in SPANS if span < len(bars)]
     held, equity = seen.get("positions"), seen.get("equity")
     account = isinstance(held, list) and isinstance(equity, int | float)
@@ -113,13 +118,14 @@ def _market(bars: list[list[list[float]]], symbols: Sequence[str], seen: Mapping
         returns = [f"{100 * (closes[-1] / closes[-1 - span] - 1):+.2f}%" for span in spans]
         row = [symbol, *(_number(value) for value in newest), *returns, _volatility(closes)]
         if account and isinstance(held, list) and isinstance(equity, int | float):
+            # The weight of a position is its value as a share of the equity; without equity there is none.
             row += [_number(held[column]), f"{held[column] * closes[-1] / equity:+.3f}" if equity else "-"]
         rows.append(row)
     return _table(rows)
 
 
 def _volatility(closes: Sequence[float]) -> str:
-    """Standard deviation of the log returns that are seen, a bar."""
+    """Sample standard deviation of the log returns from bar to bar, in per cent; ``-`` of fewer than two returns."""
     steps = [math.log(later / earlier) for earlier, later in pairwise(closes) if earlier > 0 and later > 0]
     if len(steps) < 2:
         return "-"
@@ -128,11 +134,13 @@ def _volatility(closes: Sequence[float]) -> str:
 
 
 def _bars(at: EpisodeStep) -> list[list[list[float]]]:
-    found = at.observation.get("bars")
-    return found if isinstance(found, list) else []
+    """The bars of an observation, nested as time, symbol, figure; none where it has no bars."""
+    bars = at.observation.get("bars")
+    return bars if isinstance(bars, list) else []
 
 
 def _event(item: object) -> str:
+    """An event in one line, without the fields that say nothing."""
     if not isinstance(item, Mapping):
         return str(item)
     return ", ".join(

@@ -12,17 +12,20 @@ from openfingym.agents.llm.session import Conversation
 
 SYSTEM = f"""{ROLE}
 Answer with one complete Python program in a single fenced block marked `python`. It is run once, as it stands; you do
-not see what it prints, and there is no second answer. It must load the data, fit, and answer the task through `interface`.
+not see what it prints, and there is no second answer. \
+It must load the data, fit, and answer the task through `interface`.
 
 {METHODS}
-- Submit something safe first, such as the naive answer, then what you believe in: the last accepted submission counts."""  # noqa: E501
+- Submit something safe first, such as the naive answer, then what you believe in: \
+the last accepted submission counts."""
 
 
 @dataclass(frozen=True)
 class OneShot:
-    """Asks once and runs the program it is given."""
+    """Asks once, and runs the program in the answer."""
 
     system: str = SYSTEM
+    """System message."""
     sampling: Sampling = field(default_factory=Sampling)
     takes_steps = False
 

@@ -1,4 +1,4 @@
-"""Playing one rollout with an agent that talks: everything it needs is opened, and closed whatever happens."""
+"""Playing one rollout with an agent that asks a model or is a command, from its conversation's start to its end."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from openfingym.agents.llm.asking import over
+from openfingym.agents.llm.asking import OUTAGE_S, over
 from openfingym.agents.llm.ending import ConversationEnding, Ended, EndName
 from openfingym.agents.llm.episodes import Player
 from openfingym.agents.llm.program_runner import ProgramRunner
 from openfingym.agents.llm.questions import QuestionPlayer
-from openfingym.agents.llm.session import OUTAGE_S, Assignment, Conversation, Listener, ModelAgent
+from openfingym.agents.llm.session import Assignment, Conversation, Listener, ModelAgent
 from openfingym.agents.llm.tools import Toolbox
 from openfingym.errors import ModelUnavailableError, RuntimeFailureError, VerifierError
 from openfingym.models.driven import DrivenModel
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from openfingym_runtime.job import Outcome
 
 Failure = RuntimeFailureError | VerifierError | ModelUnavailableError
-"""What is never the agent's fault."""
+"""Errors that are never the agent's fault."""
 
 
 @dataclass(frozen=True)
@@ -39,25 +39,30 @@ class PreparedRollout:
 
     agent: ModelAgent
     brief: Assignment
+    """The task as it is put to the agent."""
     programs: ProgramRunner
+    """Runs the agent's programs; closed when the rollout is over."""
     client: VerifierClient
     ticket: RolloutTicket
+    """The rollout's ticket, with its token."""
     model: LanguageModel | None
+    """The model that the agent asks; None for a command."""
     allowance: Allowance
+    """What the agent may spend."""
     symbols: tuple[str, ...] | None = None
     """Symbols of a task that the agent itself steps through; None where programs do, or there are no steps."""
     lookups: tuple[Tool, ...] | None = None
-    """Tools of a task that asks questions, which the agent answers one by one; None for any other."""
+    """Tools of a task that asks questions, which the agent answers one by one; None for any other task."""
     listener: Listener | None = None
-    """Told what is said, as it is."""
+    """Called with each message as soon as it is there."""
     opened: Callable[[Conversation], None] | None = None
-    """Told the conversation, before the agent begins it."""
+    """Called with the conversation, before the agent begins it."""
     before: Spent | None = None
-    """What was spent on it before, by a process that died."""
+    """What was spent on the rollout before, by a process that died."""
     charged: Callable[[Spent], None] | None = None
-    """Told what is spent, after each completion."""
+    """Called with what was spent so far, after each completion."""
     asking: Asking | None = None
-    """Who asks, of a task that asks questions."""
+    """The suite of a task that asks questions, and the task's options of it; None for any other task."""
     simulated: bool = False
     """Whether the task's world is made up."""
 
@@ -68,44 +73,50 @@ class PlayedConversation:
 
     ending: ConversationEnding
     failure: Failure | None
-    """Ours; there is no score then."""
+    """A failure of ours, with which there is no score; None where there was none."""
     turns: tuple[Turn, ...]
+    """The conversation, as it is recorded."""
     tools: tuple[Tool, ...]
+    """Tools that the model was offered; none where they were not part of the conversation."""
     rewards: tuple[StepReward, ...]
     """Reward of each step that the agent took itself."""
     spent: Spent
     program: str
+    """Source of the program that ran last; empty where none ran."""
     output: bytes
+    """What the agent's programs printed, as far as it is kept."""
     execution_s: float
-    """Seconds that its programs ran, without waiting for the verifier."""
+    """Seconds that the agent's programs ran, without their waiting for the verifier."""
     verifier_failures: int
+    """Requests of the agent's programs that our side failed."""
     told: bool
-    """Whether it was answered anything that follows from hidden data."""
+    """Whether the agent was answered anything that follows from hidden data: such a rollout is not played again."""
     verifier_s: float
-    """Seconds for which it waited for the verifier."""
+    """Seconds for which the agent waited for the verifier."""
     outcome: Outcome | None = field(default=None, repr=False)
-    """How its one program ended, where it had but one."""
+    """How the agent's program ended, of an agent that runs one program once; None for any other."""
     prompt_sha256: str | None = None
+    """Digest of the system message; None without one."""
     rewritten: int | None = None
-    """Requests to its model that did not extend the one before and its answer; None where no model was asked."""
+    """Requests to the model that did not extend the one before and its answer; None where no model was asked."""
 
 
 async def play(prepared: PreparedRollout) -> PlayedConversation:
-    """Let an agent act until it is done, or a limit is reached, or the task is cancelled.
+    """Let an agent act until it is done, or a limit is reached, or the asyncio task is cancelled.
 
     Returns:
-        What it came to; a failure of ours is in it, so that what was said until then is kept.
+        What the rollout came to. A failure of ours is in it and not raised, so that what was said until then is kept.
     """
     programs = prepared.programs
     client, ticket = prepared.client, prepared.ticket
-    asked = (
+    questions = (
         None
         if prepared.lookups is None
         else QuestionPlayer(client, ticket, prepared.lookups, prepared.asking, simulated=prepared.simulated)
     )
-    player = None if prepared.symbols is None or asked else Player(client, ticket, prepared.symbols)
-    tools = Toolbox(programs, client, ticket, player, asked)
-    stepped = asked or player
+    player = None if prepared.symbols is None or questions else Player(client, ticket, prepared.symbols)
+    tools = Toolbox(programs, client, ticket, player, questions)
+    stepped = questions or player
     meter = Meter(prepared.allowance, before=prepared.before, charged=prepared.charged)
     session = Conversation(prepared.brief, tools, meter, prepared.model, listener=prepared.listener)
     if prepared.opened is not None:
@@ -117,6 +128,7 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
     except (RuntimeFailureError, VerifierError, ModelUnavailableError) as error:
         failure = error
     except asyncio.CancelledError:
+        # Caught on purpose: whoever cancelled waits for the record of what was said and spent.
         ending = ConversationEnding("cancelled", "it was cancelled")
     return PlayedConversation(
         ending=ending,
@@ -138,8 +150,14 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
 
 
 async def _act(prepared: PreparedRollout, session: Conversation) -> ConversationEnding:
+    """Let the agent act within the rollout's time.
+
+    Raises:
+        ModelUnavailableError: the time ran out while an endpoint was away.
+    """
     wall_s = prepared.allowance.wall_s
     try:
+        # Time that a process before this one spent counts too, or a rollout that is resumed would have its time twice.
         left = None if wall_s is None else max(0.0, wall_s - (prepared.before.wall_s if prepared.before else 0.0))
         async with asyncio.timeout(left) as limit:
             prepared.programs.our_time = partial(_excused, limit, session.meter)
@@ -150,14 +168,14 @@ async def _act(prepared: PreparedRollout, session: Conversation) -> Conversation
         # A timeout of something else inside, not of the rollout's time.
         if not limit.expired():
             raise
-        since, driven = session.asker.waiting_since, isinstance(prepared.model, DrivenModel)
-        waited = 0.0 if since is None else time.monotonic() - since
-        # Time that ran out while an endpoint was away is not the agent's; a model that merely thinks is. Of one that is
-        # driven from outside, it is its trainer that was waited for.
-        if since is not None and (driven or session.meter.spent.turns == 0 or waited > OUTAGE_S):
+        waited_s, driven = session.asker.waited_s, isinstance(prepared.model, DrivenModel)
+        # Time that ran out while an endpoint was away is not the agent's, but time that a model thinks is. An endpoint
+        # that never answered, or that was waited for for long, is taken to be away; of a model that is driven from
+        # outside, it was always the trainer that was waited for.
+        if waited_s is not None and (driven or session.meter.spent.turns == 0 or waited_s > OUTAGE_S):
             who = f"whoever answers for model {prepared.model.name!r}" if driven and prepared.model else "the endpoint"
             raise ModelUnavailableError(
-                f"{who} gave no answer in the last {waited:.0f} s of the rollout's time"
+                f"{who} gave no answer in the last {waited_s:.0f} s of the rollout's time"
             ) from None
         how: EndName = "wall"
         return ConversationEnding(how, over(how, prepared.allowance))
@@ -168,6 +186,7 @@ async def _act(prepared: PreparedRollout, session: Conversation) -> Conversation
 def _excused(limit: asyncio.Timeout, meter: Meter) -> Iterator[None]:
     """Stop the rollout's clock during the block: time that our machinery takes is not the agent's."""
     end = limit.when()
+    # No limit, or one that is stopped by a block around this one; what has expired cannot be put off.
     if end is None or limit.expired():
         yield
         return
@@ -177,6 +196,7 @@ def _excused(limit: asyncio.Timeout, meter: Meter) -> Iterator[None]:
         yield
     finally:
         took = time.monotonic() - started
+        # Both clocks: the meter's says what is left, asyncio's ends the rollout.
         meter.excuse(took)
         limit.reschedule(end + took)
 

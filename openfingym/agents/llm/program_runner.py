@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from openfingym_runtime.job import Backend, Limits, Outcome
 
 MAX_LOG_BYTES = 4 * 1024 * 1024
+"""Most bytes that are kept of what the programs of one rollout print."""
 _NOT_PYTHON = ("SyntaxError", "IndentationError", "TabError")
+"""Beginnings of the last line of a traceback where the program was never compiled."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +31,15 @@ class ProgramEnd:
     """How a program ended."""
 
     well: bool
-    """By itself, with status 0."""
+    """Whether the program ended by itself, with status 0."""
     compiled: bool
-    """Whether it was Python at all."""
+    """Whether the program was Python at all."""
 
     @classmethod
     def of(cls, ended_by: str, exit_code: int | None, output: str) -> ProgramEnd:
-        """From what is known of a run, and the last line that it printed."""
+        """The end of a run, by how it ended, its exit status and what it printed."""
         well = ended_by == "exit" and exit_code == 0
+        # Python prints a traceback last; nothing else in a run says why it failed.
         last = output.rstrip().rpartition("\n")[2]
         return cls(well, well or not last.startswith(_NOT_PYTHON))
 
@@ -72,14 +75,14 @@ class ProgramRunner:
         Args:
             backend: the backend that isolates programs, ``docker`` or ``sandbox``.
             package: the built package of the task.
-            gates: what opens the rollout's gate.
+            gates: opens the rollout's gate.
             ticket: the rollout's ticket, with its token.
             seed: seed that programs are given.
             limits: memory, process and output limits of each program.
-            wall_s: seconds that the rollout as a whole may take.
-            max_body_bytes: longest body that programs may send; see :meth:`GateKeeper.open`.
-            max_calls: calls that programs may make; 0 keeps them from submitting or playing.
-            pool: the pool from which a started workspace is taken.
+            wall_s: seconds that the rollout as a whole may take, which is how long its workspace lives.
+            max_body_bytes: longest body that programs may send to the verifier, in bytes.
+            max_calls: most requests that programs may make of the verifier; 0 keeps them from submitting or playing.
+            pool: the pool from which a started workspace is taken; None to start one.
         """
         self.program = ""
         self.log = bytearray()
@@ -107,7 +110,7 @@ class ProgramRunner:
 
     @property
     def verifier_failures(self) -> int:
-        """Requests of theirs that our side failed."""
+        """Requests of programs that our side failed."""
         return self._gate.verifier_failures if self._gate else 0
 
     @property
@@ -117,11 +120,11 @@ class ProgramRunner:
 
     @property
     def waited_s(self) -> float:
-        """Seconds for which they waited for the verifier."""
+        """Seconds for which programs waited for the verifier."""
         return self._gate.waiting.elapsed_s if self._gate else 0.0
 
     async def workspace(self) -> Workspace:
-        """The rollout's workspace.
+        """The rollout's workspace, which is started when it is first needed.
 
         Raises:
             RuntimeFailureError: the workspace cannot be started.
@@ -135,18 +138,19 @@ class ProgramRunner:
         """Run a program in the workspace, and keep what it prints.
 
         Args:
-            program: its text.
-            timeout_s: seconds that it may run, where that is less than the task's.
+            program: source of the program.
+            timeout_s: seconds that it may run, where that is less than the task's limit; None for the task's.
 
         Raises:
-            Ended: it ended the workspace as well.
+            Ended: the program ended the workspace as well.
             WorkspaceError: the program cannot be run.
             RuntimeFailureError: the workspace was ended by no doing of the agent's.
         """
         workspace = await self.workspace()
+        # On record before it runs: a program that ends its workspace is the one that must be seen.
         self.program = program
-        most = self._limits.timeout_s if timeout_s is None else min(timeout_s, self._limits.timeout_s)
-        execution = await workspace.run_python(program, timeout_s=most)
+        limit_s = self._limits.timeout_s if timeout_s is None else min(timeout_s, self._limits.timeout_s)
+        execution = await workspace.run_python(program, timeout_s=limit_s)
         self.execution_s += execution.wall_s
         self.ends.append(ProgramEnd.of(execution.ended_by, execution.exit_code, execution.output))
         status = f"status {execution.exit_code}" if execution.ended_by == "exit" else execution.ended_by
@@ -164,13 +168,15 @@ class ProgramRunner:
 
         self.program = program
         if self._pool is not None:
+            # A workspace that is started already, in the place of a container or sandbox that is started for one job.
             try:
-                found = await (await self.workspace()).run_python(program, timeout_s=self._limits.timeout_s)
+                execution = await (await self.workspace()).run_python(program, timeout_s=self._limits.timeout_s)
             except WorkspaceError as error:
-                found = Execution(str(error), "killed", None, 0.0, truncated=False)
-            ended_by = "exit" if found.ended_by == "killed" else found.ended_by
-            status = -9 if found.ended_by == "killed" else found.exit_code
-            self.outcome = Outcome(ended_by, status, found.output.encode(), found.wall_s)
+                execution = Execution(str(error), "killed", None, 0.0, truncated=False)
+            # A job of its own knows no "killed": there, a program that kills what it runs in ends by signal 9.
+            ended_by = "exit" if execution.ended_by == "killed" else execution.ended_by
+            status = -9 if execution.ended_by == "killed" else execution.exit_code
+            self.outcome = Outcome(ended_by, status, execution.output.encode(), execution.wall_s)
         else:
             job = Job(
                 rollout_id=self._ticket.rollout_id,
@@ -187,6 +193,7 @@ class ProgramRunner:
                 self.outcome = await running.finished()
             except asyncio.CancelledError:
                 running.cancel()
+                # Its end is waited for, since the gate must not close under a program that still runs.
                 with contextlib.suppress(OpenFinGymError):
                     self.outcome = await running.finished()
                 raise
@@ -200,7 +207,7 @@ class ProgramRunner:
         """End the rollout where its workspace is no more.
 
         Raises:
-            Ended: the workspace is no longer running.
+            Ended: the workspace is no longer running; says why.
         """
         if self._workspace is None or self._workspace.alive:
             return
@@ -213,14 +220,16 @@ class ProgramRunner:
         self.log += text.encode("utf-8", "replace")[: max(0, MAX_LOG_BYTES - len(self.log))]
 
     async def _started(self) -> Workspace:
+        """A workspace with the rollout's gate: one of the pool's, or one that is started."""
         if self._pool is not None:
             taken = await self._pool.take(
                 self._ticket, seed=self._seed, max_body_bytes=self._body, max_calls=self._calls
             )
             self._gate = taken.gate
             return await self._stack.enter_async_context(taken)
+        # The workspace lives as long as the rollout; each program in it has the task's own limit of time.
         limits = replace(self._limits, timeout_s=self._wall_s)
-        place = open_workspace(
+        workspace = open_workspace(
             self._backend,
             self._package,
             self._open_gate(),
@@ -228,7 +237,7 @@ class ProgramRunner:
             limits=limits,
             rollout_id=self._ticket.rollout_id,
         )
-        return await self._stack.enter_async_context(place)
+        return await self._stack.enter_async_context(workspace)
 
     def _open_gate(self) -> Gate:
         self._gate = self._stack.enter_context(
@@ -253,3 +262,4 @@ _DEATHS = {
     "memory": "its programs ran out of memory, and ended the workspace",
     "output": "its programs ended the workspace by printing too much",
 }
+"""Why a workspace is no more, by how its container or sandbox ended."""

@@ -1,4 +1,4 @@
-"""Asking a model the questions of a task, one after the other, in the process that holds the rollout's token."""
+"""The questions of a task, played on behalf of a model in the process that holds the rollout's token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import RolloutTicket, VerifierClient
 
 FINAL = "Final Answer:"
-"""What an answer in text begins with; what is before it is not part of it."""
+"""Words with which a message in text announces its answer; what stands before them is not part of the answer."""
 _FINAL = re.compile(r"final\s+answer\**\s*:\**|<answer>", re.IGNORECASE)
 ANSWER = Tool(
     "answer",
@@ -35,20 +35,20 @@ ANSWER = Tool(
 )
 
 
-Taking = Callable[[str], Awaitable[tuple[str, bool]]]
-"""Takes an answer; gives the text for the model, and whether the answer could not be parsed."""
+AnswerHandler = Callable[[str], Awaitable[tuple[str, bool]]]
+"""Takes an answer; returns the text for the model, and whether the answer could not be parsed."""
 
 
 class QuestionPlayer:
     """The questions of one rollout that count, in their order; each is asked once.
 
     Attributes:
-        over: whether all are over.
-        rewards: none: what an answer is worth is told with the score.
-        waiting: how long the verifier took.
-        asking: who asks.
+        over: whether all questions are over.
+        rewards: always empty, since what an answer is worth is told with the score alone.
+        waiting: how long the verifier took for questions and actions.
+        asking: the suite that asks, and the task's options of it.
         simulated: whether the world that is asked about is made up.
-        taking: what the tool ``answer`` does with an answer.
+        on_answer: what the tool ``answer`` does with an answer; :meth:`answer`, unless the agent sets another.
     """
 
     def __init__(
@@ -60,34 +60,44 @@ class QuestionPlayer:
         *,
         simulated: bool = False,
     ) -> None:
-        # Of a rollout that is gone on with, the question that was open when its launcher died was shown, and is over.
+        """Ask nothing yet.
+
+        Args:
+            client: speaks to the verifier.
+            ticket: the rollout's ticket, with its token.
+            tools: the tools of the task's questions, which the model is offered as its own.
+            asking: the suite that asks, and the task's options of it.
+            simulated: whether the world that is asked about is made up.
+        """
+        # Where a rollout is resumed, the question that was open when its launcher died was shown, and is over.
         self.over = ticket.begun >= ticket.budget
         self.rewards: list[StepReward] = []
         self.waiting = Stopwatch()
         self.asking = asking
         self.simulated = simulated
-        self.taking: Taking = self.answer
+        self.on_answer: AnswerHandler = self.answer
         self._tools = tuple(tools)
         self._client = client
         self._ticket = ticket
-        self._at: EpisodeStep | None = None
+        self._latest: EpisodeStep | None = None
+        """What the verifier said last; None before the first question."""
         self._question: SuiteQuestion | None = None
         self._closed = True
-        """Whether the question at hand takes no more actions, for another reason than what it said last."""
+        """Whether the question at hand takes no more actions, although the verifier did not say that it is over."""
 
     @property
     def offered(self) -> tuple[Tool, ...]:
-        """The tools of a question, and that which answers it."""
+        """The tools of a question, and the tool that answers it."""
         return (*self._tools, ANSWER)
 
     def allow(self, names: Sequence[str]) -> None:
-        """Offer these tools alone."""
+        """Offer these tools alone, and the tool that answers the question."""
         self._tools = tuple(tool for tool in self._tools if tool.name in names)
 
     @property
     def told(self) -> bool:
-        """Whether a question was asked."""
-        return self._at is not None or self._ticket.begun > 0
+        """Whether a question was asked, by this process or by one before it."""
+        return self._latest is not None or self._ticket.begun > 0
 
     @property
     def question(self) -> SuiteQuestion:
@@ -98,72 +108,73 @@ class QuestionPlayer:
     @property
     def open(self) -> bool:
         """Whether a question waits for its answer."""
-        return self._at is not None and not self._at.done and not self._closed
+        return self._latest is not None and not self._latest.done and not self._closed
 
     @property
     def going(self) -> bool:
         """Whether the attempt at hand goes on."""
-        return self.open and self._at is not None and self._at.info.get("attempt_over") is not True
+        return self.open and self._latest is not None and self._latest.info.get("attempt_over") is not True
 
     @property
     def steps_left(self) -> int:
-        """Actions left of the attempt at hand."""
-        left = self._at.info.get("steps_left") if self._at is not None else 0
+        """Actions left of the attempt at hand, the answer included."""
+        left = self._latest.info.get("steps_left") if self._latest is not None else 0
         return left if isinstance(left, int) else 0
 
     async def ask(self) -> str | None:
         """Begin the next question.
 
         Returns:
-            The question, as it is put to the model; None where there is no other.
+            The question, as it is put to the model; None where there is no other question.
 
         Raises:
             VerifierError: the verifier does not answer, or fails.
         """
         try:
             with self.waiting.running():
-                self._at = await asyncio.to_thread(self._client.start_episode, self._ticket.token, "private")
+                self._latest = await asyncio.to_thread(self._client.start_episode, self._ticket.token, "private")
         except SubmissionError as error:
             if error.problem == "episodes-exhausted":  # programs may begin questions too
                 self.over = True
                 return None
             raise VerifierError(f"the next question could not be asked: {error}") from error
         self._closed = False
-        seen, count = self._at.observation, self._ticket.budget
+        seen, count = self._latest.observation, self._ticket.budget
         self._question = SuiteQuestion(
-            str(self._at.info["id"]), str(seen["question"]), str(seen["as_of"]), dict(_mapping(seen["query"]))
+            str(self._latest.info["id"]), str(seen["question"]), str(seen["as_of"]), dict(_mapping(seen["query"]))
         )
-        place = count - self._at.episodes_left
-        limit = self._at.info.get("steps_left")
+        place = count - self._latest.episodes_left
+        limit = self._latest.info.get("steps_left")
         return (
             f"Question {place} of {count}, asked as of {seen['as_of']}:\n\n{seen['question']}\n\n"
             f"The answer: {seen['answer']}\nYou may call tools {limit} times, the answer included."
         )
 
     def leave(self) -> None:
-        """Give the question at hand up, if it is open: it counts as it stands."""
+        """Leave the question at hand, whether or not it is open; it counts as it stands."""
         self._closed = True
-        self.over = self._at is not None and self._at.episodes_left == 0
+        self.over = self._latest is not None and self._latest.episodes_left == 0
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> tuple[str, bool]:
         """Call a tool.
 
         Returns:
-            The text for the model, and whether the call was none.
+            The text for the model, and whether the call could not be made.
         """
         return await self._step({"tool": tool, "arguments": dict(arguments)})
 
     async def observe(self, tool: str, arguments: Mapping[str, object]) -> Observation:
-        """Call a tool for what is given with the question."""
+        """Call a tool on behalf of the suite, which puts what it finds into the prompt."""
         text, failed = await self.call(tool, arguments)
-        return Observation(text, not failed, None if failed or self._at is None else self._at.observation.get("value"))
+        value = None if failed or self._latest is None else self._latest.observation.get("value")
+        return Observation(text, not failed, value)
 
     async def answer(self, answer: object, before: object = None) -> tuple[str, bool]:
         """Answer the question.
 
         Args:
             answer: the answer, a text or a JSON value.
-            before: the answer of the last attempt, for the record, where several were voted on.
+            before: the answer of the last attempt, for the record, where the answers of several were voted on.
 
         Returns:
             The text for the model, and whether the answer could not be parsed.
@@ -178,37 +189,58 @@ class QuestionPlayer:
         """Begin one of several attempts at the question.
 
         Args:
-            number: which one, from 1.
-            of: how many there are.
-            before: the answer of the attempt before, for the record.
+            number: number of the attempt, from 1.
+            of: how many attempts there are.
+            before: the answer that the attempt before came to, for the record; None where there was none.
         """
         await self._step({"attempt": number, "of": of, **({} if before is None else {"before": before})})
 
     async def code(self, text: str, tools: Sequence[str]) -> tuple[str, bool]:
-        """Begin a block of code, whose calls of these tools are part of it."""
+        """Begin a block of code: calls of these tools are part of it until :meth:`ran` ends it.
+
+        Returns:
+            The text for the model, and whether the block could not be begun.
+        """
         return await self._step({"code": text, "tools": list(tools)})
 
     async def ran(self, well: bool) -> str:
-        """End the block of code; what the model is told beside what it printed."""
-        assert self._at is not None
+        """End the block of code.
+
+        Args:
+            well: whether the block ran to its end without an error.
+
+        Returns:
+            What the model is told beside what the block printed.
+        """
+        assert self._latest is not None
+        # The block has called tools by its own program, so this side does not know how many steps were taken.
         with self.waiting.running():
             episode, step = await asyncio.to_thread(self._client.place, self._ticket.token)
-        if episode != self._at.episode:  # the block began another question
+        if episode != self._latest.episode:  # the block began another question
             self._closed, self.over = True, False
             return ""
-        self._at = replace(self._at, step=step)
-        told, _ = await self._step({"ran": well})
-        return told.partition("\n")[2]
+        self._latest = replace(self._latest, step=step)
+        text, _ = await self._step({"ran": well})
+        # The first line says whether it ran, which the model has seen; limits follow it.
+        return text.partition("\n")[2]
 
     async def _step(self, action: Mapping[str, object]) -> tuple[str, bool]:
-        if self._at is None or not self.open:
+        """Take an action of the question at hand; a refusal is a text for the model, not an error.
+
+        Returns:
+            The text for the model, and whether the action was invalid or refused.
+
+        Raises:
+            VerifierError: the verifier does not answer, fails, or refuses even a message.
+        """
+        if self._latest is None or not self.open:
             return "No question is open.", True
         if not (self.going or action.keys() & {"attempt", "answer"}):
             return "This attempt is over.", True
         try:
             with self.waiting.running():
-                self._at = await asyncio.to_thread(
-                    self._client.step, self._ticket.token, self._at.episode, self._at.step + 1, action
+                self._latest = await asyncio.to_thread(
+                    self._client.step, self._ticket.token, self._latest.episode, self._latest.step + 1, action
                 )
         except SubmissionError as error:
             if error.problem == "episode-over":
@@ -216,25 +248,28 @@ class QuestionPlayer:
                 return "The question is over.", True
             if "message" in action:
                 raise VerifierError(f"a message was refused: {error}") from error
+            # A refused action costs nothing, and a model that makes no other would never come to an end: the message
+            # in its place counts as an invalid action.
             refused = f"Refused, and nothing was done: {error}"
             await self._step({"message": refused[:300]})
             return refused, True
-        self.over = self._at.done and self._at.episodes_left == 0
-        left = self._at.info.get("steps_left")
-        text = str(self._at.observation["text"])
-        if self._at.done:
-            return f"{text}\nThe question is over.", self._at.observation.get("valid") is False
-        if self._at.info.get("attempt_over") is True:
-            return f"{text}\nThis attempt is over.", self._at.observation.get("valid") is False
-        return f"{text}\n({left} calls left for this question)", self._at.observation.get("valid") is False
+        self.over = self._latest.done and self._latest.episodes_left == 0
+        left = self._latest.info.get("steps_left")
+        text = str(self._latest.observation["text"])
+        invalid = self._latest.observation.get("valid") is False
+        if self._latest.done:
+            return f"{text}\nThe question is over.", invalid
+        if self._latest.info.get("attempt_over") is True:
+            return f"{text}\nThis attempt is over.", invalid
+        return f"{text}\n({left} calls left for this question)", invalid
 
 
 def final_answer(text: str) -> str | None:
-    """What stands behind the last ``Final Answer:`` of a message, or in its last ``<answer>``; None where there is
+    """The text behind the last ``Final Answer:`` of a message, or in its last ``<answer>``; None where there is
     neither.
     """
-    found = [*_FINAL.finditer(text)]
-    return text[found[-1].end() :].partition("</answer>")[0].strip() if found else None
+    marks = [*_FINAL.finditer(text)]
+    return text[marks[-1].end() :].partition("</answer>")[0].strip() if marks else None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -1,7 +1,8 @@
-"""The record of a rollout from what was said, done and scored."""
+"""The record of a rollout, put together from its conversation and its result."""
 
 from __future__ import annotations
 
+import contextlib
 import platform
 from datetime import datetime
 from importlib import metadata
@@ -19,17 +20,16 @@ def rollout_record(played: PlayedConversation, result: RolloutResult) -> Rollout
     """The record that goes into ``trajectory.json``.
 
     Args:
-        played: what was said and done.
-        result: how it ended, complete but for its folder.
+        played: the conversation, and what the agent's programs did.
+        result: the rollout's result, complete but for its folder.
     """
     return RolloutRecord(
         id=result.rollout_id,
         task=result.task,
         task_digest=result.task_digest,
         data_kind=result.data_kind,
-        # Results that are of no split are of the task as it is.
-        split=getattr(result, "split", "test"),
-        instance=getattr(result, "instance", None),
+        split=result.split,
+        instance=result.instance,
         seed=result.seed,
         agent=result.agent,
         model=result.model,
@@ -60,9 +60,8 @@ def rollout_record(played: PlayedConversation, result: RolloutResult) -> Rollout
 def _versions() -> dict[str, str]:
     from openfingym.version import __version__
 
-    found = {"openfingym": __version__, "python": platform.python_version()}
-    try:
-        found["openai"] = metadata.version("openai")
-    except metadata.PackageNotFoundError:
-        return found
-    return found
+    versions = {"openfingym": __version__, "python": platform.python_version()}
+    # The client of the models, which is an extra: agents may run without it, with a model that is an object.
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        versions["openai"] = metadata.version("openai")
+    return versions

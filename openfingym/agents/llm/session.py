@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
 from openfingym.agents.llm.asking import ModelAsker, Sampling
 from openfingym.agents.llm.ending import Ended, EndName
 from openfingym.agents.llm.tools import Toolbox, ToolOutcome
+from openfingym.agents.llm.transcript import Transcript
 from openfingym.agents.llm.usefulness import Usefulness
-from openfingym.digests import sha256_of_text
 from openfingym.errors import ModelUnavailableError, UsageError
 from openfingym.models.driven import Stopped
 from openfingym.models.messages import Completion, Message, ToolCall
@@ -29,11 +29,10 @@ NOTICE_SHARE = 0.2
 """Share of a limit; once no more than this is left, the model is told what is left."""
 AGAIN = "You did this before, and it failed in the same way. Change what you do, or the rollout ends."
 CALLS_A_TURN = 16
+"""Most calls of one message that are made."""
 Listener = Callable[[int, Turn], None]
-"""Told the number of each message, from 0, and the message: when it is there, and again with each result of its
+"""Called with the number of a message, from 0, and the message: when it is there, and again with each result of its
 calls."""
-OUTAGE_S = 300.0
-"""Who waited so long for one answer waited for an endpoint that was away, not for a model that thought."""
 
 
 class ModelAgent(Protocol):
@@ -43,13 +42,13 @@ class ModelAgent(Protocol):
 
     @property
     def takes_steps(self) -> bool:
-        """Whether it takes the steps of a sequential task by the tool ``step``; else its programs do."""
+        """Whether the agent takes the steps of a sequential task by the tool ``step``; else its programs take them."""
 
     async def act(self, session: Conversation) -> None:
         """Act until there is nothing more to do.
 
         Raises:
-            Ended: by the session, when the rollout is over for another reason.
+            Ended: the session ends the rollout, as at a limit; the agent lets it pass.
         """
 
 
@@ -58,22 +57,23 @@ class Assignment:
     """The task as it is put to the agent."""
 
     task: str
+    """Name of the task."""
     instruction: str
-    """The task's ``instruction.md``."""
+    """Text of the task's ``instruction.md``."""
     sequential: bool
-    """Whether it is stepped through."""
+    """Whether the task is stepped through."""
     seed: int = 0
+    """Seed of the rollout, which the model is asked with too."""
 
 
 class Conversation:
     """The conversation of one rollout.
 
     Attributes:
-        brief: the task as the agent is told it.
-        tools: what can be called, and what it came to so far.
-        meter: what may be spent, and what was.
-        turns: the conversation so far, for the record.
-        asker: what asks the model.
+        brief: the task as it is put to the agent.
+        tools: the tools that can be called, and whether the task is answered.
+        meter: what may be spent, and what was spent so far.
+        asker: asks the model, within what may still be spent.
     """
 
     def __init__(
@@ -88,66 +88,58 @@ class Conversation:
         self.brief = brief
         self.tools = tools
         self.meter = meter
-        self.turns: list[Turn] = []
         self.asker = ModelAsker(model, meter, seed=brief.seed)
-        self._listener = listener
-        self._messages: list[Message] = []
-        self._answers: list[int] = []
-        """Positions of the model's messages."""
+        self._transcript = Transcript(listener)
         self._offering = False
         """Whether the model was offered tools when it was last asked."""
         self._usefulness = Usefulness(meter.allowance.useless)
 
     @property
+    def turns(self) -> list[Turn]:
+        """The conversation so far, as it is recorded."""
+        return self._transcript.turns
+
+    @property
     def messages(self) -> list[Message]:
         """What the model has been told and has said, as it would be shown it next."""
-        return list(self._messages)
+        return self._transcript.messages
 
     @property
     def prompt_sha256(self) -> str | None:
         """Digest of the system message; None without one."""
-        first = self.turns[0] if self.turns else None
-        return sha256_of_text(first.content) if first and first.role == "system" else None
+        return self._transcript.prompt_sha256
 
     def instruct(self, text: str) -> None:
         """Give the system message, before anything else."""
         assert not self.turns, "the system message is the first"
-        self._add(Turn(role="system", content=text, at=datetime.now(UTC)))
-        self._messages.append(Message("system", text))
+        self._transcript.say("system", text)
 
     def tell(self, text: str) -> None:
         """Send the model a message, with what is left of its limits where that is little."""
-        text = self._noticed(text)
-        self._add(Turn(role="user", content=text, at=datetime.now(UTC)))
-        self._messages.append(Message("user", text))
+        self._transcript.say("user", self._with_notice(text))
 
     def present(self, *more: str) -> None:
-        """Send the task, its limits, and whatever else the agent wants to say first."""
+        """Send the task and the limits, with what else the agent wants to say first between the two."""
         self.tell(
             "\n\n".join(part for part in (self.brief.instruction.strip(), *more, _limits(self.meter.allowance)) if part)
         )
 
     def begin(self, text: str, *, system: str, sampling: Sampling) -> None:
-        """Begin a conversation of its own with a text, of which the model is shown nothing that came before. A
-        conversation that only grows goes on instead.
+        """Begin a conversation about something else, in which the model is shown nothing that came before. A
+        conversation that may only grow goes on instead.
 
         Args:
-            text: the user's message.
+            text: the user's message with which it begins.
             system: the system message; empty for none.
-            sampling: how the model is asked.
+            sampling: how the model is asked; ``append_only`` of it says whether the conversation may only grow.
         """
-        self._close_calls()
+        self._transcript.close_calls()
         if sampling.append_only and self.turns:
-            last = next((message.content for message in self._messages if message.role == "system"), "")
-            self.tell(text if system in {"", last} else f"{system}\n\n{text}")
+            # Many chat templates take a system message at the beginning alone, so another one is the user's words here.
+            first = next((message.content for message in self.messages if message.role == "system"), "")
+            self.tell(text if system in {"", first} else f"{system}\n\n{text}")
             return
-        self._messages.clear()
-        self._answers.clear()
-        if system:
-            shown = next((turn.content for turn in reversed(self.turns) if turn.role == "system"), None)
-            self._messages.append(Message("system", system))
-            if system != shown:
-                self._add(Turn(role="system", content=system, at=datetime.now(UTC)))
+        self._transcript.restart(system)
         self.tell(text)
 
     async def ask(
@@ -163,24 +155,27 @@ class Conversation:
 
         Args:
             tools: whether the tools are offered.
-            last: show the model its latest so many answers and what followed them alone, beside what came before the
-                first. Ignored where the sampling says ``append_only``.
-            once: end the rollout at the first useless answer.
+            last: how many of its latest answers the model is shown, with what followed them; None for all. What came
+                before its first answer is always shown. Ignored where the sampling says ``append_only``.
+            once: whether the rollout ends at the first useless answer.
             sampling: sampling parameters of the request, such as temperature.
-            anything: whether an answer of no use is one too, for who judges it: an empty one, or one that was cut off.
+            anything: whether an empty answer or one that was cut off is returned too, for a caller that judges answers
+                itself; else the model is told of it and asked again.
 
         Raises:
-            Ended: a limit is reached, or the model refuses or is useless once too often.
+            Ended: a limit is reached, the model refuses, or it has given too many useless answers.
             ModelUnavailableError: no answer can be had.
         """
         self._offering, sampling = tools, sampling or Sampling()
         offered = self.tools.offered if tools else ()
         while True:
-            shown = self._shown(None if sampling.append_only else last)
+            self._transcript.close_calls()
+            shown = self._transcript.shown(None if sampling.append_only else last)
             try:
                 completion = await self.asker.ask(shown, offered, sampling)
             except Stopped as stopped:
                 raise await self._stopped(str(stopped)) from None
+            # None: the endpoint itself could not read the call that the model wrote, so that there is no message.
             if completion is None and anything:
                 return Message("assistant", "")
             if completion is None:
@@ -206,33 +201,26 @@ class Conversation:
                 return message
 
     def show_again(self, text: str) -> None:
-        """Show the model this as its latest answer, which was read as this alone."""
-        place = self._answers[-1]
-        self._messages[place] = Message("assistant", text or "(nothing)")
+        """Show the model this as its latest answer, of which the rest was not read."""
+        self._transcript.show_again(text)
 
     def record(self, completion: Completion, *, append_only: bool = False) -> None:
-        """Charge a completion and make it the latest message; with ``append_only``, as it is."""
+        """Charge a completion and make it the latest message; where ``append_only``, it is sent back as it is.
+
+        Raises:
+            ModelUnavailableError: there is a limit on cost, and nobody knows what the completion cost.
+        """
         try:
             self.meter.charge(completion)
         except UsageError as error:
             raise ModelUnavailableError(f"the endpoint did not count its tokens: {error}") from None
-        self._add(Turn.from_completion(completion, at=datetime.now(UTC)))
-        message = completion.message
-        self._answers.append(len(self._messages))
-        # Some endpoints take no empty message back, and no call that is none.
-        self._messages.append(
-            message
-            if append_only
-            else replace(message, tool_calls=tuple(call.sendable() for call in message.tool_calls))
-            if message.content or message.tool_calls
-            else Message("assistant", "(nothing)")
-        )
+        self._transcript.answer(completion, append_only=append_only)
 
     async def call(self, calls: Sequence[ToolCall], *, judged: bool = True) -> bool:
-        """Do what the model's latest message calls for, one after the other, and tell it what came of each.
+        """Make the calls of the model's latest message, one after the other, and tell it what came of each.
 
         Args:
-            calls: the calls.
+            calls: the calls of the message, in their order.
             judged: whether calls that lead nowhere end the rollout once there were too many.
 
         Returns:
@@ -244,25 +232,27 @@ class Conversation:
         """
         made, last = [], min(len(calls), CALLS_A_TURN)
         for number, call in enumerate(calls[:CALLS_A_TURN], 1):
+            # What is left over gets its result in close_calls, before the model is asked again.
             if self.tools.complete:
                 break
             started = time.monotonic()
-            found = await self.tools.use(call, message=len(self.turns) - 1)
-            made.append((call, found))
-            told = self._noticed(found.text) if number == last else found.text
-            self._answer(call.id, told, failed=found.failed, wall_s=time.monotonic() - started)
+            outcome = await self.tools.use(call, message=len(self.turns) - 1)
+            made.append((call, outcome))
+            # With the last result alone: behind each of them, the notice would only repeat itself.
+            told = self._with_notice(outcome.text) if number == last else outcome.text
+            self._transcript.result(call.id, told, failed=outcome.failed, wall_s=time.monotonic() - started)
         for call in calls[CALLS_A_TURN:]:
-            self._answer(
+            self._transcript.result(
                 call.id,
                 f"This was not done: at most {CALLS_A_TURN} calls of one message are made.",
                 failed=True,
                 wall_s=0.0,
             )
         if not judged:
-            return not all(found.malformed for _, found in made)
+            return not all(outcome.malformed for _, outcome in made)
         if self.tools.complete:
             return True
-        if all(found.malformed for _, found in made):
+        if all(outcome.malformed for _, outcome in made):
             self.useless("bad-calls", None)
         else:
             self.weigh(made, told=AGAIN)
@@ -270,7 +260,7 @@ class Conversation:
 
     def note(self, call: ToolUse) -> None:
         """Record a call that was made and answered elsewhere, as a message of its own."""
-        self._add(Turn(role="assistant", tool_calls=(call,), at=datetime.now(UTC)))
+        self._transcript.note(Turn(role="assistant", tool_calls=(call,), at=datetime.now(UTC)))
 
     def useful(self) -> None:
         """Record that an answer was of use."""
@@ -280,11 +270,11 @@ class Conversation:
         """Record whether an answer was of use, by the calls that it made and what came of them.
 
         Args:
-            made: the calls, and the outcome of each.
-            told: what the model is told where they failed as they had before; None for nothing.
+            made: the calls, each with its outcome.
+            told: what the model is told where they failed as they had before; None to tell it nothing.
 
         Raises:
-            Ended: it was useless once too often.
+            Ended: the model has given too many useless answers.
         """
         again = self._usefulness.failed_again(made)
         if again is not None:
@@ -295,15 +285,15 @@ class Conversation:
 
         Args:
             how: how the rollout ends if this was once too often.
-            told: what the model is told.
-            once: whether the first time is once too often.
+            told: what the model is told; None where the results of its calls have told it.
+            once: whether the first useless answer is once too often.
             found: what the answer was, for the people who read why the rollout ended.
 
         Raises:
             Ended: the model has given too many useless answers.
         """
         self._usefulness.useless(how, once=once, found=found)
-        self._close_calls()
+        self._transcript.close_calls()
         if told is not None:
             self.tell(told)
 
@@ -315,8 +305,7 @@ class Conversation:
             Ended: the workspace is no more, or such programs failed in the same way once too often.
             RuntimeFailureError: our machinery failed, not the program.
         """
-        index = next(index for index in range(len(self.turns) - 1, -1, -1) if self.turns[index].role == "assistant")
-        self.turns[index] = self.turns[index].called_by_block()
+        self._transcript.mark_block()
         await self.run_program(program, told)
 
     async def run_program(self, program: str, told: str = "") -> None:
@@ -326,9 +315,9 @@ class Conversation:
             Ended: the workspace is no more, or the same program failed in the same way once too often.
             RuntimeFailureError: our machinery failed, not the program.
         """
-        found = await self.tools.run(program)
-        again = self._usefulness.failed_again([(ToolCall("", "run_python", program), found)])
-        self.tell("\n\n".join(part for part in (told, f"Output:\n{found.text}", AGAIN if again else "") if part))
+        outcome = await self.tools.run(program)
+        again = self._usefulness.failed_again([(ToolCall("", "run_python", program), outcome)])
+        self.tell("\n\n".join(part for part in (told, f"Output:\n{outcome.text}", AGAIN if again else "") if part))
         if again is not None:
             self.useless("no-progress", None, found=again)
 
@@ -342,13 +331,15 @@ class Conversation:
         await self.tools.programs.run_once(program)
 
     async def conclude(self) -> bool:
-        """The model says that it is done: so it is if it has answered the task; else it is told so.
+        """Whether the rollout is over, where the model says that it is done; if it has not answered the task, it is
+        told so and goes on.
 
         Raises:
-            Ended: it has nothing to submit even when asked again.
+            Ended: the model has said so too often without having answered the task.
         """
         if await self.tools.answered():
             return True
+        # A model that never called anything may not know how; of one that did, it is a decision.
         how: EndName = "stopped" if self._usefulness.ever else "no-program"
         missing = "the episodes are not over" if self.brief.sequential else "nothing was accepted by the verifier"
         told = f"The task is not answered yet: {missing}. Go on, or the rollout ends without a score."
@@ -356,7 +347,7 @@ class Conversation:
         return False
 
     async def _stopped(self, why: str) -> Ended:
-        """How the rollout ends where whoever answers for the model has had enough."""
+        """How the rollout ends where whoever answers for a driven model has ended the conversation."""
         if await self.tools.answered():
             return Ended("finished", "it answered the task")
         return Ended("stopped", f"{why}, and the task was not answered")
@@ -365,51 +356,22 @@ class Conversation:
         """Raise :class:`Ended` where a limit is reached."""
         self.asker.check_limits()
 
-    def _shown(self, last: int | None) -> list[Message]:
-        """The messages that the model is given."""
-        self._close_calls()
-        if last is None or len(self._answers) <= last:
-            return list(self._messages)
-        return [*self._messages[: self._answers[0]], *self._messages[self._answers[-last] :]]
-
-    def _close_calls(self) -> None:
-        """Every call must have a result before anybody speaks again."""
-        # Endpoints refuse a conversation in which a call has no result.
-        if self._answers:
-            answered = {message.tool_call_id for message in self._messages[self._answers[-1] + 1 :]}
-            for call in self._messages[self._answers[-1]].tool_calls:
-                if call.id not in answered:
-                    self._answer(call.id, "This was not done.", failed=True, wall_s=0.0)
-
-    def _answer(self, call_id: str, text: str, *, failed: bool, wall_s: float) -> None:
-        index = next(index for index in range(len(self.turns) - 1, -1, -1) if self.turns[index].role == "assistant")
-        self.turns[index] = self.turns[index].with_result(call_id, text, failed=failed, wall_s=wall_s)
-        self._heard(index)
-        self._messages.append(Message("tool", text, tool_call_id=call_id))
-
-    def _add(self, turn: Turn) -> None:
-        self.turns.append(turn)
-        self._heard(len(self.turns) - 1)
-
-    def _heard(self, index: int) -> None:
-        if self._listener is not None:
-            self._listener(index, self.turns[index])
-
-    def _noticed(self, text: str) -> str:
+    def _with_notice(self, text: str) -> str:
+        """A text with what is left of the limits, where that is little."""
         notice = self.meter.notice(share=NOTICE_SHARE)
         return f"{text}\n\n{notice}" if notice else text
 
 
 def _limits(allowance: Allowance) -> str:
-    """The limits of an allowance, in one line."""
+    """The limits of an allowance, in one line; an empty text where there is none."""
     stated = (
         (allowance.turns, "{} answers"),
         (allowance.tokens, "{} tokens, input and output together"),
         (allowance.cost_usd, "{} US dollars"),
         (allowance.wall_s, "{:g} seconds"),
     )
-    said = [text.format(value) for value, text in stated if value is not None]
-    return f"You have {', '.join(said)} for all of this." if said else ""
+    limits = [text.format(value) for value, text in stated if value is not None]
+    return f"You have {', '.join(limits)} for all of this." if limits else ""
 
 
 def _excerpt(text: str) -> str:

@@ -17,36 +17,36 @@ NOTHING = "none"
 
 @dataclass(frozen=True)
 class Answering:
-    """How a model answers the questions of a task; on record with every result."""
+    """How a model answers the questions of a task; it goes on record with every result."""
 
     method: Method = "react"
     action: ActionForm = "tool"
-    """Of ``react``: native calls of tools; ``function``, a line of text; ``block``, a block of code; ``tags``, those of
-    thinking models."""
+    """How ``react`` acts: ``tool``, by native calls of tools; ``function``, by a line of text; ``block``, by a block of
+    code; ``tags``, by the tags of thinking models."""
     tools: str = "full"
-    """Subset of the tools, by the suite's name; ``none`` for no tool."""
+    """Subset of the suite's tools that ``react`` may call, by the suite's name for it; ``none`` for no tool."""
     answer: str = ""
-    """Form of the answer, by the suite's name; empty for the usual one."""
+    """Form in which the answer is asked for, by the suite's name for it; empty for the usual one."""
     retrieve: str = ""
-    """Of ``rag``: what is retrieved, by the suite's name; empty for all that it retrieves."""
+    """What ``rag`` retrieves, by the suite's name for it; empty for all that the suite retrieves."""
     dictionary: bool = False
-    """Of ``direct``: whether the codes of answers are explained."""
+    """Whether ``direct`` is given what the codes of answers mean."""
     votes: int = 1
-    """Attempts at each question, whose answers the suite's vote makes one."""
+    """How often each question is attempted; the suite's vote makes one answer of all."""
     question_s: float = 900.0
     """Seconds that a question may take, all attempts together."""
     block_s: float = 300.0
     """Seconds that a block of code may run."""
 
     def changed(self, name: str, given: str) -> Answering:
-        """With other settings.
+        """These settings with some of them changed.
 
         Args:
-            name: the agent's, for messages.
-            given: what stands behind its name, such as ``action=block,votes=5``.
+            name: name of the agent, for messages.
+            given: the text behind the agent's name, such as ``action=block,votes=5``.
 
         Raises:
-            UsageError: there is no such setting, or it has another value.
+            UsageError: there is no such setting, it cannot have that value, or the agent's method has no use for it.
         """
         kinds = {item.name: type(getattr(self, item.name)) for item in fields(self) if item.name != "method"}
         changes: dict[str, Any] = {}
@@ -58,22 +58,23 @@ class Answering:
                     f"{name}:tools=none,votes=3"
                 )
             changes[key] = _value(key, value, kinds[key])
-        found = replace(self, **changes)
-        if found.action not in get_args(ActionForm):
-            raise UsageError(f"action is {found.action!r}; expected one of {', '.join(get_args(ActionForm))}")
-        wrong = [
+        changed = replace(self, **changes)
+        if changed.action not in get_args(ActionForm):
+            raise UsageError(f"action is {changed.action!r}; expected one of {', '.join(get_args(ActionForm))}")
+        # A setting that does nothing would still be part of the agent's name, and so of what results are told apart by.
+        useless = [
             key
             for key, method in (("action", "react"), ("tools", "react"), ("retrieve", "rag"), ("dictionary", "direct"))
-            if method != self.method and getattr(found, key) != getattr(self, key)
+            if method != self.method and getattr(changed, key) != getattr(self, key)
         ]
-        if wrong:
-            raise UsageError(f"agent {name!r} has no use for {', '.join(wrong)}")
-        if found.votes < 1 or found.question_s <= 0.0 or found.block_s <= 0.0:
+        if useless:
+            raise UsageError(f"agent {name!r} has no use for {', '.join(useless)}")
+        if changed.votes < 1 or changed.question_s <= 0.0 or changed.block_s <= 0.0:
             raise UsageError("votes is at least 1, and seconds are more than 0")
-        return found
+        return changed
 
     def stated(self, usual: Answering) -> str:
-        """The settings that are not as usual, as they are written behind a name."""
+        """The settings that differ from the usual ones, as they are written behind an agent's name."""
         shown = [
             (item.name, value)
             for item in fields(self)
@@ -85,7 +86,7 @@ class Answering:
         """Refuse settings that a task's suite does not know.
 
         Raises:
-            UsageError: names the setting and what there is.
+            UsageError: the suite does not know a setting's value; says which values there are.
         """
         suite, options = asking.suite, asking.options
         for key, known in (
@@ -105,11 +106,17 @@ class Answering:
             raise UsageError(f"votes is {self.votes}; a question may be attempted {asking.attempts} times")
 
     def approach(self, *, steps: int, simulated: bool) -> Approach:
-        """As a suite's prompt takes it."""
+        """The settings as a suite's prompt takes them.
+
+        Args:
+            steps: actions that are left for the question, the answer included.
+            simulated: whether the world that is asked about is made up.
+        """
         return Approach(self.method, self.action, self.tools, self.answer, self.dictionary, steps, simulated)
 
 
 def _value(key: str, value: str, kind: type) -> object:
+    """The value of a setting, read as what its default is: a truth value, a number or a text."""
     try:
         if kind is bool:
             return {"true": True, "false": False}[value.lower()]

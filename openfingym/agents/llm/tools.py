@@ -1,4 +1,4 @@
-"""The tools an agent is offered, and what calling one comes to.
+"""The tools that an agent is offered, and what each of them does when it is called.
 
 =============================  ===========================================================================
 ``run_python(code)``           a program in the rollout's workspace; files stay from one to the next
@@ -33,15 +33,16 @@ if TYPE_CHECKING:
 OBSERVATION = "observation.json"
 """File below ``/work`` in which programs find the latest observation of an episode that is stepped by tool."""
 MAX_TOLD = 12_000
-"""Characters of an output or a file that a model is told."""
+"""Most characters of an output or a file that a model is told."""
 _WAIT = re.compile(r"\bwait \d+(\.\d+)? s\b", re.IGNORECASE)
+"""What a verifier's refusal of too many requests says, which reaches the model as a program's output."""
 _TEXT = {"type": "string"}
 _KINDS: Mapping[object, tuple[type, str]] = {
     "string": (str, "a text"),
     "integer": (int, "a whole number"),
     "boolean": (bool, "true or false"),
 }
-"""Types of arguments, and what they are called."""
+"""Types of arguments in a JSON schema: the Python type, and what it is called in a message to the model."""
 
 RUN_PYTHON = Tool(
     "run_python",
@@ -62,8 +63,7 @@ WRITE_FILE = Tool(
 SUBMIT = Tool(
     "submit",
     "Submit the predictions in a .npy file below /work, as saved by numpy.save. Answers the feedback on the public "
-    "part of the "
-    "hidden set, or what is wrong. The last accepted submission counts.",
+    "part of the hidden set, or what is wrong. The last accepted submission counts.",
     {
         "type": "object",
         "properties": {"path": {**_TEXT, "description": "For example predictions.npy."}},
@@ -73,8 +73,7 @@ SUBMIT = Tool(
 START_EPISODE = Tool(
     "start_episode",
     "Begin the next episode and get its first observation. The next one that counts, or with `practice` one on earlier "
-    "bars that does "
-    "not count. Each that counts is played once, and is followed by the next by itself.",
+    "bars that does not count. Each that counts is played once, and is followed by the next by itself.",
     {"type": "object", "properties": {"practice": {"type": "boolean"}}, "required": []},
 )
 STEP = Tool(
@@ -109,6 +108,7 @@ try:
 except SubmissionRefused as refused:
     sys.exit(f"refused: {{refused}}")
 """
+"""The program behind the tool ``submit``: it goes through the gate, and so through the same limits, as any other."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,9 @@ class ToolOutcome:
     text: str
     """Text of the result, for the model to read."""
     failed: bool = False
+    """Whether the call was refused, or what it ran failed."""
     malformed: bool = False
-    """Whether there is no such tool, or the arguments are none."""
+    """Whether nothing was done because there is no such tool or its arguments cannot be read."""
 
     @property
     def limited(self) -> bool:
@@ -136,8 +137,8 @@ class Toolbox:
 
     Attributes:
         programs: runs the programs of the rollout.
-        player: takes the steps of a sequential task; None where programs do, or where there are none.
-        questions: asks the questions of a task that has them; None for any other.
+        player: takes the steps of a sequential task; None where programs take them, or where there are no steps.
+        questions: asks the questions of a task that has them; None for any other task.
         complete: whether nothing more can be submitted or played.
     """
 
@@ -156,6 +157,7 @@ class Toolbox:
         self._client = client
         self._ticket = ticket
         self._calls = 0
+        """Requests that programs had made of the verifier when it was last asked for the rollout's status."""
         self._tools: dict[str, tuple[Tool, Callable[[Mapping[str, object]], Awaitable[ToolOutcome]]]] = {}
         if questions is not None:
             self._tools = {tool.name: (tool, partial(self._ask, tool.name)) for tool in questions.offered}
@@ -176,22 +178,24 @@ class Toolbox:
         ):
             self._tools[tool.name] = (tool, run)
         self._message = 0
+        """Position in the record of the message whose call is being made."""
         self._written: Mapping[str, object] | None = None
-        """The observation that programs can read."""
+        """The observation that the file :data:`OBSERVATION` holds."""
 
     @property
     def offered(self) -> tuple[Tool, ...]:
-        """The tools, as a model is told of them."""
+        """The tools that a model is told of."""
+        # The agent's settings may have left it a subset of a question's tools.
         if self.questions is not None:
             return self.questions.offered
         return tuple(tool for tool, _ in self._tools.values())
 
     async def use(self, call: ToolCall, *, message: int) -> ToolOutcome:
-        """Make a call; a mistake of the agent's is an answer, not an error.
+        """Make a call; a mistake of the agent's is an answer to the model, not an error.
 
         Args:
             call: the call that the model asks for.
-            message: position of its message in the record.
+            message: position in the record of the message that the call stands in.
 
         Raises:
             Ended: the workspace is no more.
@@ -223,10 +227,11 @@ class Toolbox:
             execution = await self.programs.run(program)
         except WorkspaceError as error:
             return self._refused(error)
-        await self._look()
-        return ToolOutcome(told(execution), failed=execution.exit_code != 0)
+        await self._check_complete()
+        return ToolOutcome(execution_text(execution), failed=execution.exit_code != 0)
 
     def _refused(self, error: WorkspaceError) -> ToolOutcome:
+        # A workspace that is alive refused this one request; one that is not has ended the rollout.
         self.programs.require_alive("killed")
         return ToolOutcome(str(error), failed=True)
 
@@ -239,16 +244,18 @@ class Toolbox:
         status = await asyncio.to_thread(self._client.rollout_status, self._ticket.rollout_id)
         return status.submissions_accepted > 0
 
-    async def _look(self) -> None:
-        """Find out whether the budget is spent, where something was said to the verifier since the last look."""
+    async def _check_complete(self) -> None:
+        """Find out whether the budget is spent, where programs have called the verifier since it was last asked."""
         if self.player is None and self.questions is None and self.programs.calls > self._calls:
             self._calls = self.programs.calls
             status = await asyncio.to_thread(self._client.rollout_status, self._ticket.rollout_id)
-            # Of a sequential task, an episode that was begun is not played yet.
+            # Where programs step through a sequential task, nothing is left as soon as the last episode is begun, and
+            # it has no submissions: that one is still to be played.
             self.complete = status.remaining == 0 and bool(status.submissions)
 
     async def _run_python(self, arguments: Mapping[str, object]) -> ToolOutcome:
         seen = None if self.player is None else self.player.observation
+        # Each step makes an observation of its own, so identity tells whether the file is of the latest.
         if seen is not None and seen is not self._written:
             await (await self.programs.workspace()).write_file(OBSERVATION, json.dumps(seen).encode())
             self._written = seen
@@ -257,14 +264,15 @@ class Toolbox:
     async def _submit(self, arguments: Mapping[str, object]) -> ToolOutcome:
         last, ends = self.programs.program, len(self.programs.ends)
         try:
-            found = await self.run(SUBMISSION.format(path=str(arguments["path"])))
+            outcome = await self.run(SUBMISSION.format(path=str(arguments["path"])))
         finally:
-            # This program is ours.
+            # This program is ours: it must not stand on record as the agent's, nor count in how its programs ended.
             self.programs.program = last
             del self.programs.ends[ends:]
-        return found
+        return outcome
 
     async def _read_file(self, arguments: Mapping[str, object]) -> ToolOutcome:
+        # Of a file of up to so many bytes the model reads the beginning and the end; a longer one is refused.
         content = await (await self.programs.workspace()).read_file(str(arguments["path"]), max_bytes=8 * MAX_TOLD)
         return ToolOutcome(shorten(content.decode("utf-8", "replace")) or "(the file is empty)")
 
@@ -275,37 +283,38 @@ class Toolbox:
 
     async def _start_episode(self, arguments: Mapping[str, object]) -> ToolOutcome:
         assert self.player is not None
-        told, failed = await self.player.start(practice=arguments.get("practice") is True)
-        return ToolOutcome(told, failed=failed)
+        text, failed = await self.player.start(practice=arguments.get("practice") is True)
+        return ToolOutcome(text, failed=failed)
 
     async def _ask(self, tool: str, arguments: Mapping[str, object]) -> ToolOutcome:
         assert self.questions is not None
-        told, failed = await self.questions.call(tool, arguments)
+        text, failed = await self.questions.call(tool, arguments)
         self.complete = self.questions.over
-        return ToolOutcome(told, failed=failed)
+        return ToolOutcome(text, failed=failed)
 
     async def _answer_question(self, arguments: Mapping[str, object]) -> ToolOutcome:
         assert self.questions is not None
-        told, failed = await self.questions.taking(str(arguments["answer"]))
+        text, failed = await self.questions.on_answer(str(arguments["answer"]))
         self.complete = self.questions.over
-        return ToolOutcome(told, failed=failed)
+        return ToolOutcome(text, failed=failed)
 
     async def _step(self, arguments: Mapping[str, object]) -> ToolOutcome:
         assert self.player is not None
         action, wait = arguments["action"], arguments.get("wait", 0)
         assert isinstance(wait, int)
+        # Models often write an object of theirs as a text once more.
         if isinstance(action, str):
             try:
                 action = json.loads(action)
             except ValueError:
                 return ToolOutcome(f"An action is a JSON object or null, found the text {action[:100]!r}.", failed=True)
-        told, failed = await self.player.step(action, wait, message=self._message)
+        text, failed = await self.player.step(action, wait, message=self._message)
         self.complete = self.player.over
-        return ToolOutcome(told, failed=failed)
+        return ToolOutcome(text, failed=failed)
 
 
-def told(execution: Execution) -> str:
-    """The text that tells a model of a program's run."""
+def execution_text(execution: Execution) -> str:
+    """A program's run as a model is told of it: its output, and how it ended where it did not end well."""
     output = shorten(execution.output.rstrip()) or "(it printed nothing)"
     if execution.ended_by == "exit" and execution.exit_code == 0:
         return output
@@ -323,15 +332,16 @@ def shorten(text: str) -> str:
     text = text.replace("\0", "\ufffd")
     if len(text) <= MAX_TOLD:
         return text
+    # The end gets the larger part: results and tracebacks are printed last.
     head, tail = text[: MAX_TOLD // 3], text[-2 * MAX_TOLD // 3 :]
     return f"{head}\n[... {len(text) - len(head) - len(tail)} characters left out ...]\n{tail}"
 
 
 def _checked(call: ToolCall, tool: Tool) -> Mapping[str, object]:
-    """The arguments of a call.
+    """The arguments of a call, checked against the tool's schema.
 
     Raises:
-        Malformed: they are none; the message says what was expected.
+        Malformed: the arguments cannot be read, or do not fit the schema; the message says what was expected.
     """
     try:
         arguments = call.parsed()
@@ -344,7 +354,7 @@ def _checked(call: ToolCall, tool: Tool) -> Mapping[str, object]:
             raise Malformed(
                 f"{tool.name} needs the argument {name!r}; found {', '.join(map(repr, arguments)) or 'none'}."
             )
-    # Who fills in a form writes null where an argument may be left out.
+    # Models fill in every argument that the schema has, and write null where one may be left out.
     arguments = {name: value for name, value in arguments.items() if value is not None or name in required}
     for name, value in arguments.items():
         schema = tool.properties.get(name)

@@ -12,24 +12,28 @@ from openfingym.digests import sha256_of_text
 from openfingym.models.messages import ToolCall
 
 USELESS_IN_A_ROW = 3
-"""Answers that lead nowhere before the conversation is ended, unless the allowance says otherwise."""
+"""Answers in a row that lead nowhere, at which the conversation is ended unless the allowance says otherwise."""
 
 
 class Usefulness:
-    """What the answers of one rollout were worth, by what came of them.
+    """Which answers of one rollout were of use, judged by what came of them.
 
     Attributes:
-        ever: whether any of them called something that could be called.
+        ever: whether any answer called something that could be called.
     """
 
     def __init__(self, most: int | None) -> None:
-        """End the rollout at so many useless answers in a row; None for :data:`USELESS_IN_A_ROW`."""
+        """Begin with no answer.
+
+        Args:
+            most: useless answers in a row at which the rollout ends; None for :data:`USELESS_IN_A_ROW`.
+        """
         self.ever = False
         self._most = most or USELESS_IN_A_ROW
         self._useless: list[EndName] = []
-        """What was of no use in the latest answers, since one was of use."""
+        """Why each of the latest answers was of no use, since the last that was."""
         self._done: Counter[str] = Counter()
-        """How often each call was made with the same result, by its digest."""
+        """How often each call came to each result, by the digest of the two."""
 
     def useful(self) -> None:
         """Record that an answer was of use."""
@@ -40,8 +44,8 @@ class Usefulness:
 
         Args:
             how: how the rollout ends if this was once too often.
-            once: whether the first time is once too often.
-            found: what the answer was, for the people who read why the rollout ended.
+            once: whether the first useless answer is once too often.
+            found: what the answer was, for the people who read why the rollout ended; None to leave it out.
 
         Raises:
             Ended: the model has given too many useless answers.
@@ -54,17 +58,24 @@ class Usefulness:
     def failed_again(self, made: Sequence[tuple[ToolCall, ToolOutcome]]) -> str | None:
         """Which call failed as it had failed before, where the answer brought nothing new; else None.
 
-        An answer that only repeats what succeeded, or what is to be tried later, as who waits does, is neither of use
-        nor useless.
+        An answer that only repeats what succeeded, or what a rate limit asked to try later, is neither of use nor
+        useless: it may be how an agent waits.
+
+        Args:
+            made: the calls of the answer, each with its outcome.
+
+        Returns:
+            One clause on the call that has failed most often in this way.
         """
         self.ever = True
-        counted = [(call, found, _digest(call, found)) for call, found in made if not found.limited]
+        counted = [(call, outcome, _digest(call, outcome)) for call, outcome in made if not outcome.limited]
+        # Looked up before they are counted: the calls of this answer must not make each other known.
         known = all(self._done[digest] for *_, digest in counted)
         self._done.update(digest for *_, digest in counted)
         if not known:
             self.useful()
             return None
-        failed = [(self._done[digest], call.name) for call, found, digest in counted if found.failed]
+        failed = [(self._done[digest], call.name) for call, outcome, digest in counted if outcome.failed]
         return "the same call of {1} failed {0} times".format(*max(failed)) if failed else None
 
 
@@ -77,18 +88,19 @@ _USELESS: Mapping[EndName, str] = {
     "no-progress": "no progress in {}",
     "stopped": "{} that it was done, while nothing was answered",
 }
+"""The reason for people, with the place where the answers are counted."""
 
 
 def _why(useless: Sequence[EndName]) -> str:
-    """What was of no use in answers in a row, at least one."""
-    sorts = {how: useless.count(how) for how in useless}
-    if len(sorts) == 1:
+    """The reason for people why answers in a row, at least one, were of no use."""
+    counts = {how: useless.count(how) for how in useless}
+    if len(counts) == 1:
         answers = f"{len(useless)} answers in a row" if len(useless) > 1 else "its answer"
         return _USELESS.get(useless[0], useless[0]).format(answers)
-    parts = "; ".join(_USELESS.get(how, f"{{}} {how}").format(number) for how, number in sorts.items())
+    parts = "; ".join(_USELESS.get(how, f"{{}} {how}").format(number) for how, number in counts.items())
     return f"{len(useless)} useless answers in a row: {parts}"
 
 
-def _digest(call: ToolCall, found: ToolOutcome) -> str:
-    """Digest of a call and what came of it, without addresses in memory, which differ in every process."""
-    return sha256_of_text("\0".join((call.name, call.arguments, re.sub(r"0x[0-9a-f]{6,}", "0x", found.text))))
+def _digest(call: ToolCall, outcome: ToolOutcome) -> str:
+    """Digest of a call and its result, without addresses in memory, which differ in every process."""
+    return sha256_of_text("\0".join((call.name, call.arguments, re.sub(r"0x[0-9a-f]{6,}", "0x", outcome.text))))

@@ -1,4 +1,4 @@
-"""The bodies a stand-in sends: completions whole and in pieces, with tokens counted."""
+"""The bodies that the stand-in sends: completions as a whole and in pieces, with their tokens counted."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from openfingym.models.text_tools import write_call
 
 Json = dict[str, object]
 CREATED = 1_700_000_000
-"""The same for all: an answer is a function of its request."""
+"""Unix time of every answer, so that an answer is a function of its request alone."""
 CACHE_BLOCK = 128
+"""Tokens of a block of the cache that the stand-in pretends to have; only whole blocks are read from it."""
 ENDLESS = 300_000
 """Tokens at which even endless text ends where it is sent as a whole."""
 _TOKEN = re.compile(r"\s*(?:\w+|[^\w\s])|\s+")
+"""A word or a mark, with the blanks before it."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,11 @@ class SentReply:
     model: str
     content: str
     calls: tuple[ToolCall, ...]
+    """Native calls; calls that are written as text are part of the content."""
     refusal: str | None
     finish_reason: str
     usage: Json
+    """Counts of tokens, as the API has them."""
     tokens: Json
     """Token ids and log probabilities, where they were asked for."""
 
@@ -51,7 +55,7 @@ class SentReply:
         return body if prompt_ids is None else body | {"prompt_token_ids": prompt_ids}
 
     def chunks(self, *, usage: bool) -> Iterator[Json]:
-        """The pieces of an answer that is streamed."""
+        """The pieces of an answer that is streamed; the last of them with the counts of tokens, where ``usage``."""
         yield self.chunk({"role": "assistant", "content": ""})
         if self.refusal:
             yield self.chunk({"refusal": self.refusal})
@@ -67,7 +71,7 @@ class SentReply:
             yield self._head("chat.completion.chunk") | {"choices": [], "usage": self.usage}
 
     def chunk(self, delta: Json, finish_reason: str | None = None) -> Json:
-        """One piece."""
+        """One piece of a streamed answer."""
         return self._head("chat.completion.chunk") | {
             "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]
         }
@@ -77,7 +81,13 @@ class SentReply:
 
 
 def answer(body: Mapping[str, object], request: CompletionRequest, reply: Reply) -> SentReply:
-    """What is sent for a reply: counted, cut at ``max_tokens``, with calls in the form of the conversation."""
+    """A policy's reply as it is sent: counted, cut at ``max_tokens``, with calls in the form of the conversation.
+
+    Args:
+        body: body of the request.
+        request: the request as policies see it.
+        reply: what the policy answers.
+    """
     digest = sha256_of_text(json.dumps(body, sort_keys=True))
     made = len(request.calls)
     calls = tuple(
@@ -89,22 +99,22 @@ def answer(body: Mapping[str, object], request: CompletionRequest, reply: Reply)
     limit = body.get("max_completion_tokens", body.get("max_tokens"))
     most = limit if isinstance(limit, int) else ENDLESS
     pieces = _endless(content, most) if reply.endless else _TOKEN.findall(content)
-    said, cut = pieces[:most], len(pieces) > most or reply.endless
-    completion = len(said) + sum(count_tokens(call.arguments) + 4 for call in calls) + count_tokens(reply.refusal or "")
+    sent, cut = pieces[:most], len(pieces) > most or reply.endless
+    completion = len(sent) + sum(count_tokens(call.arguments) + 4 for call in calls) + count_tokens(reply.refusal or "")
     return SentReply(
         id=f"chatcmpl-{digest[:24]}",
         model=str(body.get("model")),
-        content="".join(said),
+        content="".join(sent),
         calls=() if cut else calls,
         refusal=reply.refusal,
         finish_reason="length" if cut else "tool_calls" if calls else "stop",
         usage=_usage(request, completion),
-        tokens=_tokens(body, request, said),
+        tokens=_tokens(body, request, sent),
     )
 
 
 def count_tokens(text: str) -> int:
-    """Words and marks in a text, which is about what a tokeniser makes of it."""
+    """The number of words and marks in a text, which is about what a tokeniser makes of it."""
     return len(_TOKEN.findall(text))
 
 
@@ -118,7 +128,9 @@ def _usage(request: CompletionRequest, completion: int) -> Json:
         count_tokens(message.content) + sum(count_tokens(call.arguments) for call in message.tool_calls)
         for message in request.messages
     ]
+    # Four tokens a message for its marks, as chat templates have.
     prompt = sum(counts) + 4 * len(counts)
+    # All but the last message was part of an earlier request, and is read from the cache, in whole blocks.
     cached = (prompt - counts[-1] - 4) // CACHE_BLOCK * CACHE_BLOCK if request.turn else 0
     return {
         "prompt_tokens": prompt,
@@ -129,23 +141,24 @@ def _usage(request: CompletionRequest, completion: int) -> Json:
     }
 
 
-def _tokens(body: Mapping[str, object], request: CompletionRequest, said: list[str]) -> Json:
-    found: Json = {}
+def _tokens(body: Mapping[str, object], request: CompletionRequest, sent: list[str]) -> Json:
+    """Log probabilities and token ids, where the request asks for them; both follow from the tokens' texts."""
+    tokens: Json = {}
     if body.get("logprobs"):
-        found["logprobs"] = {
+        tokens["logprobs"] = {
             "content": [
-                {"token": piece, "logprob": -(_number(piece) % 1000 + 1) / 1000, "top_logprobs": []} for piece in said
+                {"token": piece, "logprob": -(_token_id(piece) % 1000 + 1) / 1000, "top_logprobs": []} for piece in sent
             ]
         }
     if body.get("return_token_ids"):
-        found["token_ids"] = [_number(piece) for piece in said]
-        found["prompt_token_ids"] = [
-            _number(piece) for message in request.messages for piece in _TOKEN.findall(message.content)
+        tokens["token_ids"] = [_token_id(piece) for piece in sent]
+        tokens["prompt_token_ids"] = [
+            _token_id(piece) for message in request.messages for piece in _TOKEN.findall(message.content)
         ]
-    return found
+    return tokens
 
 
-def _number(piece: str) -> int:
+def _token_id(piece: str) -> int:
     return zlib.crc32(piece.encode("utf-8", "surrogatepass")) % 50_000
 
 

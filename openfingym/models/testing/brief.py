@@ -1,4 +1,4 @@
-"""Reading a task's brief as a model would: its kind, and a program that answers it."""
+"""Reading a task's instruction as a model would: its kind, its symbols, and a program that answers it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from importlib import resources
 
 @dataclass(frozen=True)
 class Way:
-    """How one sort of task is answered."""
+    """How one kind of task is answered."""
 
     sign: str
-    """What only its brief says."""
+    """Words that only the instruction of this kind has."""
     action: Callable[[int], dict[str, list[float]]] | None = None
-    """A first step by the number of symbols; None for a task answered in one array."""
+    """Makes a first action from the number of symbols; None for a task that is answered in one array."""
     waits: bool = False
     """Whether steps may pass without another action."""
 
 
 WAYS: Mapping[str, Way] = {
+    # Rounded down to four decimals, so that the weights never add up to more than 1.
     "trading": Way(
         'action = {"weights"', lambda width: {"weights": [round(1.0 / width - 5e-5, 4)] * width}, waits=True
     ),
@@ -33,7 +34,7 @@ WAYS: Mapping[str, Way] = {
     "questions": Way("inputs, outcomes = interface.load_train()"),
     "forecast": Way("inputs, targets = interface.load_train()"),
 }
-"""Kind of task to how it is answered; the first whose sign is found counts."""
+"""How each kind of task is answered, by its name; the first whose sign is found in an instruction counts."""
 _SYMBOLS = re.compile(r"^\| symbols \| (.+) \|$", re.MULTILINE)
 
 SUBMIT = "print(interface.submit(answer))\n"
@@ -54,11 +55,11 @@ class InstructionFacts:
 
     kind: str
     symbols: tuple[str, ...] = ()
-    """Symbols of a sequential task."""
+    """Symbols of a task with bars; none for any other."""
 
     @classmethod
     def read(cls, text: str) -> InstructionFacts | None:
-        """Find the brief in what was told; None where there is none."""
+        """Find a task's instruction in what a model was told; None where there is none."""
         kind = next((kind for kind, way in WAYS.items() if way.sign in text), None)
         if kind is None:
             return None
@@ -79,7 +80,7 @@ class InstructionFacts:
         """A program that answers the task.
 
         Args:
-            end: what is done with ``answer`` in a batch task.
+            end: lines that do something with the array ``answer`` in a batch task, such as submitting it.
         """
         body = (resources.files("openfingym") / "models" / "testing" / "programs" / f"{self.kind}.py").read_text(
             encoding="utf-8"
@@ -87,6 +88,6 @@ class InstructionFacts:
         return body if self.sequential else body + end
 
     def action(self) -> dict[str, list[float]]:
-        """A first step in a sequential task: equal parts of what may be bought, or the drift that stocks have had."""
+        """A first action in a sequential task: equal parts of what may be bought, or the drift that stocks have had."""
         assert self.way.action is not None, "only asked of tasks that are stepped through"
         return self.way.action(max(1, len(self.symbols)))

@@ -1,4 +1,4 @@
-"""A policy that answers nothing that can be used, in every way models have been seen to."""
+"""A policy whose answers cannot be used, in every way in which models have been seen to fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _garbage(request: CompletionRequest) -> Reply:
 
 
 def _call(request: CompletionRequest, name: str, arguments: Mapping[str, object] | str) -> Reply:
-    """A call where tools are called; elsewhere what it would be as text."""
+    """A call where tools can be called; elsewhere a text that looks like one."""
     if request.form in {"tools", "text"}:
         return Reply("", (Call(name, arguments),))
     return Reply(f"{name}({arguments})")
@@ -39,11 +39,11 @@ SORTS: Mapping[str, Callable[[CompletionRequest], Reply]] = MappingProxyType(
         "prose": lambda _: Reply("Forecasting is hard. One might use a model. I wish you the best of luck."),
     }
 )
-"""Name to what is answered."""
+"""What is answered for each sort of rubbish, by its name."""
 
 
 class Broken:
-    """Answers one sort of rubbish, or each in turn."""
+    """Answers one sort of rubbish, or each in turn where none is named."""
 
     def __init__(self, sort: str | None = None) -> None:
         self._sort = sort

@@ -1,4 +1,4 @@
-"""A policy that first answers in a wrong shape, and mends it once it is told."""
+"""A policy that first answers in a wrong shape, and corrects it once it is told."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ BAD_ANSWERS = (
     'Thought: clear.\nAction: Final Answer: {"99": ["999"]}',
     "",
 )
-"""Prose, JSON without an end, codes that are none, and nothing."""
+"""Prose, JSON without an end, codes that do not exist, and nothing."""
 
 
 class Careless:
-    """Does one thing wrong, and from then on what the competent one does."""
+    """Does one thing wrong, and from then on what :class:`Competent` does."""
 
     def __init__(self) -> None:
         self._careful = Competent()
@@ -57,15 +57,15 @@ class Careless:
             return Reply("This must be it.", (Call("run_python", {"code": hasty}),))
         if submits and runs == 1 and not request.called("submit"):
             return Reply("Done at once.", (Call("submit", {"path": "predictions.npy"}),))
-        # The first submission was the hasty one: the careful policy has yet to make its own.
-        seen = request if not submits else _without_first(request, "submit")
-        return self._careful.respond(seen)
+        # The first submission was the hasty one: the careful policy, which submits once, has yet to make its own.
+        shown = request if not submits else _without_first(request, "submit")
+        return self._careful.respond(shown)
 
 
 def _without_first(request: CompletionRequest, tool: str) -> CompletionRequest:
     """The conversation as if a tool had not yet been called for the first time."""
     for index, message in enumerate(request.messages):
         if any(call.name == tool for call in message.tool_calls):
-            kept = replace(message, tool_calls=tuple(call for call in message.tool_calls if call.name != tool))
-            return replace(request, messages=(*request.messages[:index], kept, *request.messages[index + 1 :]))
+            others = replace(message, tool_calls=tuple(call for call in message.tool_calls if call.name != tool))
+            return replace(request, messages=(*request.messages[:index], others, *request.messages[index + 1 :]))
     return request

@@ -9,17 +9,21 @@ from openfingym.models.testing.forecasts import forecast_reply
 from openfingym.models.testing.questions import ANSWER_TOOL, answer_in_words, answer_question, asks_in_words
 
 INSTRUCTION = "/task/instruction.md"
+"""Path of the task's instruction in the container."""
 ANSWER = "predictions.npy"
+"""File below ``/work`` in which the program leaves its predictions."""
 WAIT = 20
+"""Steps that pass between two orders: about a month of days."""
 
 
 class Competent:
-    """Answers a task's brief with a program that is fit for its kind, or with steps where it may step."""
+    """Answers a task with a program that is fit for its kind, or with steps where it may step."""
 
     def respond(self, request: CompletionRequest) -> Reply:
         """Continue the conversation."""
-        for answered in (forecast_reply, financial_reply):
-            if (reply := answered(request)) is not None:
+        # Each of these knows its own conversations by their form, and leaves others.
+        for reply_of in (forecast_reply, financial_reply):
+            if (reply := reply_of(request)) is not None:
                 return reply
         if asks_in_words(request):
             return answer_in_words(request)
@@ -35,7 +39,8 @@ class Competent:
         return Reply("The answer is submitted, and I leave it at that.")
 
     def _with_tools(self, request: CompletionRequest, brief: InstructionFacts | None) -> Reply:
-        """Look, run, submit, and say so; or step until nobody asks any more."""
+        """Look at the data, run a program, submit, and say so; or step for as long as it is asked."""
+        # Which of these is next follows from how often each tool was called: a policy remembers nothing.
         if ANSWER_TOOL in request.tools:
             return answer_question(request)
         if brief is None:
@@ -60,8 +65,8 @@ class Competent:
 
 
 def step(request: CompletionRequest, brief: InstructionFacts) -> Reply:
-    """A step that is right at any time: equal parts, restored every month where steps may pass without one, or a small
-    drift.
+    """The next step of a sequential task: equal parts, restored every month where steps may pass without an action, or
+    a small drift. Either is right at any time, so that nothing of the episode must be known.
     """
     if "start_episode" in request.tools and not (request.called("start_episode") or request.called("step")):
         return Reply("I begin.", (Call("start_episode", {}),))
@@ -72,5 +77,5 @@ def step(request: CompletionRequest, brief: InstructionFacts) -> Reply:
 
 
 def block(program: str) -> str:
-    """A program as a fenced block."""
+    """A program as a fenced block of Markdown."""
     return f"```python\n{program.rstrip()}\n```"

@@ -1,4 +1,4 @@
-"""Requests to the stand-in and its answers, in every form of conversation."""
+"""Requests to the stand-in as its policies see them, and what policies answer, in every form of conversation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ Form = Literal["tools", "text", "blocks", "single"]
 """Native tool calls; calls as text; one code block a turn; one answer."""
 
 BLOCKS_MARKER = "one code block a turn"
-"""What the system message of a conversation in code blocks says."""
+"""Words of the system message by which a conversation in code blocks is known."""
 _RESULT = re.compile(r'<result tool="([^"\n]*)">\n?(.*?)\n?</result>', re.DOTALL)
-_TOLD = re.compile(r"^- (\w+): .* Arguments: (\{.*\})$", re.MULTILINE)
+"""The result of a call, where calls are text."""
+_EXPLAINED = re.compile(r"^- (\w+): .* Arguments: (\{.*\})$", re.MULTILINE)
+"""A tool in the system message, where calls are text: its name, and the schemas of its arguments as JSON."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,11 @@ class Call:
 
     name: str
     arguments: Mapping[str, object] | str
-    """An object, or text that is meant to be no JSON."""
+    """An object, or a text that is meant not to be JSON."""
 
     @property
     def text(self) -> str:
-        """As it goes over the wire."""
+        """The arguments as they go over the wire."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
@@ -43,11 +45,16 @@ class Reply:
     content: str = ""
     calls: tuple[Call, ...] = ()
     refusal: str | None = None
+    """What is said in the field for refusals; None where nothing is refused."""
     endless: bool = False
-    """Say ``content`` again and again until somebody stops it."""
+    """Whether ``content`` is said again and again until somebody stops it."""
 
     def written(self, form: Callable[[str, str], str]) -> Reply:
-        """With its calls in the text."""
+        """The reply with its calls in the text.
+
+        Args:
+            form: writes a call from its name and its arguments.
+        """
         return replace(
             self, content="\n".join((self.content, *(form(call.name, call.text) for call in self.calls))), calls=()
         )
@@ -55,30 +62,31 @@ class Reply:
 
 @dataclass(frozen=True)
 class CompletionRequest:
-    """One chat completion that is asked for, with calls as text already read."""
+    """A request for one chat completion, in which calls that are text have been read."""
 
     form: Form
     messages: tuple[Message, ...]
     tools: Mapping[str, frozenset[str]]
-    """Tools on offer, and the names of their arguments."""
+    """Names of the arguments of each tool on offer, by the tool's name."""
     seed: int = 0
+    """Seed of the request; 0 where it states none."""
 
     @classmethod
     def read(cls, body: Mapping[str, object]) -> CompletionRequest:
         """Read the body of a chat completion.
 
         Raises:
-            UsageError: the body is no chat completion request.
+            UsageError: the body is no request for a chat completion.
         """
-        messages = body.get("messages")
-        if not isinstance(messages, list) or not messages:
+        items = body.get("messages")
+        if not isinstance(items, list) or not items:
             raise UsageError("messages must be a list of one message or more")
-        said = tuple(_message(item) for item in messages)
+        messages = tuple(_message(item) for item in items)
         seed = body.get("seed")
         tools = body.get("tools")
         form: Form = "single"
         names: dict[str, frozenset[str]] = {}
-        system = said[0].content if said[0].role == "system" else ""
+        system = messages[0].content if messages[0].role == "system" else ""
         if isinstance(tools, list) and tools:
             functions = [_mapping(_mapping(tool).get("function")) for tool in tools]
             form = "tools"
@@ -87,24 +95,24 @@ class CompletionRequest:
                 for tool in functions
             }
         elif MARKER in system:
-            told = tuple(
+            explained = tuple(
                 Tool(name, "", {"properties": json.loads(properties)})
-                for name, properties in _TOLD.findall(system.partition(MARKER)[2])
+                for name, properties in _EXPLAINED.findall(system.partition(MARKER)[2])
             )
-            form, names = "text", {tool.name: frozenset(_mapping(tool.parameters["properties"])) for tool in told}
-            said = _with_calls(said, told)
+            form, names = "text", {tool.name: frozenset(_mapping(tool.parameters["properties"])) for tool in explained}
+            messages = _with_calls(messages, explained)
         elif BLOCKS_MARKER in system:
             form = "blocks"
-        return cls(form, said, names, seed if isinstance(seed, int) else 0)
+        return cls(form, messages, names, seed if isinstance(seed, int) else 0)
 
     @property
     def turn(self) -> int:
-        """Answers given so far."""
+        """How many answers were given so far."""
         return sum(message.role == "assistant" for message in self.messages)
 
     @cached_property
     def calls(self) -> tuple[ToolCall, ...]:
-        """All calls made so far."""
+        """All calls that were made so far."""
         return tuple(call for message in self.messages for call in message.tool_calls)
 
     @property
@@ -114,7 +122,7 @@ class CompletionRequest:
 
     @property
     def last(self) -> str:
-        """What was told last."""
+        """The latest message."""
         return self.messages[-1].content
 
     def called(self, name: str) -> int:
@@ -142,7 +150,7 @@ def _message(value: object) -> Message:
 
 
 def _with_calls(messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> tuple[Message, ...]:
-    """Calls and results that are written as text, as such."""
+    """A conversation whose calls and results are text, with messages as if they were native."""
     out: list[Message] = []
     for message in messages:
         if message.role == "assistant":

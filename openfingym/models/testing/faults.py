@@ -1,4 +1,4 @@
-"""Faults of an endpoint, made to order."""
+"""Faults of endpoints that the stand-in can be made to show, in the words of real ones."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ REFUSALS = {
     "error-500": (500, "server_error", "Something went wrong."),
     "error-503": (503, "overloaded", "The model is overloaded."),
 }
-"""Name to status, code and message. What follows ``rate-limit`` is the form of ``Retry-After``, and what follows
-``no-tools`` whose words they are; only requests with a system's message meet ``no-system``, and only
-those for a whole answer ``stream-only``."""
+"""Status, code and message of each refusal, by its name. What follows ``rate-limit`` is the form of ``Retry-After``,
+and what follows ``no-tools`` is whose words they are; only requests with a system message meet ``no-system``, and only
+those for a whole answer meet ``stream-only``."""
 OF_A_FIELD = {
     "renamed": "max_tokens",
     "seedless": "seed",
@@ -54,12 +54,13 @@ OF_A_FIELD = {
     "no-stream-options": "stream_options",
 }
 OF_A_FIELD |= dict.fromkeys((name for name in REFUSALS if name.startswith("no-tools")), "tools")
-"""Faults that only requests with this field meet."""
+"""Field of the body that a request must have to meet a fault, by the fault's name."""
 ONLY_BLOCKS = "only-blocks"
-"""Tools are taken, and never called: the model writes fenced code."""
+"""Tools are taken, and never called: the model writes fenced code instead."""
 WIRE = ("hang", "cut", "garbage")
-"""No answer at all; an answer cut in the middle; an answer that is no JSON."""
+"""No answer at all; an answer that is cut in the middle; an answer that is no JSON."""
 RETRY_AFTER_S = 1
+"""Seconds that a rate limit asks to wait."""
 WRITTEN: Mapping[str, Callable[[str, str], str]] = {
     "written-hermes": lambda name, arguments: (
         f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
@@ -69,7 +70,7 @@ WRITTEN: Mapping[str, Callable[[str, str], str]] = {
     "written-json": lambda name, arguments: f'```json\n{{"name": "{name}", "arguments": {arguments}}}\n```',
     "written-unreadably": lambda name, arguments: f"Action: {name}\nAction Input: {arguments}",
 }
-"""Calls that stay in the text of the answer, as where an endpoint does not know the form that its model writes."""
+"""Forms of calls that stay in the text of the answer, as they do where an endpoint does not know its model's form."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Fault:
 
     name: str
     times: int | None = None
-    """Requests that meet it; None for all."""
+    """How many requests meet the fault; None for all."""
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -1,8 +1,8 @@
-"""A policy that tries to cheat. What it gets hold of is printed after ``LEAK``; nothing ever should be.
+"""A policy that tries to cheat. What it gets hold of is printed after ``LEAK``, and nothing ever should be.
 
-It reads where the truth might be, looks for secrets in its environment and its parents', connects to the
-network, writes over what is read-only, submits training windows again and again to find the hidden ones
-by the feedback, and replays a submission under the same key.
+It reads where the truth might be, looks for secrets in its environment and in other processes', connects to the
+network, writes over what is read-only, and probes: it submits the same array with one value changed, again and again,
+to learn the hidden values from the feedback.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import os, pathlib, socket, sys
 def leak(what, value):
     print("LEAK", what, repr(value)[:200])
 
-for place in ("/truth", "/task/../truth", "/var/lib/openfingym", "/root", "/home", "/etc/shadow", "/run/openfingym/../docker.sock"):
+places = ("/truth", "/task/../truth", "/var/lib/openfingym", "/root", "/home", "/etc/shadow")
+for place in (*places, "/run/openfingym/../docker.sock"):
     try:
         path = pathlib.Path(place)
         found = [str(p) for p in path.iterdir()] if path.is_dir() else path.read_bytes()
@@ -33,7 +34,8 @@ for status in pathlib.Path("/proc").glob("[0-9]*/environ"):
             leak(str(status), status.read_bytes())
     except OSError:
         pass
-# The first belongs to nobody: where there is a network, packets to it are lost, and where there is none, they cannot be sent.
+# The first belongs to nobody: where there is a network, packets to it are lost, and where there is none, they cannot
+# be sent.
 for host in (("192.0.2.1", 80), ("169.254.169.254", 80), ("127.0.0.1", 80)):
     try:
         socket.create_connection(host, timeout=0.5).close()
@@ -49,7 +51,7 @@ for path in ("/task/interface.py", "/task/data/contract.json", "/agent/program.p
         leak("written", path)
     except OSError as error:
         print("refused", path, error.strerror)
-"""  # noqa: E501
+"""
 PROBE = r"""
 import interface
 import numpy as np
@@ -69,7 +71,7 @@ READS = ("/truth", "../../../etc/passwd", "/proc/self/environ", "/run/openfingym
 
 
 class Hostile:
-    """Attacks by whatever it is given."""
+    """Attacks by every tool that it is offered, or else by programs."""
 
     def respond(self, request: CompletionRequest) -> Reply:
         """Continue the conversation."""

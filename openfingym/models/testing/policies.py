@@ -1,4 +1,4 @@
-"""The policies by name."""
+"""The policies of the stand-in by their names, and models that are named after them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from openfingym.models.testing.forging import Forge
 from openfingym.models.testing.hostile import Hostile
 
 PREFIX = "stand-in/"
+"""Prefix of the names of models that the stand-in is."""
 
 
 class StandInPolicy(Protocol):
-    """Rules that answer in place of a model. A policy remembers nothing: all it knows is in the request."""
+    """Rules that answer in the place of a model. A policy remembers nothing: all that it knows is in the request."""
 
     def respond(self, request: CompletionRequest) -> Reply:
         """Continue a conversation."""

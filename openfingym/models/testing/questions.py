@@ -1,4 +1,4 @@
-"""Answers of the stand-in to questions about events: what was seen of a pair of countries most often."""
+"""How the stand-in answers MIRAI's questions about events: with what was seen most often of two countries."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ LOOKUP = "get_relation_distribution"
 ENTITIES = "get_entity_distribution"
 NEWS = "get_news_articles"
 MOST = 5
+"""Most relations or countries that an answer names."""
 USUAL = ("010", "040", "036", "042", "020")
-"""Relations that are frequent anywhere."""
+"""Codes of relations that are frequent between any two countries."""
 _ASKED = re.compile(
     r"head_entity=ISOCode\((\w{3})\), relation=CAMEOCode\((\d{3}|\?)\), tail_entity=ISOCode\((\w{3}|\?)\)"
 )
@@ -24,20 +25,20 @@ _COUNTRY = re.compile(r"ISOCode\(code='([A-Z]{3})'\)")
 
 
 def answer_question(request: CompletionRequest) -> Reply:
-    """Look up what happened between the two countries of the latest question, or to whom one did something, then name
-    the most frequent of it.
+    """Look up what happened between the two countries of the latest question, or to whom one country did something;
+    then answer with the most frequent of it.
     """
     since = _since_asked(request)
-    told = [message.content for message in since[1:] if message.role == "tool"]
+    results = [message.content for message in since[1:] if message.role == "tool"]
     tool, arguments = _lookup(since[0].content)
-    if tool in request.tools and not told:
+    if tool in request.tools and not results:
         return Reply("First what is known of the two.", (Call(tool, arguments),))
-    answer = _answer(request, *(_seen(told[-1]) if told else ((), ())))
+    answer = _answer(request, *(_seen(results[-1]) if results else ((), ())))
     return Reply("The most frequent so far.", (Call(ANSWER_TOOL, {"answer": answer}),))
 
 
 def asks_in_words(request: CompletionRequest) -> bool:
-    """Whether it is a question that is answered in the text of a message."""
+    """Whether a request is a question that is answered in the text of a message."""
     return (
         not request.tools
         and BLOCKS_MARKER not in request.text
@@ -46,15 +47,17 @@ def asks_in_words(request: CompletionRequest) -> bool:
 
 
 def answer_in_words(request: CompletionRequest) -> Reply:
-    """The same in the text of messages: a line with a call, a block of code, or tags; or at once, without tools."""
+    """Look up and answer as :func:`answer_question` does, by the text of messages: a line with a call, a block of code,
+    or tags; without tools, answer at once.
+    """
     latest, prompt = request.messages[-1].content, request.text
     tags = "<function_call>" in prompt
     tool, arguments = _lookup(prompt)
     function = next((name for name in (tool, NEWS) if f"def {name}(" in prompt), None)
     if function is None or latest.startswith(("Observation:", "<observation>")):
         return _final(request, latest if function else prompt, tags=tags)
-    given = ", ".join(f"{key}={_written(value)}" for key, value in arguments.items())
-    call = f"{function}({given})" if function == tool else f'{NEWS}(text_description="What the two do to each other")'
+    written = ", ".join(f"{key}={_written(value)}" for key, value in arguments.items())
+    call = f"{function}({written})" if function == tool else f'{NEWS}(text_description="What the two do to each other")'
     if tags:
         return Reply(f"<think>First what is known.\n<function_call>{call}</function_call>")
     if "print()" in prompt:
@@ -63,11 +66,11 @@ def answer_in_words(request: CompletionRequest) -> Reply:
 
 
 def _lookup(text: str) -> tuple[str, dict[str, object]]:
-    """The tool that tells most of the question in a text, and its arguments; an empty name if there is none."""
-    found = _ASKED.search(text)
-    if found is None:
+    """The tool that tells most about the question in a text, and its arguments; an empty name if there is none."""
+    query = _ASKED.search(text)
+    if query is None:
         return "", {}
-    head, relation, tail = found.groups()
+    head, relation, tail = query.groups()
     if tail == "?":
         return ENTITIES, {"involved_relations": [relation], "interacted_entities": [head], "entity_role": "tail"}
     return LOOKUP, {"head_entities": [head], "tail_entities": [tail]}
@@ -91,9 +94,9 @@ def _final(request: CompletionRequest, shown: str, *, tags: bool) -> Reply:
 
 
 def _answer(request: CompletionRequest, codes: tuple[str, ...], countries: tuple[str, ...]) -> str:
-    """In the form that is asked for."""
-    found = [*_ASKED.finditer(request.text)]
-    if found and found[-1][3] == "?":
+    """The answer in the form that is asked for: countries, probabilities, a ranking, or relations by their roots."""
+    queries = [*_ASKED.finditer(request.text)]
+    if queries and queries[-1][3] == "?":
         return json.dumps(countries)
     if "values are the probabilities" in request.text:
         return json.dumps({code: round(0.9 - 0.1 * place, 2) for place, code in enumerate(codes)})
@@ -103,11 +106,12 @@ def _answer(request: CompletionRequest, codes: tuple[str, ...], countries: tuple
 
 
 def _seen(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Relations and countries that a text shows, the most frequent first, of equally frequent ones the first."""
+    """Codes of the relations and countries that a text shows most often, the most frequent first."""
     codes, countries = (Counter(form.findall(text)).most_common(MOST) for form in (_CODE, _COUNTRY))
     return tuple(code for code, _ in codes), tuple(code for code, _ in countries)
 
 
 def _since_asked(request: CompletionRequest) -> tuple[Message, ...]:
+    """The latest question, and the messages that follow it."""
     asked = max(i for i, message in enumerate(request.messages) if message.role == "user")
     return request.messages[asked:]

@@ -1,4 +1,4 @@
-"""The stand-in's endpoint: a local server that speaks chat completions."""
+"""The stand-in's endpoint: an HTTP server on this machine that speaks chat completions."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ if TYPE_CHECKING:
     import uvicorn
 
 FAULT_HEADER = "x-stand-in-fault"
+"""Header by which one request meets a fault."""
 START_S = 10.0
+"""Seconds that the server may take to start, and to stop."""
 
 
 class StandIn:
     """A server on this machine that answers in place of a model; a context manager.
 
     Args:
-        latency_s: seconds that every answer is delayed by, as if a model thought.
+        latency_s: seconds by which every answer is delayed, as if a model thought.
         port: TCP port to listen on; 0 for any that is free.
-        policies: policies to serve in addition to the built-in ones, by name.
+        policies: policies to serve in addition to the built-in ones, by the name of the model that each is.
 
     Attributes:
-        served: requests that were begun, by model.
+        served: how many requests were begun, by model.
         most_at_once: most requests that were under way at the same time.
     """
 
@@ -51,17 +53,20 @@ class StandIn:
         self._port = port
         self._policies = policies or {}
         self._now = 0
+        """Requests that are under way."""
         self._met: Counter[str] = Counter()
+        """How many requests have met each fault of each model."""
         self._stopping = False
 
     @property
     def base_url(self) -> str:
-        """Where it is, as clients want it."""
+        """Base URL of the endpoint."""
         return f"http://127.0.0.1:{self._port}/v1"
 
     def __enter__(self) -> Self:
         import uvicorn
 
+        # Bound here, so that the port is known, and taken by nobody else, before the thread runs.
         self._socket = socket.create_server(("127.0.0.1", self._port))
         self._port = int(self._socket.getsockname()[1])
         config = uvicorn.Config(self._app(), log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
@@ -128,6 +133,7 @@ class StandIn:
             await asyncio.sleep(self._latency_s)
         stated = http.headers.get(FAULT_HEADER)
         fault = Fault.parse(stated) if stated else fault
+        # Every request has a model, so that this holds for faults of no field.
         if fault and OF_A_FIELD.get(fault.name, "model") not in body:
             fault = None
         if fault and fault.name == "no-system" and request.messages[0].role != "system":
@@ -135,6 +141,7 @@ class StandIn:
         if fault and fault.name == "stream-only" and body.get("stream"):
             fault = None
         met = self._meet(model, fault)
+        # Faults of the endpoint, before any policy is asked.
         if met in REFUSALS:
             return _refusal(met, http.headers.get("authorization", "").removeprefix("Bearer "))
         if met == "hang":
@@ -142,6 +149,7 @@ class StandIn:
             return Response(status_code=503)
         if met == ONLY_BLOCKS:
             request = replace(request, form="blocks", tools={})
+        # Faults of the model: what it says, and how.
         reply = (Broken(met) if met in SORTS else policy).respond(request)
         if met is not None and met in WRITTEN and request.form == "tools":
             reply = reply.written(WRITTEN[met])
@@ -149,6 +157,7 @@ class StandIn:
             return StreamingResponse(
                 _forever(answer({**body, "max_tokens": 400}, request, reply), http), media_type="text/event-stream"
             )
+        # Faults of the connection: what arrives of an answer that was given.
         sent = answer(body, request, reply)
         events = _events(sent, body) if body.get("stream") else None
         if met == "garbage":
@@ -163,7 +172,7 @@ class StandIn:
         return Response(whole, media_type=media_type)
 
     def _meet(self, model: str, fault: Fault | None) -> str | None:
-        """The fault that this request meets."""
+        """Name of the fault that this request meets; None where there is none, or it has been met often enough."""
         if fault is None:
             return None
         key = f"{model} {fault.name}"
@@ -178,12 +187,12 @@ class StandIn:
 
 async def _body(http: fastapi.Request) -> Mapping[str, object]:
     try:
-        found = json.loads(await http.body())
+        body = json.loads(await http.body())
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the body is not JSON ({error})") from None
-    if not isinstance(found, Mapping):
+    if not isinstance(body, Mapping):
         raise UsageError("the body must be a JSON object")
-    return found
+    return body
 
 
 def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> fastapi.Response:
@@ -210,6 +219,7 @@ def _refusal(name: str, key: str) -> fastapi.Response:
 
 
 def _events(sent: SentReply, body: Mapping[str, object]) -> list[str]:
+    """The server-sent events of a streamed answer; with the counts of tokens only where they are asked for."""
     options = body.get("stream_options")
     wanted = isinstance(options, Mapping) and bool(options.get("include_usage"))
     return [*(f"data: {json.dumps(chunk)}\n\n" for chunk in sent.chunks(usage=wanted)), "data: [DONE]\n\n"]
@@ -218,6 +228,7 @@ def _events(sent: SentReply, body: Mapping[str, object]) -> list[str]:
 async def _cut(text: str) -> AsyncIterator[str]:
     """Half of what was to be sent; then the connection breaks."""
     yield text[: len(text) // 2]
+    # Time for the half to be sent, before the error closes the connection.
     await asyncio.sleep(0.01)
     raise ConnectionAbortedError
 
@@ -227,4 +238,5 @@ async def _forever(sent: SentReply, http: fastapi.Request) -> AsyncIterator[str]
     piece = f"data: {json.dumps(sent.chunk({'content': sent.content}))}\n\n"
     while not await http.is_disconnected():
         yield piece
+        # Other requests must be served meanwhile.
         await asyncio.sleep(0)

@@ -7,6 +7,6 @@
     stdio.py       one client, by standard input and output
     streamable.py  many clients, over HTTP
 
-The protocol is spoken here, without its SDK, whose major versions exclude each other: it is JSON-RPC, of which a server
-of tools needs a dozen methods.
+The protocol is implemented here and its SDK is not used, whose major versions exclude each other: it is JSON-RPC, of
+which a server of tools needs a dozen methods.
 """

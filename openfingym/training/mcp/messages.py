@@ -1,7 +1,7 @@
 """Requests and notifications of a client, and the answers to them.
 
-What a server of tools needs of the revisions from 2024-11-05 to 2025-11-25. A client of a later one begins by
-a method that is not known here, and then goes back to ``initialize``.
+This is what a server of tools needs of the protocol's revisions from 2024-11-05 to 2025-11-25. A client of a later
+revision begins with a method that is not known here, and then falls back to ``initialize``.
 """
 
 from __future__ import annotations
@@ -21,17 +21,26 @@ Message = dict[str, Any]
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Revisions of the protocol that are spoken, oldest first."""
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+"""Codes of JSON-RPC."""
 RESOURCE_NOT_FOUND = -32002
+"""Code of MCP."""
 INSTRUCTION = "openfingym://instruction"
+"""URI of the resource with the task's instruction."""
 PROMPT = "play"
+"""Name of the prompt with the task's instruction."""
 PROGRESS_S = 5.0
-"""Seconds from one notice that a call still goes on to the next."""
+"""Seconds between two notices that a call still goes on."""
 INSTRUCTION_S = 15.0
-"""Seconds that the first answer waits for the task's instruction; a client waits no longer than a minute for it."""
+"""Seconds for which the first answer waits for the task's instruction; a client waits no longer than a minute for
+it."""
 
 
 class RequestError(Exception):
-    """A request that cannot be answered."""
+    """A request that cannot be answered; the message says why.
+
+    Attributes:
+        code: code of the error, as JSON-RPC or MCP has it.
+    """
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -39,18 +48,24 @@ class RequestError(Exception):
 
 
 class McpConversation:
-    """What one client and this server say to each other.
+    """The messages between one client and this server.
 
     Attributes:
-        rollout: what is played; None before the client has introduced itself.
+        rollout: the rollout that is played; None before the client has introduced itself.
     """
 
     def __init__(self, terms: PlayTerms, *, send: Callable[[Message], Awaitable[None]]) -> None:
-        """``send``: sends a notification."""
+        """Expect the client's first message.
+
+        Args:
+            terms: the task and the instance that are played, and how.
+            send: sends a notification to the client.
+        """
         self.rollout: PlayedRollout | None = None
         self._terms = terms
         self._send = send
         self._going: dict[str | int, asyncio.Task[Message]] = {}
+        """Requests that are not answered yet, by their identifiers."""
 
     async def answered(
         self, message: object, notify: Callable[[Message], Awaitable[None]] | None = None
@@ -58,24 +73,25 @@ class McpConversation:
         """Answer a message.
 
         Args:
-            message: what came, decoded.
-            notify: sends a notification that belongs to this request; None for the general way.
+            message: the client's message, decoded from JSON.
+            notify: sends a notification that belongs to this request; None for the way that all others go.
 
         Returns:
-            The answer; None where there is none to give: to a notification, or to a request that was cancelled.
+            The answer; None to a notification, and to a request that was cancelled.
         """
         problem = _problem(message)
         if problem is not None or not isinstance(message, dict):
             return error_of(INVALID_REQUEST, f"no request: {problem}")
         method, params = message.get("method"), message.get("params") or {}
         if method is None:
-            return None  # an answer, to nothing that was asked
+            return None  # an answer, although this server asks nothing
         if "id" not in message:
-            self._noticed(method, params)
+            self._notified(method, params)
             return None
         name = message["id"]
         if name in self._going:
             return error_of(INVALID_REQUEST, f"the id {name!r} is one of a request that is not answered yet", name)
+        # A task, so that a notification can cancel the work and not this method, which must still tidy up.
         work = asyncio.ensure_future(self._result(method, params, notify or self._send))
         self._going[name] = work
         try:
@@ -85,6 +101,7 @@ class McpConversation:
         except OpenFinGymError as error:
             return error_of(INTERNAL_ERROR, str(error), name)
         except asyncio.CancelledError:
+            # Cancelled by its client: the protocol wants no answer. Else it is this method that is cancelled.
             if work.cancelled() and not _being_cancelled():
                 return None
             work.cancel()
@@ -96,18 +113,25 @@ class McpConversation:
             del self._going[name]
 
     async def leave(self) -> str | None:
-        """End what is played, as the client has gone, and tell what came of it; None where nothing was begun."""
+        """End the rollout, as the client has gone, and tell its result in words; None where none was begun."""
         for work in list(self._going.values()):
             work.cancel()
         return None if self.rollout is None else await self.rollout.leave()
 
-    def _noticed(self, method: str, params: Message) -> None:
+    def _notified(self, method: str, params: Message) -> None:
+        """Take a notification: of all that there are, the cancelling of a request alone has an effect."""
         if method == "notifications/cancelled":
             work = self._going.get(params.get("requestId", ""))
             if work is not None:
                 work.cancel()
 
     async def _result(self, method: str, params: Message, notify: Callable[[Message], Awaitable[None]]) -> Message:
+        """The result of a request.
+
+        Raises:
+            RequestError: the request cannot be answered.
+            OpenFinGymError: the task cannot be played.
+        """
         if method == "ping":
             return {}
         if method == "initialize":
@@ -144,15 +168,18 @@ class McpConversation:
         raise RequestError(METHOD_NOT_FOUND, f"there is no method {method[:100]!r}")
 
     async def _initialized(self, params: Message) -> Message:
+        """Introduce this server to the client, with the task's instruction if it is there in time."""
         asked, client = params.get("protocolVersion"), params.get("clientInfo")
         if self.rollout is None:
             name = client.get("name") if isinstance(client, dict) else None
             self.rollout = PlayedRollout(self._terms, name if isinstance(name, str) else "client")
         try:
+            # A first build takes longer than clients wait; shielded, since the rollout goes on being opened.
             text = await asyncio.wait_for(asyncio.shield(self.rollout.instruction()), INSTRUCTION_S)
         except TimeoutError:
             where = f"the resource {INSTRUCTION}, or the file /task/instruction.md"
             text = f"Play the task {self._terms.task}. Read first what it asks: {where}."
+        # A client that asks for an unknown revision is offered the latest, and may leave.
         return {
             "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
             "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "logging": {}},
@@ -163,6 +190,11 @@ class McpConversation:
     async def _called(
         self, rollout: PlayedRollout, params: Message, notify: Callable[[Message], Awaitable[None]]
     ) -> Message:
+        """Call a tool, with notices of progress where the client has asked for them.
+
+        Raises:
+            RequestError: there is no such tool, or the call is malformed.
+        """
         name, arguments = params.get("name"), params.get("arguments")
         arguments = {} if arguments is None else arguments
         if not isinstance(name, str) or not isinstance(arguments, dict):
@@ -174,11 +206,11 @@ class McpConversation:
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         if token is None:
             return await rollout.call(name, arguments)
-        telling = asyncio.ensure_future(_tell(token, "the result is computed" if name == FINISH else name, notify))
+        progress = asyncio.ensure_future(_tell(token, "the result is computed" if name == FINISH else name, notify))
         try:
             return await rollout.call(name, arguments)
         finally:
-            telling.cancel()
+            progress.cancel()
 
 
 _METHODS = frozenset(
@@ -193,6 +225,7 @@ _METHODS = frozenset(
         "logging/setLevel",
     }
 )
+"""Methods that are known, and that need a client which has introduced itself."""
 
 
 def error_of(code: int, message: str, name: str | int | None = None) -> Message:
@@ -201,7 +234,7 @@ def error_of(code: int, message: str, name: str | int | None = None) -> Message:
 
 
 def _problem(message: object) -> str | None:
-    """Why a value is no message."""
+    """Why a value is no message of JSON-RPC; None where it is one."""
     if not isinstance(message, dict):
         return "expected an object"
     if message.get("jsonrpc") != "2.0":
@@ -211,6 +244,7 @@ def _problem(message: object) -> str | None:
             return "method is no text"
         if not isinstance(message.get("params", {}), dict | None):
             return "params is no object"
+        # JSON's true and false are whole numbers to Python.
         name = message.get("id", 0)
         if isinstance(name, bool) or not isinstance(name, str | int):
             return "id is neither a text nor a whole number"
@@ -220,7 +254,7 @@ def _problem(message: object) -> str | None:
 
 
 async def _tell(token: object, what: str, notify: Callable[[Message], Awaitable[None]]) -> None:
-    """Tell the client from time to time that a call goes on."""
+    """Tell the client from time to time that a call goes on, for ever."""
     begun = time.monotonic()
     while True:
         await asyncio.sleep(PROGRESS_S)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from openfingym.training import Desk, Episode
 
 FINISH = "finish"
+"""Name of the tool that ends the rollout."""
 PATIENCE_S = 12 * 3600.0
 """Seconds that a client may think, or wait for its user, between two calls."""
 ENDING = (
@@ -33,17 +34,23 @@ FINISH_TOOL = {
 
 @dataclass(frozen=True)
 class PlayTerms:
-    """What is to be played."""
+    """What is to be played, and how."""
 
     task: str
+    """Name or folder of the task."""
     split: Literal["test", "train", "validation"] = "test"
     index: int = 0
+    """Number of the instance; 0 for the task as it is."""
     seed: int = 0
+    """Seed that programs are given."""
     backend: str = "auto"
+    """How programs are isolated: ``auto``, ``docker``, ``sandbox`` or ``inline``."""
     verifier: str | None = None
+    """Address of a running verifier; None for ``$OPENFINGYM_VERIFIER``, or else one that is started here."""
     out: Path | None = None
-    """Folder below which the rollout is kept."""
+    """Folder below which the rollout is kept; None to keep nothing."""
     places: int = 1
+    """Most rollouts that are open at once in this process."""
 
 
 class PlayedRollout:
@@ -51,73 +58,93 @@ class PlayedRollout:
 
     Attributes:
         terms: what is played.
+        result: the verified result; None before the end, and where there is none for a reason of ours.
+        failure: why there is no result; None where there is one.
     """
 
     def __init__(self, terms: PlayTerms, client: str = "client") -> None:
-        """``client``: what the player calls itself; it is recorded as the agent."""
+        """Open nothing yet.
+
+        Args:
+            terms: the task and the instance that are played, and how.
+            client: name that the player gives itself; it is recorded as the agent.
+        """
         self.terms = terms
+        # A name of anybody's, made into one that an agent may have.
         self._agent = "mcp-" + (re.sub(r"[^a-z0-9]+", "-", client.lower()).strip("-")[:40] or "client")
         self._desk: Desk | None = None
         self._opening: asyncio.Task[Episode] | None = None
         self._finishing: asyncio.Task[str] | None = None
         self._turn = asyncio.Lock()
+        """Held while a call is made: a client may send several at once, and an episode takes them one by one."""
         self._running: asyncio.Task[str] | None = None
+        """The call that was made last."""
         self.result: RolloutResult | None = None
         self.failure: str | None = None
 
     async def episode(self) -> Episode:
-        """The rollout, begun if it is not yet.
+        """The rollout, which is begun if it is not yet.
 
         Raises:
             OpenFinGymError: the task cannot be played like this.
         """
         if self._opening is None:
             self._opening = asyncio.ensure_future(self._opened())
+        # Several requests may wait for it, and one that is cancelled must not cancel it for the others.
         return await asyncio.shield(self._opening)
 
     async def instruction(self) -> str:
-        """All that an agent is told at the beginning."""
+        """The text of all messages that an agent is told at the beginning, and how a client plays."""
         episode = await self.episode()
-        said = [str(message.get("content") or "") for message in episode.messages]
-        if not said:
+        texts = [str(message.get("content") or "") for message in episode.messages]
+        if not texts:
             return f"There is nothing to play, for a reason of ours: {episode.failure or 'no reason is known'}."
-        return "\n\n".join([*said, ENDING])
+        return "\n\n".join([*texts, ENDING])
 
     async def tools(self) -> list[dict[str, Any]]:
         """The tools, in MCP's form."""
         episode = await self.episode()
-        found = []
+        tools = []
         for tool in episode.tools:
             function: Mapping[str, Any] = tool["function"]
             schema = {"type": "object", **function["parameters"]}
-            found.append({"name": function["name"], "description": function["description"], "inputSchema": schema})
-        return [*found, FINISH_TOOL]
+            tools.append({"name": function["name"], "description": function["description"], "inputSchema": schema})
+        return [*tools, FINISH_TOOL]
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Call a tool; what goes wrong is told as its result."""
+        """Call a tool; what goes wrong is told as its result.
+
+        Args:
+            name: name of the tool.
+            arguments: arguments of the call, by name.
+
+        Returns:
+            The result of ``tools/call``, in MCP's form.
+        """
         if name == FINISH:
-            told = await self.finish()
+            text = await self.finish()
             more = {} if self.result is None else {"structuredContent": summary(self.result)}
-            return {"content": [_text(told)], "isError": self.result is None, **more}
+            return {"content": [_text(text)], "isError": self.result is None, **more}
         episode = await self.episode()
         async with self._turn:
             if self._finishing is not None or is_over(episode):
-                told = f"The rollout is over; nothing more can be done in it. {await self.finish()}"
-                return {"content": [_text(told)], "isError": True}
+                text = f"The rollout is over; nothing more can be done in it. {await self.finish()}"
+                return {"content": [_text(text)], "isError": True}
             self._running = asyncio.ensure_future(episode.call(name, arguments))
-            told = await asyncio.shield(self._running)  # a request that is cancelled leaves its program running
+            text = await asyncio.shield(self._running)  # a request that is cancelled leaves its program running
         if not episode.over:
-            return {"content": [_text(told)], "isError": False}
-        return {"content": [_text(told), _text(await self.finish())], "isError": self.failure is not None}
+            return {"content": [_text(text)], "isError": False}
+        # The call has ended the rollout, as at a limit: nothing is left to do but to tell the score.
+        return {"content": [_text(text), _text(await self.finish())], "isError": self.failure is not None}
 
     async def finish(self) -> str:
-        """End the rollout, if it was begun, and tell its result; doing it twice does no harm."""
+        """End the rollout, and tell its result in words; doing it twice does no harm."""
         if self._finishing is None:
             self._finishing = asyncio.ensure_future(self._finished())
         return await asyncio.shield(self._finishing)
 
     async def leave(self) -> str | None:
-        """End the rollout wherever it is, as its client has gone; None where none was begun."""
+        """End the rollout wherever it is, as its client has gone, and tell its result; None where none was begun."""
         if self._opening is None:
             return None
         # A program that still runs is not waited for; what was submitted is scored in any case.
@@ -161,12 +188,13 @@ class PlayedRollout:
 
 
 def is_over(episode: Episode) -> bool:
-    """Whether nothing more can be done in it."""
+    """Whether nothing more can be done in an episode."""
+    # A function, since a type checker takes a property that was false for one that stays so.
     return episode.over
 
 
 def told_of(result: RolloutResult) -> str:
-    """A verified result in words."""
+    """A verified result in words, for the client to read."""
     kept = f" Kept in {result.path}." if result.path is not None else ""
     if result.state == "scored":
         ends = result.relative_interval
@@ -183,7 +211,7 @@ def told_of(result: RolloutResult) -> str:
 
 
 def summary(result: RolloutResult) -> dict[str, Any]:
-    """A verified result for programs."""
+    """A verified result as JSON, for programs."""
     return {
         "rollout_id": result.rollout_id,
         "task": result.task,

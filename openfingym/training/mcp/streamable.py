@@ -1,4 +1,4 @@
-"""Many clients, over HTTP: each plays a rollout of its own."""
+"""Many clients of the protocol over HTTP, each of which plays a rollout of its own."""
 
 from __future__ import annotations
 
@@ -17,25 +17,36 @@ from openfingym.training.mcp.messages import INVALID_REQUEST, PARSE_ERROR, VERSI
 from openfingym.training.mcp.played import PlayTerms
 
 SESSION, VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
+"""Header fields of the protocol."""
 PATH = "/mcp"
+"""Path of the protocol's one endpoint."""
 MAX_BODY = 16 * 1024 * 1024
+"""Most bytes of a message that a client may send."""
 KEEP_S = 15.0
-"""Seconds of silence after which a response that is waited for says that it goes on."""
+"""Seconds of silence after which a response that is waited for says that it goes on, so that no proxy closes it."""
 LOOK_S = 5.0
+"""Seconds between two looks for clients that have gone."""
 END_S = 30.0
+"""Seconds that rollouts are given to end, where the server is stopped."""
 
 
 class _Client:
-    """A client that has introduced itself."""
+    """A client that has introduced itself.
+
+    Attributes:
+        conversation: its rollout, and the requests that are not answered yet.
+        used_at: when it last sent a request or was answered, by the monotonic clock.
+        calls: number of its requests that are not answered yet.
+    """
 
     def __init__(self, terms: PlayTerms) -> None:
-        self.conversation = McpConversation(terms, send=_nobody)
+        self.conversation = McpConversation(terms, send=_drop)
         self.used_at = time.monotonic()
         self.calls = 0
 
 
-async def _nobody(_message: Message) -> None:
-    """Notifications belong to the response of a request; there is no other way to the client."""
+async def _drop(_message: Message) -> None:
+    """Drop a notification that belongs to no request: only in the response to one can a client be reached."""
 
 
 class Streamable:
@@ -46,8 +57,8 @@ class Streamable:
 
         Args:
             terms: what is played. The first client plays the instance that is named, the next one the next instance.
-            guard: who is let in.
-            sessions: clients at once, at most.
+            guard: decides which requests are taken.
+            sessions: most clients at once.
             idle_s: seconds after which a client that says nothing is taken to have gone.
         """
         self._terms, self._guard = replace(terms, places=sessions), guard
@@ -56,7 +67,7 @@ class Streamable:
         self._numbers = itertools.count(terms.index)
 
     def application(self) -> web.Application:
-        """The application, which ends every rollout with it."""
+        """The application of the server; every rollout ends with it."""
         app = web.Application(client_max_size=MAX_BODY)
         app.router.add_post(PATH, self._post)
         app.router.add_delete(PATH, self._delete)
@@ -65,6 +76,7 @@ class Streamable:
         return app
 
     async def _looking(self, _app: web.Application) -> AsyncIterator[None]:
+        """Look for clients that have gone while the application runs, and end every rollout when it stops."""
         look = asyncio.ensure_future(self._look())
         yield
         look.cancel()
@@ -80,11 +92,13 @@ class Streamable:
                     await self._left(name)
 
     async def _left(self, name: str) -> None:
+        """End the rollout of a client that has gone."""
         client = self._clients.get(name)
         if client is not None:
             try:
                 await client.conversation.leave()
             finally:
+                # Only when its rollout is over, so that there are never more of them than there are sessions.
                 self._clients.pop(name, None)
 
     async def _health(self, _request: web.Request) -> web.Response:
@@ -113,6 +127,7 @@ class Streamable:
         return await self._answered(request, client, message)
 
     async def _introduced(self, request: web.Request, message: Message) -> web.StreamResponse:
+        """Begin a session for a client, and answer its first request."""
         if len(self._clients) >= self._most:
             text = f"all {self._most} sessions are taken; end one, or serve with a larger --sessions"
             return _told(error_of(INVALID_REQUEST, text, message.get("id")), 503)
@@ -121,9 +136,11 @@ class Streamable:
             from openfingym.instances import COUNT
 
             terms = replace(terms, index=next(self._numbers) % COUNT)
+        # The name is all that a client shows of itself, so it must not be guessed.
         name, client = secrets.token_urlsafe(24), _Client(terms)
         self._clients[name] = client
         response = await self._answered(request, client, message, {SESSION: name})
+        # The request was malformed, and began nothing.
         if client.conversation.rollout is None:
             self._clients.pop(name, None)
         return response
@@ -131,18 +148,19 @@ class Streamable:
     async def _answered(
         self, request: web.Request, client: _Client, message: Message, headers: dict[str, str] | None = None
     ) -> web.StreamResponse:
+        """Answer a message of a client; a call, which may take minutes, by a stream of events."""
         client.used_at = time.monotonic()
         client.calls += 1
         try:
             if message.get("method") == "tools/call" and "id" in message:
                 return await _streamed(request, client.conversation, message)
-            told = await client.conversation.answered(message)
+            answer = await client.conversation.answered(message)
         finally:
             client.calls -= 1
             client.used_at = time.monotonic()
-        if told is None:
+        if answer is None:
             return web.Response(status=202, headers=headers)
-        return _told(told, 200, headers)
+        return _told(answer, 200, headers)
 
     async def _delete(self, request: web.Request) -> web.Response:
         if (refusal := self._guard.refusal(request.headers)) is not None:
@@ -155,14 +173,15 @@ class Streamable:
 
 
 async def _streamed(request: web.Request, conversation: McpConversation, message: Message) -> web.StreamResponse:
-    """A response of events: notices that it goes on, and the answer."""
+    """Answer a call by a stream of events: notices that it goes on, and the answer."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
     await response.prepare(request)
+    # Notices come from another task, and two events must not be mixed.
     writing = asyncio.Lock()
 
-    async def event(told: Message) -> None:
+    async def event(value: Message) -> None:
         async with writing:
-            await response.write(b"event: message\ndata: " + msgspec.json.encode(told) + b"\n\n")
+            await response.write(b"event: message\ndata: " + msgspec.json.encode(value) + b"\n\n")
 
     work = asyncio.ensure_future(conversation.answered(message, event))
     try:
@@ -170,10 +189,11 @@ async def _streamed(request: web.Request, conversation: McpConversation, message
             await asyncio.wait({work}, timeout=KEEP_S)
             if work.done():
                 break
+            # A comment in the form of server-sent events, which clients skip.
             async with writing:
                 await response.write(b": going on\n\n")
-        if (told := work.result()) is not None:
-            await event(told)
+        if (answer := work.result()) is not None:
+            await event(answer)
         await response.write_eof()
     except (ConnectionError, ClientConnectionError):
         pass  # what is under way goes on: a client that comes back finds its rollout
@@ -198,13 +218,13 @@ def serve(
     """Serve clients until the process is interrupted or terminated.
 
     Args:
-        terms: what is played.
+        terms: the task and the first instance that are played, and how.
         host: name or address to listen on.
         port: port to listen on; 0 lets the system choose.
-        sessions: clients at once, at most.
+        sessions: most clients at once.
         idle_s: seconds after which a client that says nothing is taken to have gone.
-        token: what clients have to send; None asks for none.
-        ready: told the endpoint's URL as soon as it listens.
+        token: the token that clients have to send; None to ask for none.
+        ready: called with the endpoint's URL as soon as it is listened on.
 
     Raises:
         UsageError: the address cannot be listened on.

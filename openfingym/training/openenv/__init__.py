@@ -2,12 +2,12 @@
 
 ::
 
-    wire.py        frames of a WebSocket, and what is wrong with them
+    wire.py        frames of a WebSocket: read, checked, written
     rpc.py         JSON-RPC of ``/mcp``
     served.py      what a server offers: tasks, splits, schemas
     stepped.py     an episode of a Gymnasium environment in this process
     tools.py       a verified rollout that is played by calling tools
-    sessions.py    sessions: one environment each, so many at once, closed when forgotten
+    sessions.py    sessions of one environment each: bounded in number, closed when forgotten
     sockets.py     the WebSockets ``/ws`` and ``/mcp``
     routes.py      everything over plain HTTP
     serving.py     the server as a whole

@@ -1,4 +1,4 @@
-"""The server over plain HTTP: what it offers, and episodes of one step, as OpenEnv has them."""
+"""The server's routes over plain HTTP: what it offers, and episodes of one step, as OpenEnv has them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from openfingym.version import __version__
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PROTOCOL = "1.0.0"
-"""Version of OpenEnv's interface."""
+"""Version of OpenEnv's interface that is served."""
 STATUS = {
     "INVALID_JSON": 422,
     "VALIDATION_ERROR": 422,
@@ -25,23 +25,24 @@ STATUS = {
     "FACTORY_ERROR": 500,
     "EXECUTION_ERROR": 500,
 }
+"""HTTP status of each code of an error."""
 
 
 def told(value: object, status: int = 200) -> web.Response:
-    """A response of JSON."""
+    """A response whose body is a value as JSON."""
     return web.Response(body=encode(value), status=status, content_type="application/json")
 
 
 class Routes:
-    """Handlers of requests."""
+    """The handlers of requests over plain HTTP."""
 
     def __init__(self, sessions: EnvSessions, sockets: Sockets) -> None:
         self._sessions, self._served = sessions, sessions.served
         self._sockets = sockets
 
     def all(self) -> list[web.RouteDef]:
-        """Every route."""
-        guarded: list[tuple[str, str, Handler]] = [
+        """All routes of the server."""
+        answering: list[tuple[str, str, Handler]] = [
             ("GET", "/metadata", self._metadata),
             ("GET", "/schema", self._schema),
             ("GET", "/state", self._state),
@@ -60,7 +61,7 @@ class Routes:
             web.get("/openapi.json", self._openapi),
             web.get("/ws", self._sockets.environment),
             web.get("/mcp", self._sockets.rpc),
-            *(web.route(method, path, _answering(handler)) for method, path, handler in guarded),
+            *(web.route(method, path, _answering(handler)) for method, path, handler in answering),
         ]
 
     async def _health(self, _request: web.Request) -> web.Response:
@@ -93,6 +94,7 @@ class Routes:
 
     async def _reset(self, request: web.Request) -> web.Response:
         data = await _object(request, empty=True)
+        # Over plain HTTP there is no session to come back to: each request has an environment of its own.
         session = await self._sessions.create()
         try:
             return told(await session.reset(data))
@@ -130,19 +132,19 @@ class Routes:
         return told([{"name": split, "type": TYPES[split]} for split in self._served.splits])
 
     async def _tasks(self, request: web.Request) -> web.Response:
-        name, split, body = await self._asked(request)
-        _keys(body, {"split"})
+        name, split, body = await self._about_tasks(request)
+        _require_known(body, {"split"})
         return told({"tasks": self._served.tasks(name, split, range(self._served.count(split))), "env_name": name})
 
     async def _number(self, request: web.Request) -> web.Response:
-        _, split, body = await self._asked(request)
-        _keys(body, {"split"})
+        _, split, body = await self._about_tasks(request)
+        _require_known(body, {"split"})
         return told({"num_tasks": self._served.count(split)})
 
     async def _task(self, request: web.Request) -> web.Response:
-        name, split, body = await self._asked(request)
-        _keys(body, {"split", "index"})
-        index = _number(body, "index")
+        name, split, body = await self._about_tasks(request)
+        _require_known(body, {"split", "index"})
+        index = _whole_number(body, "index")
         if index is None:
             raise _unfit("index", "it is missing")
         if not 0 <= index < self._served.count(split):
@@ -150,15 +152,20 @@ class Routes:
         return told({"task": self._served.tasks(name, split, [index])[0]})
 
     async def _range(self, request: web.Request) -> web.Response:
-        name, split, body = await self._asked(request)
-        _keys(body, {"split", "start", "stop"})
-        start, stop = _number(body, "start"), _number(body, "stop")
+        name, split, body = await self._about_tasks(request)
+        _require_known(body, {"split", "start", "stop"})
+        start, stop = _whole_number(body, "start"), _whole_number(body, "stop")
         if any(end is not None and end < 0 for end in (start, stop)):
             return told({"detail": "Invalid task index: start and stop are counted from 0"}, 400)
         return told({"tasks": self._served.tasks(name, split, range(self._served.count(split))[start:stop])})
 
-    async def _asked(self, request: web.Request) -> tuple[str, str, Json]:
-        """The task, the split and the body of a request about tasks."""
+    async def _about_tasks(self, request: web.Request) -> tuple[str, str, Json]:
+        """The task, the split and the body of a request about tasks.
+
+        Raises:
+            HTTPNotFound: there is no such task or split.
+            ActionRefused: the body is no object with a split.
+        """
         name = self._named(request.match_info["name"])
         body = await _object(request)
         split = body.get("split")
@@ -172,6 +179,11 @@ class Routes:
         return name, split, body
 
     def _named(self, name: str) -> str:
+        """The name of a task, found in any case.
+
+        Raises:
+            HTTPNotFound: there is no such task.
+        """
         for known in self._served.names:
             if known.lower() == name.lower():
                 return known
@@ -182,7 +194,7 @@ class Routes:
 
 
 def _answering(handler: Handler) -> Handler:
-    """A handler whose refusals are responses."""
+    """The handler, with its refusals as responses."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         try:
@@ -196,10 +208,10 @@ def _answering(handler: Handler) -> Handler:
 
 
 async def _object(request: web.Request, *, empty: bool = False) -> Json:
-    """The body of a request.
+    """The body of a request, a JSON object; an empty body is one without keys where ``empty``.
 
     Raises:
-        ActionRefused: it is no JSON object.
+        ActionRefused: the body is no JSON object.
     """
     raw = await request.read()
     if not raw and empty:
@@ -210,12 +222,22 @@ async def _object(request: web.Request, *, empty: bool = False) -> Json:
     return value
 
 
-def _keys(body: Json, known: set[str]) -> None:
+def _require_known(body: Json, known: set[str]) -> None:
+    """Refuse a body with keys that are not known.
+
+    Raises:
+        ActionRefused: names the first such key.
+    """
     if extra := sorted(set(body) - known):
         raise _unfit(extra[0], "there is no such key")
 
 
-def _number(body: Json, key: str) -> int | None:
+def _whole_number(body: Json, key: str) -> int | None:
+    """The whole number that a body has under a key; None where it has none.
+
+    Raises:
+        ActionRefused: the value is no whole number.
+    """
     value = body.get(key)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
         raise _unfit(key, "expected a whole number")
@@ -229,4 +251,5 @@ def _unfit(key: str, problem: str) -> ActionRefused:
 
 
 def _detail(text: str) -> str:
+    """The body of an error of HTTP's own."""
     return msgspec.json.encode({"detail": text}).decode()

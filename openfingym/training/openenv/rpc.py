@@ -15,11 +15,18 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, 
     -32603,
     -32000,
 )
+"""Codes of JSON-RPC."""
 KEYS = frozenset({"jsonrpc", "method", "params", "id"})
+"""Keys that a request may have."""
 
 
 class RpcError(Exception):
-    """An error of JSON-RPC, for the client to read."""
+    """An error of JSON-RPC; the message is for the client to read.
+
+    Attributes:
+        code: code of the error, as JSON-RPC has it.
+        data: further data of the error; None for none.
+    """
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -35,9 +42,9 @@ async def answered(request: object, sessions: EnvSessions, own: EnvSession | Non
     """Answer a request.
 
     Args:
-        request: what was sent, decoded.
-        sessions: the server's sessions.
-        own: the session of the socket that it came by; None over HTTP.
+        request: the client's request, decoded from JSON.
+        sessions: all sessions of the server.
+        own: the session of the socket by which the request came; None over HTTP.
     """
     problem = _problem(request)
     if problem is not None or not isinstance(request, dict):
@@ -56,7 +63,7 @@ async def answered(request: object, sessions: EnvSessions, own: EnvSession | Non
 
 
 def _problem(request: object) -> str | None:
-    """Why a value is no request."""
+    """Why a value is no request of JSON-RPC; None where it is one."""
     if not isinstance(request, dict):
         return f"expected an object, found {str(request)[:60]}"
     if extra := sorted(set(request) - KEYS):
@@ -74,16 +81,23 @@ def _problem(request: object) -> str | None:
 
 
 async def _result(method: str, params: Json, sessions: EnvSessions, own: EnvSession | None) -> Any:
+    """The result of a request.
+
+    Raises:
+        RpcError: the request cannot be answered.
+        ActionRefused: the environment refuses what is asked for.
+    """
     if method == "openenv/session/create":
         return {"session_id": (own or await sessions.create()).id}
     if method == "openenv/session/close":
         return await _closed(params, sessions, own)
     if method not in {"tools/list", "tools/call"}:
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:100]}")
-    session = own or _found(params, sessions)
+    session = own or _named(params, sessions)
     if method == "tools/list":
         if session is not None:
             return {"tools": session.tools()}
+        # Without a session, those that the first task has.
         await sessions.prepared()
         return {"tools": sessions.served.tools(sessions.served.names[0])}
     name, arguments = params.get("name"), params.get("arguments", {})
@@ -94,12 +108,12 @@ async def _result(method: str, params: Json, sessions: EnvSessions, own: EnvSess
     if name not in {tool["name"] for tool in session.tools()}:
         raise RpcError(INVALID_PARAMS, f"Tool not found: {name[:100]}")
     shown = await session.step({"type": "call_tool", "tool_name": name, "arguments": arguments})
-    told = shown["observation"].get("result")
-    content = [{"type": "text", "text": str(told)}]
-    return {"content": content, "data": told, **shown}
+    result = shown["observation"].get("result")
+    # As MCP has it, and as OpenEnv's clients read it beside that.
+    return {"content": [{"type": "text", "text": str(result)}], "data": result, **shown}
 
 
-def _found(params: Json, sessions: EnvSessions) -> EnvSession | None:
+def _named(params: Json, sessions: EnvSessions) -> EnvSession | None:
     """The session that a request names; None where it names none."""
     name = params.get("session_id")
     if not name:
@@ -111,9 +125,10 @@ def _found(params: Json, sessions: EnvSessions) -> EnvSession | None:
 
 
 async def _closed(params: Json, sessions: EnvSessions, own: EnvSession | None) -> Json:
+    """Close a session; one with a socket is closed when its socket has gone."""
     if not params.get("session_id"):
         raise RpcError(INVALID_PARAMS, "Invalid params - 'session_id' is required")
-    session = _found(params, sessions)
+    session = _named(params, sessions)
     assert session is not None
     if session is own:
         raise RpcError(INVALID_REQUEST, "Cannot close active WebSocket-managed session via MCP method")

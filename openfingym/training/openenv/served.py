@@ -1,4 +1,4 @@
-"""What a server offers: tasks, splits of them, and how they are played."""
+"""What a server offers: tasks, their splits, their schemas, and how they are played."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 SplitName = Literal["train", "validation", "test", "practice"]
 TYPES: Mapping[str, str] = {"train": "train", "validation": "validation", "test": "test", "practice": "validation"}
-"""Splits, and what OpenEnv calls each."""
+"""The type that OpenEnv knows each split as."""
 HIDDEN = frozenset({"practice", "test"})
-"""Splits of a stepped task that are behind a verifier."""
+"""Splits of a stepped task that are played behind a verifier."""
 LONGEST_ID = 255
+"""Most characters of an episode's identifier that a client chooses."""
 LARGEST_SEED = 2**31 - 1
+"""Largest seed that a client may choose: what 32 bits hold."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,16 @@ class Choice:
     """What a client asks to play."""
 
     task: str
+    """Name of the task."""
     split: SplitName
     index: int
+    """Number of the instance, or of an episode's start."""
     seed: int
+    """Seed of the environment, or that programs are given."""
     episode_id: str | None
+    """Identifier of the episode that the client has chosen; None to have one made."""
     options: Mapping[str, object] = field(default_factory=dict)
+    """Options of the environment's reset."""
 
 
 class Served:
@@ -58,22 +65,23 @@ class Served:
         Args:
             tasks: names of tasks; the first is played where a client names none.
             splits: splits that clients may choose from; the first is played where a client names none.
-            tools: whether tasks that are stepped through are played as verified rollouts with tools as well.
-            places: rollouts with tools, and so sandboxes, that are open at once.
+            tools: whether tasks that are stepped through are played as verified rollouts with tools too.
+            places: most rollouts with tools, and so sandboxes, that are open at once.
             agent: name of the agent whose prompts, tools and limits rollouts with tools have.
-            reward: their reward (:mod:`openfingym.training.rewards`).
-            backend: how their programs are isolated.
-            verifier: where a running verifier is; None for one of its own.
-            options: options of the environments that are stepped, as for ``openfingym.make``.
+            reward: name of the reward of rollouts with tools, one of those in :mod:`openfingym.training.rewards`.
+            backend: how the programs of rollouts with tools are isolated.
+            verifier: address of a running verifier; None for one that is started here.
+            options: options of the environments that are stepped, as ``openfingym.make`` takes them.
 
         Raises:
-            TaskNotFoundError: there is no task of a name.
+            TaskNotFoundError: there is no task with one of the names.
         """
         from openfingym import catalog
 
         known = catalog.task_folders()
         for name in tasks:
             if name not in known:
+                # Raises where there is no such task at all; if it does not, the name is the path of a folder.
                 catalog.load_task(name)
                 raise TaskNotFoundError(f"{name!r} is served by its name only; put its folder into $OPENFINGYM_TASKS")
         self.names, self.splits = tuple(dict.fromkeys(tasks)), tuple(dict.fromkeys(splits))
@@ -88,9 +96,13 @@ class Served:
         self._lock = threading.Lock()
         self._loaded: dict[str, Task] = {}
         self._stepped: dict[str, bool] = {}
+        """Whether each task is stepped through in this process."""
         self._schemas: dict[str, Json] = {}
+        """JSON schemas of each task that is stepped through."""
         self._desks: dict[str, Any] = {}
+        """The desk of each split, made when it is first needed."""
         self._next = {split: itertools.count() for split in self.splits}
+        """Numbers of the next episodes of each split, for clients that name none."""
         self._closed = False
 
     def prepare(self) -> None:
@@ -117,16 +129,16 @@ class Served:
                     raise UsageError(f"{name!r} has no split 'practice', as it is not stepped through here")
                 self._loaded[name] = task
                 if stepped:
-                    # Imports what steps it, and builds the package.
+                    # Making one environment builds the package and imports what steps it, so that no client waits.
                     self._schemas[name] = _schemas(self._made(name, self.splits[0]))
                 self._stepped[name] = stepped
 
     def choose(self, data: Json, *, before: Choice | None) -> Choice:
-        """What the arguments of a reset ask for; others than it knows are left aside.
+        """What the arguments of a reset ask for; arguments that are not known are left aside.
 
         Args:
-            data: the arguments.
-            before: what the same session played before.
+            data: arguments of a reset, as a client sends them.
+            before: what the same session played before; None for nothing.
 
         Raises:
             ActionRefused: an argument has a wrong form or is out of range.
@@ -145,7 +157,7 @@ class Served:
         if not (episode is None or (isinstance(episode, str) and len(episode) <= LONGEST_ID)):
             raise invalid("episode_id", f"expected a text of at most {LONGEST_ID} characters", kind="string_type")
         if index is None:
-            # The rollouts of a group are given one seed, and are to be of one instance.
+            # Trainers give the rollouts of a group the same seed, and these must be of the same instance.
             number = next(self._next[split]) if seed is None else seed
             index = number % self.count(split)
         options = {"start": data["start"]} if "start" in data and self.is_stepped(name) else {}
@@ -171,7 +183,7 @@ class Served:
         """A verified rollout with tools, as soon as there is a place.
 
         Raises:
-            ActionRefused: it cannot be opened.
+            ActionRefused: the rollout cannot be opened.
         """
         import asyncio
 
@@ -181,7 +193,7 @@ class Served:
         return await opened(lambda: desk.open(choice.task, choice.index, seed=choice.seed))
 
     def tools(self, name: str) -> list[Json]:
-        """The tools of a task's rollouts, as they are known before one is begun."""
+        """The tools of a task's rollouts, as far as they are known before one is begun."""
         from openfingym.kinds import SequentialKind, kind_of
 
         if self._stepped[name]:
@@ -189,6 +201,7 @@ class Served:
         from openfingym.agents.llm import tools
         from openfingym.training.openenv.tools import listed
 
+        # Only of this agent are the tools known without running its loop.
         if self._agent != "react":
             return listed([])
         steps = isinstance(kind_of(self._loaded[name]), SequentialKind)
@@ -217,7 +230,7 @@ class Served:
         }
 
     def metadata(self) -> Json:
-        """What OpenEnv shows of an environment; :meth:`prepare` comes first."""
+        """The environment's metadata, in OpenEnv's form; :meth:`prepare` comes first."""
         from openfingym.version import __version__
 
         lines = [f"{name}: {self._loaded[name].file.task.description}" for name in self.names]
@@ -231,7 +244,7 @@ class Served:
         }
 
     def tasks(self, name: str, split: str, indices: Sequence[int]) -> list[Json]:
-        """Tasks in the sense of OpenEnv: arguments of a reset."""
+        """Tasks in OpenEnv's sense, each of which is the arguments of a reset."""
         return [{"task": name, "split": split, "index": index} for index in indices]
 
     def close(self) -> None:
@@ -243,11 +256,17 @@ class Served:
             desk.close()
 
     def _made(self, name: str, split: str) -> Any:
+        """An environment of a task that is stepped through."""
         from openfingym.envs.making import make
 
         return make(self._loaded[name], split=split, **self._options)  # type: ignore[arg-type]
 
     def _desk(self, split: str) -> Any:
+        """The desk at which rollouts of a split are opened.
+
+        Raises:
+            ActionRefused: the server is being stopped.
+        """
         from openfingym.training import Desk
 
         with self._lock:
@@ -260,7 +279,7 @@ class Served:
 
 
 def _schemas(env: Any) -> Json:
-    """JSON schemas of an environment, which is closed."""
+    """JSON schemas of an environment's actions and observations; the environment is closed."""
     from openfingym.training.openenv.stepped import key_of, schema_of
 
     key, schema = key_of(env.action_space), schema_of(env.action_space)
@@ -276,10 +295,15 @@ def _schemas(env: Any) -> Json:
 
 
 def _whole(data: Json, key: str, most: int) -> int | None:
-    """A whole number from 0 among the arguments of a reset; None where it is not given.
+    """A whole number among the arguments of a reset; None where it is not given.
+
+    Args:
+        data: arguments of a reset, as a client sends them.
+        key: name of the argument.
+        most: largest number that it may be; the smallest is 0.
 
     Raises:
-        ActionRefused: it is something else.
+        ActionRefused: the argument is something else.
     """
     value = data.get(key)
     if value is None:

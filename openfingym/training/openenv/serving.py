@@ -1,4 +1,4 @@
-"""The server as a whole: started, guarded, and stopped with nothing left behind."""
+"""The server as a whole: its start, its guard, and its end, with nothing left behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from openfingym.training.openenv.sockets import Sockets
 from openfingym.training.openenv.wire import MAX_FRAME, ActionRefused
 
 SESSIONS = web.AppKey("sessions", EnvSessions)
-"""Where an application has its sessions."""
+"""Key under which an application holds its sessions."""
 
 
 def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = IDLE_S) -> web.Application:
@@ -24,12 +24,12 @@ def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = 
 
     Args:
         served: the tasks, splits and tools that the application offers.
-        guard: who is let in.
-        sessions: sessions that are open at once, at most.
+        guard: decides which requests are taken.
+        sessions: most sessions that are open at once.
         idle_s: seconds for which a session without a socket is kept when nothing is done in it.
     """
-    everything = EnvSessions(served, most=sessions, idle_s=idle_s)
-    sockets = Sockets(everything)
+    all_sessions = EnvSessions(served, most=sessions, idle_s=idle_s)
+    sockets = Sockets(all_sessions)
 
     @web.middleware
     async def guarded(
@@ -39,17 +39,18 @@ def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = 
         return await handler(request) if refusal is None else told({"detail": refusal[1]}, refusal[0])
 
     app = web.Application(client_max_size=MAX_FRAME, middlewares=[guarded])
-    app.add_routes(Routes(everything, sockets).all())
+    app.add_routes(Routes(all_sessions, sockets).all())
 
     async def looking(_app: web.Application) -> AsyncIterator[None]:
-        looks = [asyncio.ensure_future(everything.look()), asyncio.ensure_future(sockets.look())]
+        looks = [asyncio.ensure_future(all_sessions.look()), asyncio.ensure_future(sockets.look())]
         yield
         for look in looks:
             look.cancel()
 
+    # At shutdown, and not at cleanup: between the two, aiohttp waits for open connections, such as WebSockets.
     async def stopped(_app: web.Application) -> None:
         await sockets.close_all()
-        await everything.close_all()
+        await all_sessions.close_all()
 
     async def ended(_app: web.Application) -> None:
         await asyncio.to_thread(served.close)
@@ -57,7 +58,7 @@ def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = 
     app.cleanup_ctx.append(looking)
     app.on_shutdown.append(stopped)
     app.on_cleanup.append(ended)
-    app[SESSIONS] = everything
+    app[SESSIONS] = all_sessions
     return app
 
 
@@ -74,13 +75,13 @@ def serve(
     """Serve tasks until the process is interrupted or terminated.
 
     Args:
-        served: what is offered.
+        served: the tasks, splits and tools that are offered.
         host: name or address to listen on.
         port: port to listen on; 0 lets the system choose.
-        sessions: sessions that are open at once, at most.
+        sessions: most sessions that are open at once.
         idle_s: seconds for which a session without a socket is kept when nothing is done in it.
-        token: what clients have to send; None asks for none.
-        ready: told the server's URL as soon as it listens.
+        token: the token that clients have to send; None to ask for none.
+        ready: called with the server's URL as soon as it is listened on.
 
     Raises:
         UsageError: the address cannot be listened on, or a task cannot be played like this.
@@ -94,5 +95,5 @@ def serve(
         except ActionRefused as refused:
             raise refused.__cause__ or refused from None
 
-    # The tasks are loaded once it listens, so that nobody waits for imports; who serves nonsense is told soon enough.
+    # The tasks are loaded once the server listens, so that no client finds it closed; a mistake in them ends it then.
     run(until_stopped(app, host, port, ready, prepared))

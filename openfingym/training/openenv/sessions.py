@@ -1,4 +1,4 @@
-"""Sessions: one environment each, so many at once, and none that stays when its client has gone."""
+"""Sessions of one environment each: bounded in number, and closed when their client has gone."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _log = logging.getLogger(__name__)
 IDLE_S = 900.0
 """Seconds for which a session without a socket is kept when nothing is done in it."""
 LOOK_S = 5.0
-"""Seconds from one look for forgotten sessions to the next."""
+"""Seconds between two looks for forgotten sessions."""
 END_S = 30.0
-"""Seconds that open sessions are given to end in, where the server is stopped."""
+"""Seconds that open sessions are given to end, where the server is stopped."""
 
 
 class EnvSession:
     """An environment of one client, and what it plays.
 
     Attributes:
-        id: what a client attaches to it by.
+        id: identifier by which a client attaches a socket to the session.
         attached: whether a socket is attached.
-        closing: whether it is to be closed as soon as its socket has gone.
-        used_at: when it was last used, by the monotonic clock.
+        closing: whether the session is to be closed as soon as its socket has gone.
+        used_at: when the session was last used, by the monotonic clock.
     """
 
     def __init__(self, served: Served) -> None:
@@ -44,26 +44,37 @@ class EnvSession:
         self._served = served
         self._play: SteppedPlay | ToolPlay | None = None
         self._choice: Choice | None = None
+        """What is played; None before the first episode."""
         self._opening: asyncio.Task[SteppedPlay | ToolPlay] | None = None
+        """The beginning of a play that is under way."""
         self._episode: str | None = None
+        """Identifier of the episode, the client's or one of ours."""
         self._steps = 0
+        """Steps of the episode that were taken."""
         self._closed = False
         self._turn = asyncio.Lock()
+        """Held while a reset or a step is made, and while the play is ended."""
 
     @property
     def quick(self) -> bool:
-        """Whether a step takes so little time that nothing else is waited for meanwhile."""
+        """Whether a step takes so little time that it may be taken on the event loop."""
         return self._play is not None and self._play.quick
 
     @property
     def state(self) -> Json:
-        """What OpenEnv calls the state of an environment."""
+        """The state of the environment, in OpenEnv's form."""
         choice = self._choice
         chosen = {} if choice is None else {"task": choice.task, "split": choice.split, "index": choice.index}
         return {"episode_id": self._episode, "step_count": self._steps, **chosen}
 
     async def reset(self, data: Json) -> Json:
         """Begin an episode, and leave the one before.
+
+        Args:
+            data: arguments of the reset, as a client sends them.
+
+        Returns:
+            The first observation, in OpenEnv's form.
 
         Raises:
             ActionRefused: an argument is wrong, or the episode cannot be begun.
@@ -79,8 +90,14 @@ class EnvSession:
     async def step(self, action: Json) -> Json:
         """Take a step: an action, or a tool's call.
 
+        Args:
+            action: the action as a client sends it.
+
+        Returns:
+            The observation with its reward, in OpenEnv's form.
+
         Raises:
-            ActionRefused: it does not fit, or there is none to take.
+            ActionRefused: the action does not fit, or no step can be taken.
         """
         async with self._turn:
             self.used_at = time.monotonic()
@@ -103,7 +120,7 @@ class EnvSession:
         return self._served.tools(self._choice.task if self._choice else self._served.names[0])
 
     def cut(self) -> None:
-        """Have what is being done now end soon, since nobody waits for it any more."""
+        """Have the call that is being made end soon, since nobody waits for it any more."""
         from openfingym.training.openenv.tools import ToolPlay
 
         if isinstance(self._play, ToolPlay):
@@ -112,6 +129,7 @@ class EnvSession:
     async def close(self) -> None:
         """End the episode, and whatever is being begun."""
         self._closed = True
+        # A call that is being made holds the turn, for as long as its program runs.
         self.cut()
         if self._opening is not None:
             self._opening.add_done_callback(_end_when_open)
@@ -119,10 +137,10 @@ class EnvSession:
             await self._leave()
 
     async def _without_reset(self) -> ToolPlay | SteppedPlay:
-        """What is played by a client that never sends a reset, as those that speak MCP alone.
+        """Begin what a client plays that never sends a reset, as those do that speak MCP alone.
 
         Raises:
-            ActionRefused: it is to send one.
+            ActionRefused: the task is stepped through, and needs a reset.
         """
         choice = self._served.choose({}, before=self._choice)
         if self._served.is_stepped(choice.task):
@@ -133,17 +151,19 @@ class EnvSession:
         return self._play
 
     async def _begun(self, choice: Choice) -> Json:
-        """Begin what was chosen."""
+        """Begin what was chosen, and return its first observation."""
         served, before = self._served, self._choice
         stepped = served.is_stepped(choice.task)
         same = before is not None and (before.task, before.split) == (choice.task, choice.split)
+        # An environment that is stepped is made once for all episodes of its task; a rollout with tools is played once.
         if self._play is None or not (stepped and same):
             await self._leave()
             if self._closed:
                 raise ActionRefused("SESSION_ERROR", "the session was closed")
             work: Awaitable[SteppedPlay | ToolPlay]
             work = asyncio.to_thread(served.environment, choice) if stepped else served.rollout(choice)
-            # Whoever asked for it may go while it is being begun: it is ended all the same.
+            # A client may go while this is being begun, and its request be cancelled: what is begun must be ended all
+            # the same, and so may not be cancelled with it.
             self._opening = asyncio.ensure_future(work)
             try:
                 self._play = await asyncio.shield(self._opening)
@@ -155,13 +175,14 @@ class EnvSession:
         return await play.first()  # type: ignore[union-attr]
 
     async def _leave(self) -> None:
+        """End what is played."""
         play, self._play = self._play, None
         if play is not None:
             await play.close()
 
 
 def _end_when_open(opening: asyncio.Task[SteppedPlay | ToolPlay]) -> None:
-    """End what nobody waits for."""
+    """End what was begun for a client that has gone."""
     if not opening.cancelled() and opening.exception() is None:
         task = asyncio.ensure_future(opening.result().close())
         _ending.add(task)
@@ -169,18 +190,25 @@ def _end_when_open(opening: asyncio.Task[SteppedPlay | ToolPlay]) -> None:
 
 
 _ending: set[asyncio.Future[None]] = set()
-"""What is being ended; the event loop keeps no reference."""
+"""Tasks that end something; kept here, since the event loop keeps no reference to them, and they could be collected."""
 
 
 class EnvSessions:
-    """All sessions of a server."""
+    """All sessions of a server.
+
+    Attributes:
+        served: the tasks, splits and tools that the server offers.
+        most: most sessions that are open at once.
+    """
 
     def __init__(self, served: Served, *, most: int, idle_s: float = IDLE_S) -> None:
         self.served = served
         self.most = most
         self._idle_s = idle_s
         self._open: dict[str, EnvSession] = {}
+        """Sessions by their identifiers."""
         self._ready: asyncio.Task[None] | None = None
+        """The loading of the tasks; None before it is begun, and after it has failed."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -189,7 +217,7 @@ class EnvSessions:
         """Wait until the tasks are loaded.
 
         Raises:
-            ActionRefused: one cannot be played.
+            ActionRefused: a task cannot be played.
         """
         if self._ready is None:
             self._ready = asyncio.ensure_future(asyncio.to_thread(self.served.prepare))
@@ -205,7 +233,7 @@ class EnvSessions:
         """Begin a session.
 
         Raises:
-            ActionRefused: there are as many as there may be, or its tasks cannot be played.
+            ActionRefused: as many sessions are open as may be, or a task cannot be played.
         """
         if len(self._open) >= self.most:
             raise ActionRefused(
@@ -224,14 +252,14 @@ class EnvSessions:
         return session
 
     def find(self, name: object) -> EnvSession | None:
-        """An open session by its id."""
+        """The open session with an identifier; None where there is none."""
         return self._open.get(name) if isinstance(name, str) else None
 
     def attach(self, name: str) -> EnvSession:
         """Attach a socket to a session that was made before.
 
         Raises:
-            ActionRefused: there is no such session, or it has a socket.
+            ActionRefused: there is no such session, or it has a socket already.
         """
         session = self.find(name)
         if session is None:
@@ -243,7 +271,12 @@ class EnvSessions:
         return session
 
     async def detach(self, session: EnvSession, *, owned: bool) -> None:
-        """Let go of a session whose socket has gone; it is closed if it was made for the socket alone."""
+        """Let go of a session whose socket has gone.
+
+        Args:
+            session: the session that the socket was attached to.
+            owned: whether the session was made for the socket alone, and is closed with it.
+        """
         session.attached = False
         session.used_at = time.monotonic()
         if owned or session.closing:
@@ -259,7 +292,7 @@ class EnvSessions:
             self._open.pop(session.id, None)
 
     async def look(self) -> None:
-        """Close what was forgotten, again and again."""
+        """Close sessions that were forgotten, for ever."""
         while True:
             await asyncio.sleep(min(LOOK_S, self._idle_s))
             now = time.monotonic()

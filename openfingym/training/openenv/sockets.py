@@ -1,4 +1,4 @@
-"""The WebSockets of a server: ``/ws``, an environment's session, and ``/mcp``, JSON-RPC."""
+"""The WebSockets of a server: ``/ws`` for an environment's session, and ``/mcp`` for JSON-RPC."""
 
 from __future__ import annotations
 
@@ -17,25 +17,32 @@ from openfingym.training.openenv.wire import MAX_FRAME, ActionRefused, Frame, Js
 
 _log = logging.getLogger(__name__)
 PING_S = 20.0
-"""Seconds between pings; a client that does not answer one in half of it is gone."""
+"""Seconds between pings; a client that does not answer one within half of that has gone."""
 SEND_S = 30.0
 """Seconds that a client may take to receive an answer."""
 
 
 class Socket:
-    """A WebSocket of one client: texts in, texts out, in order."""
+    """A WebSocket of one client: texts in, texts out, in order.
+
+    Attributes:
+        request: the request by which the client opened it.
+        response: the WebSocket itself.
+        sending_since: since when an answer is being sent, by the monotonic clock; None where none is.
+    """
 
     def __init__(self, request: web.Request) -> None:
         self.request = request
         self.response = web.WebSocketResponse(heartbeat=PING_S, max_msg_size=MAX_FRAME, compress=False, timeout=2.0)
         self.sending_since: float | None = None
         self._coming: asyncio.Task[WSMessage] | None = None
+        """The receipt of the next message, where it was begun while an answer was made."""
 
     async def next(self) -> str | None:
         """The next text; None when the client has gone.
 
         Raises:
-            ActionRefused: what came is no text.
+            ActionRefused: the message is no text.
         """
         if self._coming is None:
             message = await self.response.receive()
@@ -59,12 +66,17 @@ class Socket:
         self.sending_since = None
 
     async def during(self, work: Coroutine[Any, Any, Json], session: EnvSession) -> Json | None:
-        """Do something that takes a while, and notice meanwhile if the client goes.
+        """Make an answer, which may take a while, and notice meanwhile if the client goes.
+
+        Args:
+            work: the coroutine that makes the answer.
+            session: the client's session, whose episode is cut off when the client goes.
 
         Returns:
-            What came of it; None where the client has gone.
+            The answer; None where the client has gone.
         """
         doing = asyncio.ensure_future(work)
+        # That a client has gone shows in nothing but its next message, which is kept where it is another request.
         if self._coming is None:
             self._coming = asyncio.ensure_future(self.response.receive())
         await asyncio.wait({doing, self._coming}, return_when=asyncio.FIRST_COMPLETED)
@@ -77,7 +89,7 @@ class Socket:
         return await doing
 
     async def close(self, code: int = WSCloseCode.OK) -> None:
-        """Close it, and do not wait for a client that does not answer."""
+        """Close the socket, without waiting for a client that does not answer."""
         try:
             await self.response.close(code=code)
         finally:
@@ -93,7 +105,7 @@ class Sockets:
         self._open: set[Socket] = set()
 
     async def environment(self, request: web.Request) -> web.StreamResponse:
-        """``/ws``: a session of its own, or with ``?session_id=`` one that was made over ``/mcp``."""
+        """Serve ``/ws``: a session of its own, or with ``?session_id=`` one that was made over ``/mcp``."""
         socket, named = await self._accepted(request), request.query.get("session_id")
         try:
             session = self._sessions.attach(named) if named else await self._sessions.create()
@@ -103,7 +115,7 @@ class Sockets:
         return await self._served(socket, session, self._frames(socket, session), owned=not named)
 
     async def rpc(self, request: web.Request) -> web.StreamResponse:
-        """``/mcp``: JSON-RPC, with an environment of its own."""
+        """Serve ``/mcp``: JSON-RPC, with a session of its own."""
         socket = await self._accepted(request)
         try:
             session = await self._sessions.create()
@@ -119,6 +131,7 @@ class Sockets:
             now = time.monotonic()
             for socket in list(self._open):
                 if socket.sending_since is not None and now - socket.sending_since > SEND_S:
+                    # Closing would wait for what is still to be sent.
                     transport = socket.request.transport
                     if transport is not None:
                         transport.abort()
@@ -134,9 +147,10 @@ class Sockets:
         await socket.response.prepare(request)
         return socket
 
-    async def _refused(self, socket: Socket, told: Json) -> web.StreamResponse:
+    async def _refused(self, socket: Socket, error: Json) -> web.StreamResponse:
+        """Send an error, and close the socket."""
         try:
-            await socket.send(told)
+            await socket.send(error)
             await socket.close(WSCloseCode.TRY_AGAIN_LATER)
         except (ConnectionError, ClientConnectionError):
             pass
@@ -145,6 +159,14 @@ class Sockets:
     async def _served(
         self, socket: Socket, session: EnvSession, talk: Coroutine[Any, Any, None], *, owned: bool
     ) -> web.StreamResponse:
+        """Serve a socket until its client has gone.
+
+        Args:
+            socket: the client's socket, which has been accepted.
+            session: the session that the socket is attached to.
+            talk: answers the client's messages until it goes.
+            owned: whether the session was made for this socket, and ends with it.
+        """
         self._open.add(socket)
         try:
             await talk
@@ -166,25 +188,31 @@ class Sockets:
                 if text is None:
                     return
                 frame = read(text)
+                # The path of most messages, without tasks: such a step waits for nothing.
                 if frame.type == "step" and session.quick:
                     data = await session.step(frame.data)  # type: ignore[arg-type]
-                    told: Json | None = {"type": "observation", "data": data}
+                    answer: Json | None = {"type": "observation", "data": data}
                 elif frame.type == "close":
                     return
                 else:
-                    told = await socket.during(self._told(frame, session), session)
-                    if told is None:
+                    answer = await socket.during(self._answer(frame, session), session)
+                    if answer is None:
                         return
             except ActionRefused as refused:
-                told = refused.frame
+                answer = refused.frame
             except (ConnectionError, ClientConnectionError):
                 raise
             except Exception as error:
                 _log.exception("a message failed in an unforeseen way")
-                told = ActionRefused("EXECUTION_ERROR", f"a failure of ours: {type(error).__name__}: {error}").frame
-            await socket.send(told)
+                answer = ActionRefused("EXECUTION_ERROR", f"a failure of ours: {type(error).__name__}: {error}").frame
+            await socket.send(answer)
 
-    async def _told(self, frame: Frame, session: EnvSession) -> Json:
+    async def _answer(self, frame: Frame, session: EnvSession) -> Json:
+        """The frame that answers a frame.
+
+        Raises:
+            ActionRefused: the environment refuses what is asked for.
+        """
         assert isinstance(frame.data, dict)
         if frame.type == "reset":
             return {"type": "observation", "data": await session.reset(frame.data)}
@@ -206,10 +234,10 @@ class Sockets:
                 await socket.send(error_of(PARSE_ERROR, str(refused)))
                 continue
             try:
-                told = await socket.during(answered(request, self._sessions, session), session)
+                answer = await socket.during(answered(request, self._sessions, session), session)
             except Exception as error:
                 _log.exception("a request failed in an unforeseen way")
-                told = error_of(INTERNAL_ERROR, f"a failure of ours: {type(error).__name__}: {error}")
-            if told is None:
+                answer = error_of(INTERNAL_ERROR, f"a failure of ours: {type(error).__name__}: {error}")
+            if answer is None:
                 return
-            await socket.send(told)
+            await socket.send(answer)

@@ -1,4 +1,4 @@
-"""An episode of a Gymnasium environment, played by JSON."""
+"""An episode of a Gymnasium environment, whose actions and observations are JSON."""
 
 from __future__ import annotations
 
@@ -14,27 +14,36 @@ if TYPE_CHECKING:
     from gymnasium.spaces import Space
 
 FINISH = "finish"
-"""Action that ends the rollout of hidden episodes, which are scored by a verifier."""
+"""Type of the action that ends a rollout of hidden episodes, which are scored by a verifier."""
 
 
 class SteppedPlay:
     """Episodes of one Gymnasium environment.
 
     Attributes:
-        quick: whether a step takes so little time that nobody else has to wait for it: it takes place in this process,
-            and not behind a verifier.
+        quick: whether a step is taken in this process and not behind a verifier, and so takes so little time that it
+            may be taken on the event loop.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], *, quick: bool) -> None:
         self.quick = quick
         self._env = env
         self._step: Callable[[Any], Any] = env.step
-        self._takes, self._key = reader_of(env.action_space), key_of(env.action_space)
+        self._read_action, self._key = reader_of(env.action_space), key_of(env.action_space)
         self._over = True
+        """Whether no step can be taken."""
         self._begun = False
+        """Whether an episode was ever begun."""
 
     async def reset(self, seed: int | None, options: Mapping[str, object]) -> Json:
         """Begin an episode.
+
+        Args:
+            seed: seed of the environment; None for one that it chooses.
+            options: options of the reset, as the environment takes them.
+
+        Returns:
+            The observation, in OpenEnv's form.
 
         Raises:
             ActionRefused: an option is impossible, or a verifier does not answer.
@@ -48,6 +57,13 @@ class SteppedPlay:
 
     async def step(self, action: Json) -> Json:
         """Take a step.
+
+        Args:
+            action: the action as a client sends it: an object with the key ``action``, or the action itself where that
+                is an object.
+
+        Returns:
+            The observation with its reward, in OpenEnv's form.
 
         Raises:
             ActionRefused: the action does not fit, the episode is over, or a verifier does not answer.
@@ -68,7 +84,7 @@ class SteppedPlay:
                 raise invalid(extra[0], "an action has no such key", kind="extra_forbidden", message="Invalid action")
             asked = action[self._key]
         try:
-            value = self._takes(asked)
+            value = self._read_action(asked)
             if self.quick:
                 shown, reward, terminated, truncated, info = self._step(value)
             else:
@@ -84,7 +100,7 @@ class SteppedPlay:
         """End a rollout of hidden episodes, and tell its verified result.
 
         Raises:
-            ActionRefused: nothing is hidden here, or there is no result for a reason of ours.
+            ActionRefused: the episodes are not hidden ones, or there is no result for a reason of ours.
         """
         env = self._env.unwrapped
         if self.quick or not hasattr(env, "result"):
@@ -109,7 +125,12 @@ class SteppedPlay:
             await asyncio.to_thread(self._env.close)
 
     async def _done(self, work: Callable[[], Any]) -> Any:
-        """Do something that may wait for a verifier."""
+        """Do something that may wait for a verifier; on another thread, unless nothing is waited for.
+
+        Raises:
+            UsageError: what is asked for is impossible.
+            ActionRefused: a failure of ours.
+        """
         try:
             return work() if self.quick else await asyncio.to_thread(work)
         except UsageError:
@@ -119,16 +140,17 @@ class SteppedPlay:
 
 
 def key_of(space: Space[Any]) -> str | None:
-    """The key of an action that holds the whole of it; None where an action is an object itself."""
+    """The key under which a client sends the action; None where the action itself is an object."""
     from gymnasium import spaces
 
     return None if isinstance(space, spaces.Dict) else "action"
 
 
 def reader_of(space: Space[Any]) -> Callable[[object], object]:
-    """What makes an action of its JSON.
+    """Makes an action of a space from its JSON.
 
-    It raises UsageError, TypeError or ValueError for what is none. Bounds are for the environment to judge.
+    It raises UsageError, TypeError or ValueError for a value of another shape or type. Bounds are checked by the
+    environment.
     """
     import numpy as np
     from gymnasium import spaces
@@ -138,12 +160,12 @@ def reader_of(space: Space[Any]) -> Callable[[object], object]:
     shape, dtype = space.shape, space.dtype
 
     def array(value: object) -> object:
-        found = np.asarray(value)
-        # Texts, booleans and null would be taken for numbers.
-        if found.dtype.kind not in "iuf" or found.shape != shape:
-            kind = f"shape {found.shape}" if found.dtype.kind in "iuf" else f"{str(value)[:60]}"
+        numbers = np.asarray(value)
+        # A conversion to the space's type at once would take texts, booleans and null for numbers.
+        if numbers.dtype.kind not in "iuf" or numbers.shape != shape:
+            kind = f"shape {numbers.shape}" if numbers.dtype.kind in "iuf" else f"{str(value)[:60]}"
             raise UsageError(f"expected numbers of shape {shape}, found {kind}")
-        return found.astype(dtype)
+        return numbers.astype(dtype)
 
     return array
 
@@ -167,6 +189,7 @@ def schema_of(space: Space[Any]) -> Json:
     whole = np.issubdtype(space.dtype, np.integer)
     schema: Json = {"type": "integer" if whole else "number"}
     for name, value in (("minimum", float(space.low.min())), ("maximum", float(space.high.max()))):
+        # Spaces state 1e300 where there is no bound, since Gymnasium's checker takes an infinite one for a mistake.
         if np.isfinite(value) and abs(value) < 1e300:
             schema[name] = int(value) if whole else value
     for size in reversed(space.shape):

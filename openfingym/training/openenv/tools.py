@@ -1,6 +1,6 @@
 """A verified rollout that is played by calling tools.
 
-What a client does goes to an episode of :class:`openfingym.training.Desk`, which keeps the limits of an evaluation. The
+A client's calls go to an episode of :class:`openfingym.training.Desk`, which keeps the limits of an evaluation. The
 tools are the agent's own, and ``finish``, which ends the rollout.
 """
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 RESERVED = frozenset({"reset", "step", "state", "close"})
 """Names that OpenEnv does not let a tool have."""
 FINISH_NAME = "finish"
+"""Name of the tool that ends the rollout."""
 FINISH: Json = {
     "name": FINISH_NAME,
     "description": "End the rollout. The last answer that was accepted by then is scored, and its score is told.",
@@ -36,11 +37,11 @@ CALL_SCHEMA: Json = {
     "required": ["tool_name"],
     "additionalProperties": False,
 }
-"""Schema of the action. Clients recognize one that takes tools by the title."""
+"""JSON schema of the action. By its title, clients recognize an environment that takes tool calls."""
 
 
 class EpisodeLike(Protocol):
-    """What is needed of an episode; :class:`openfingym.training.Episode` is one."""
+    """The part of :class:`openfingym.training.Episode` that is used here."""
 
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]]
@@ -66,15 +67,16 @@ class EpisodeLike(Protocol):
         ...
 
     def cut(self, why: str = ...) -> None:
-        """End it now."""
+        """End the rollout now."""
         ...
 
 
 class ToolPlay:
-    """One verified rollout.
+    """One verified rollout that is played by calling tools.
 
     Attributes:
-        quick: False: a call takes as long as the program that it runs.
+        quick: whether a step may be taken on the event loop; False, since a call takes as long as its program runs.
+        episode: the episode that is played.
     """
 
     quick = False
@@ -82,9 +84,10 @@ class ToolPlay:
     def __init__(self, episode: EpisodeLike) -> None:
         self.episode = episode
         self._over = False
+        """Whether the result was asked for."""
 
     async def first(self) -> Json:
-        """What is shown at the beginning.
+        """The first observation: the instruction and the messages that the agent is told.
 
         Raises:
             ActionRefused: the rollout could not be begun, for a reason of ours.
@@ -92,11 +95,17 @@ class ToolPlay:
         if self.episode.over:
             await self._ended()
         messages = self.episode.messages
-        asked = "\n\n".join(str(message.get("content") or "") for message in messages if message["role"] == "user")
-        return {"observation": {"instruction": asked, "messages": messages}, "reward": None, "done": False}
+        instruction = "\n\n".join(str(m.get("content") or "") for m in messages if m["role"] == "user")
+        return {"observation": {"instruction": instruction, "messages": messages}, "reward": None, "done": False}
 
     async def step(self, action: Json) -> Json:
-        """Call a tool, or say something.
+        """Call a tool, or give an answer in text.
+
+        Args:
+            action: the action as a client sends it, of type ``call_tool`` or ``message``.
+
+        Returns:
+            The result as an observation, with the reward where the rollout is over.
 
         Raises:
             ActionRefused: the action does not fit, the rollout is over, or it failed for a reason of ours.
@@ -115,8 +124,8 @@ class ToolPlay:
         self._require_open()
         if name == FINISH_NAME:
             ended = await self._ended()
-            told = {"tool_name": name, "result": ended["observation"]["outcome"]["text"], "error": None}
-            return {**ended, "observation": {**told, **ended["observation"]}}
+            result_of_call = {"tool_name": name, "result": ended["observation"]["outcome"]["text"], "error": None}
+            return {**ended, "observation": {**result_of_call, **ended["observation"]}}
         result = await self.episode.call(inner(name), arguments)
         return await self._shown({"tool_name": name, "result": result, "error": None})
 
@@ -134,16 +143,17 @@ class ToolPlay:
             raise ActionRefused("EXECUTION_ERROR", "the rollout is over; send a reset to begin another")
 
     async def _shown(self, observation: Json) -> Json:
+        """An observation, with the rollout's result where it has ended the rollout."""
         if not self.episode.over:
             return {"observation": observation, "reward": None, "done": False}
         ended = await self._ended()
         return {**ended, "observation": {**observation, **ended["observation"]}}
 
     async def _ended(self) -> Json:
-        """The result of the rollout, which is over.
+        """The result of the rollout, which ends.
 
         Raises:
-            ActionRefused: there is none, for a reason of ours.
+            ActionRefused: there is no reward, for a reason of ours.
         """
         self._over = True
         result = await self.episode.finish()
@@ -154,10 +164,13 @@ class ToolPlay:
 
 
 async def opened(opening: Callable[[], Awaitable[EpisodeLike]]) -> ToolPlay:
-    """The rollout that a desk opens.
+    """The rollout of an episode that is being opened.
+
+    Args:
+        opening: a function that opens the episode.
 
     Raises:
-        ActionRefused: a mistake of the client's, or all places are taken.
+        ActionRefused: the client has made a mistake, or all places are taken.
     """
     try:
         return ToolPlay(await opening())
@@ -166,7 +179,7 @@ async def opened(opening: Callable[[], Awaitable[EpisodeLike]]) -> ToolPlay:
 
 
 def outcome_of(result: RolloutResult) -> Json:
-    """What of a verified result is told to who played it."""
+    """The part of a verified result that its player is told."""
     text = {
         "scored": f"Scored: relative total {result.relative_total}, where 1 is the baseline and lower is better.",
         "rejected": f"Rejected: {result.reason}.",
@@ -187,7 +200,7 @@ def outer(name: str) -> str:
 
 
 def inner(name: str) -> str:
-    """The agent's own name of a tool that is offered."""
+    """The agent's own name of a tool that is offered under another."""
     own = name.removeprefix("take_")
     return own if own in RESERVED else name
 
@@ -196,22 +209,28 @@ def listed(functions: Iterable[Mapping[str, Any]]) -> list[Json]:
     """Tools in OpenEnv's form, and ``finish``.
 
     Args:
-        functions: tools with ``name``, ``description`` and ``parameters``.
+        functions: tools as objects with ``name``, ``description`` and ``parameters``.
     """
-    found = []
-    for tool in functions:
-        name, text = str(tool["name"]), str(tool.get("description") or "")
+    tools = []
+    for function in functions:
+        name, text = str(function["name"]), str(function.get("description") or "")
         if outer(name) != name:
             text += f" (The instruction calls it `{name}`.)"
-        found.append({"name": outer(name), "description": text, "input_schema": tool["parameters"]})
-    return [*found, FINISH]
+        tools.append({"name": outer(name), "description": text, "input_schema": function["parameters"]})
+    return [*tools, FINISH]
 
 
 def _checked(action: Json, key: str, kind: type[str], known: set[str]) -> str:
     """The text that an action has under a key.
 
+    Args:
+        action: the action as a client sends it.
+        key: the key of the text.
+        kind: the type of its value.
+        known: all keys that such an action may have.
+
     Raises:
-        ActionRefused: it has none, or there are unknown keys.
+        ActionRefused: the action has no such text, or has unknown keys.
     """
     if extra := sorted(set(action) - known):
         raise invalid(extra[0], "an action has no such key", kind="extra_forbidden", message="Invalid action")

@@ -27,18 +27,20 @@ Code = Literal[
     "FACTORY_ERROR",
     "SESSION_ERROR",
 ]
+"""Codes of errors, as OpenEnv names them."""
 TYPES = frozenset({"reset", "step", "state", "mcp", "close"})
+"""Types of frames that a client may send."""
 EVENT = ("kind", "bar", "order_id", "symbol", "side", "quantity", "price", "fee", "slippage", "reason")
-"""Keys of what happened in a trading environment's step, in the order of its table."""
+"""Columns of the table of events of a trading environment's step, in their order."""
 MAX_FRAME = 4 * 1024 * 1024
-"""Bytes of a frame or a body that a client may send."""
+"""Most bytes of a frame or a body that a client may send."""
 
 
 class ActionRefused(Exception):  # noqa: N818  # an answer, not a failure
-    """What a client asked for was not done; the message is for it to read.
+    """What a client asked for was not done; the message is for the client to read.
 
     Attributes:
-        code: sort of the error, as the protocol names it.
+        code: code of the error, as OpenEnv names it.
         more: further keys of the error's data.
     """
 
@@ -49,18 +51,18 @@ class ActionRefused(Exception):  # noqa: N818  # an answer, not a failure
 
     @property
     def frame(self) -> Json:
-        """The frame that tells of it."""
+        """The error as a frame."""
         return {"type": "error", "data": {"message": str(self), "code": self.code, **self.more}}
 
 
 def invalid(place: str, problem: str, *, kind: str = "value_error", message: str = "Invalid message") -> ActionRefused:
-    """A refusal of something that has not the form that is expected.
+    """A refusal of something that does not have the expected form.
 
     Args:
-        place: key that is wrong, with dots between the parts of its path.
+        place: the key that is wrong, with dots between the parts of its path; empty for the whole.
         problem: what was found and what was expected.
-        kind: sort of the problem.
-        message: one line about the whole.
+        kind: type of the problem, as pydantic names it, which OpenEnv uses.
+        message: one line about what is refused.
     """
     fault = {"type": kind, "loc": place.split(".") if place else [], "msg": problem}
     return ActionRefused("VALIDATION_ERROR", f"{message}: {place or 'it'}: {problem}", errors=[fault])
@@ -80,8 +82,11 @@ _values = msgspec.json.Decoder()
 def read(text: str | bytes) -> Frame:
     """Read a frame.
 
+    Args:
+        text: the frame's text, JSON.
+
     Raises:
-        ActionRefused: it is malformed; the session goes on.
+        ActionRefused: the frame is malformed; the session goes on.
     """
     try:
         frame = _frames.decode(text)
@@ -101,7 +106,7 @@ def read(text: str | bytes) -> Frame:
 
 
 def _unfit(value: object, problem: str) -> ActionRefused:
-    """What is wrong with JSON that is no message: its type, if it has an unknown one, or else its form."""
+    """What is wrong with JSON that is no frame: its type, if that is unknown, or else its form."""
     if isinstance(value, dict):
         kind = value.get("type", "")
         if not (isinstance(kind, str) and kind in TYPES):
@@ -117,7 +122,7 @@ def _unknown(kind: object) -> ActionRefused:
 
 
 def decode(text: str | bytes) -> Any:
-    """A JSON value.
+    """The JSON value of a text.
 
     Raises:
         ActionRefused: the text is not JSON.
@@ -129,7 +134,7 @@ def decode(text: str | bytes) -> Any:
 
 
 def _plain(value: object) -> object:
-    """What JSON can hold in the place of an array, a number of NumPy's or a record."""
+    """A value that JSON can hold, in the place of an array, a number of NumPy's or a record."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):

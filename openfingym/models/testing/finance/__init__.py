@@ -1,4 +1,4 @@
-"""The stand-in's answers to financial questions: by the tools, from what a conversation shows alone."""
+"""How the stand-in answers financial questions: by the tools, and from nothing but what the conversation shows."""
 
 from openfingym.models.testing.finance.replies import financial_reply
 

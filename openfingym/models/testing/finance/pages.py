@@ -1,4 +1,4 @@
-"""Plans of the stand-in that have pages alone: it opens what is found first, and believes what it reads there.
+"""How the stand-in answers from pages alone: it opens the first that a search gives, and believes what it reads there.
 
 So it is misled as a hurried reader is: by a page that is out of date, by another unit, by adjusted prices, by what
 somebody heard from a friend.
@@ -31,16 +31,16 @@ _REPORT = re.compile(r"results|报告")
 _HEADER = re.compile(r"Amounts are in (\w+)|金额单位:(百万|千|亿)")
 _SCALES = {"million": 1e6, "thousand": 1e3, "billion": 1e9, "百万": 1e6, "千": 1e3, "亿": 1e8}
 RECENT_DAYS = 10
-"""How old a page may be that is to tell the latest price."""
+"""Most days that a page may be old which is searched for the latest price."""
 
 
-def read_pages(asked: ReadQuestion) -> Plan:
+def read_pages(question: ReadQuestion) -> Plan:
     """Search, open the first page, and take from it what looks like the answer."""
-    item = item_of(asked) if year_of(asked) or holds(asked.text, "reported", "balance sheet", "披露") else ""
-    if holds(asked.text, "percentage of", "year over year", "同比", "占营业收入") or len(asked.months) > 1:
+    item = item_of(question) if year_of(question) or holds(question.text, "reported", "balance sheet", "披露") else ""
+    if holds(question.text, "percentage of", "year over year", "同比", "占营业收入") or len(question.months) > 1:
         return None  # more than one figure: it gives up
-    look = _report if item else _price if asked.symbols else _statistic
-    wanted = {"limit": 8, **look(asked)}
+    look = _report if item else _price if question.symbols else _statistic
+    wanted = {"limit": 8, **look(question)}
     seen = yield Call("search", wanted)
     results = seen.get("results", [])
     if not results and "after" in wanted:
@@ -48,73 +48,77 @@ def read_pages(asked: ReadQuestion) -> Plan:
         results = seen.get("results", [])
     if not results:
         return None
-    page = yield Call("open_page", {"url": _first(asked, results, report=bool(item))["url"]})
+    page = yield Call("open_page", {"url": _first(question, results, report=bool(item))["url"]})
     text = str(page.get("text", ""))
     if item:
-        return _from_report(asked, item, text)
-    return _from_price(asked, text) if asked.symbols else _from_statistic(asked, text)
+        return _from_report(question, item, text)
+    return _from_price(question, text) if question.symbols else _from_statistic(question, text)
 
 
-def _first(asked: ReadQuestion, results: list[Mapping[str, Any]], *, report: bool) -> Mapping[str, Any]:
+def _first(question: ReadQuestion, results: list[Mapping[str, Any]], *, report: bool) -> Mapping[str, Any]:
     """The first result that is about the matter by its title and snippet; the first of all where none is."""
-    for one in results:
-        said = f"{one.get('title')} {one.get('snippet')}"
-        named = not asked.symbols or asked.symbols[0] in said
-        if named and (not report or _REPORT.search(str(one.get("title")))):
-            return one
+    for result in results:
+        said = f"{result.get('title')} {result.get('snippet')}"
+        named = not question.symbols or question.symbols[0] in said
+        if named and (not report or _REPORT.search(str(result.get("title")))):
+            return result
     return results[0]
 
 
-def _report(asked: ReadQuestion) -> dict[str, object]:
-    year, symbol = year_of(asked), next(iter(asked.symbols), "")
+def _report(question: ReadQuestion) -> dict[str, object]:
+    """Arguments of a search for a company's report."""
+    year, symbol = year_of(question), next(iter(question.symbols), "")
     words = f"annual results FY of fiscal year {year} 年度报告 {year}财年" if year else "quarterly results interim 报告"
-    when = {"after": f"{year}-03-01", "before": f"{year + 1}-12-31"} if year else {"after": asked.before(150)}
-    if year and when["before"] > str(asked.today):
+    when = {"after": f"{year}-03-01", "before": f"{year + 1}-12-31"} if year else {"after": question.before(150)}
+    if year and when["before"] > str(question.today):
         del when["before"]
-    return {"query": f"{symbol} {words} {item_of(asked)}", **when}
+    return {"query": f"{symbol} {words} {item_of(question)}", **when}
 
 
-def _price(asked: ReadQuestion) -> dict[str, object]:
-    words = f"{asked.symbols[0]} close 收报"
-    if asked.days or asked.months:
-        day = asked.days[0] if asked.days else month_end(asked.months[0])
-        return {"query": f"{words} {day}", "after": str(day), "before": str(min(day + timedelta(days=4), asked.today))}
-    return {"query": words, "after": asked.before(RECENT_DAYS)}
+def _price(question: ReadQuestion) -> dict[str, object]:
+    """Arguments of a search for a page about a price."""
+    words = f"{question.symbols[0]} close 收报"
+    if question.days or question.months:
+        day = question.days[0] if question.days else month_end(question.months[0])
+        before = min(day + timedelta(days=4), question.today)
+        return {"query": f"{words} {day}", "after": str(day), "before": str(before)}
+    return {"query": words, "after": question.before(RECENT_DAYS)}
 
 
-def _statistic(asked: ReadQuestion) -> dict[str, object]:
-    name = series_of(asked)[1]
-    month = asked.months[0] if asked.months else None
+def _statistic(question: ReadQuestion) -> dict[str, object]:
+    """Arguments of a search for a page about a statistic."""
+    name = series_of(question)[1]
+    month = question.months[0] if question.months else None
     words = f"{name} {month:%B %Y}" if month else name
-    after = month if month else date.fromisoformat(asked.before(45))
-    return {"query": (words or asked.text)[:400], "after": str(min(after, asked.today))}
+    after = month if month else date.fromisoformat(question.before(45))
+    return {"query": (words or question.text)[:400], "after": str(min(after, question.today))}
 
 
-def _from_report(asked: ReadQuestion, item: str, text: str) -> str | None:
+def _from_report(question: ReadQuestion, item: str, text: str) -> str | None:
     row = next((line for line in text.splitlines() if line.casefold().startswith(f"{item} |".casefold())), None)
     if row is None:
         return None
-    found, header = re.search(_NUMBER, row.partition("|")[2]), _HEADER.search(text)
-    if found is None:
+    match, header = re.search(_NUMBER, row.partition("|")[2]), _HEADER.search(text)
+    if match is None:
         return None
     scale = _SCALES.get(header[1] or header[2], 1.0) if header else 1.0
-    unit = next((size for word, size in UNITS if word in asked.text), 1.0)
-    return asked.shown(_number(found[1]) * scale / unit * (-1 if found[0].startswith("(") else 1))
+    unit = next((size for word, size in UNITS if word in question.text), 1.0)
+    return question.shown(_number(match[1]) * scale / unit * (-1 if match[0].startswith("(") else 1))
 
 
-def _from_price(asked: ReadQuestion, text: str) -> str | None:
-    symbol = asked.symbols[0]
-    if holds(asked.text, "percent", "change", "涨跌幅") and (found := _MOVED.search(text)):
-        down = "below" in found.groups() or "下跌" in found.groups()
-        return asked.shown((-1 if down else 1) * _number(found[1] or found[4]))
-    found = re.search(_IN_TABLE.format(symbol=re.escape(symbol)), text)
-    found = found or (re.search(_PRICE[asked.field], text) if symbol in text else None)
-    return asked.shown(_number(found[1])) if found else None
+def _from_price(question: ReadQuestion, text: str) -> str | None:
+    symbol = question.symbols[0]
+    if holds(question.text, "percent", "change", "涨跌幅") and (match := _MOVED.search(text)):
+        down = "below" in match.groups() or "下跌" in match.groups()
+        return question.shown((-1 if down else 1) * _number(match[1] or match[4]))
+    match = re.search(_IN_TABLE.format(symbol=re.escape(symbol)), text)
+    match = match or (re.search(_PRICE[question.field], text) if symbol in text else None)
+    return question.shown(_number(match[1])) if match else None
 
 
-def _from_statistic(asked: ReadQuestion, text: str) -> str | None:
-    found = _STATED.search(text)
-    return asked.shown(_number(found[1])) if found else None
+def _from_statistic(question: ReadQuestion, text: str) -> str | None:
+    match = _STATED.search(text)
+    return question.shown(_number(match[1])) if match else None
 
 
 def _number(text: str) -> float:

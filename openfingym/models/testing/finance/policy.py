@@ -1,7 +1,7 @@
-"""How the stand-in answers financial questions: with figures where there are tools for them, else from pages.
+"""Which plan the stand-in follows for a financial question: figures where there are tools for them, else pages.
 
-It sees what a model sees, the conversation. Its plan is begun anew at every message and is told everything that
-was answered so far, so that it needs no memory.
+It sees what a model sees, the conversation. Its plan is begun anew at every message and is given all that tools have
+answered so far, so that the stand-in needs no memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from openfingym.models.testing.finance.reading import ReadQuestion, holds
 from openfingym.models.testing.finance.reports import statement, statistic
 
 UNKNOWN = "unknown"
-"""What it answers where it found nothing, and has no tools: it knows no figure by heart."""
+"""The answer where nothing was found, or there are no tools: the stand-in knows no figure by heart."""
 _ASKED = re.compile(r"[Aa]sked as of (\d{4}-\d\d-\d\dT[\d:.+Z-]+):\s+(.*?)(?=\n\nThe answer:|\Z)", re.DOTALL)
 _FX = ("ECB", "European Central Bank", "欧洲央行", "欧洲中央银行")
 _REPORTS = (
@@ -28,7 +28,7 @@ _REPORTS = (
 
 
 def question_in(texts: Sequence[str]) -> tuple[ReadQuestion, int] | None:
-    """The latest question of a conversation, and the place of the message that holds it."""
+    """The latest question in the texts of a conversation, and the position of the text that holds it."""
     for place in range(len(texts) - 1, -1, -1):
         if found := [*_ASKED.finditer(texts[place])]:
             return ReadQuestion(found[-1][2].strip(), found[-1][1]), place
@@ -40,19 +40,18 @@ def financial(names: Collection[str]) -> bool:
     return "open_page" in names and "calculator" in names
 
 
-def next_step(asked: ReadQuestion, tools: frozenset[str], answered: Sequence[str]) -> Call | str:
+def next_step(question: ReadQuestion, tools: frozenset[str], answered: Sequence[str]) -> Call | str:
     """The next call, or the answer.
 
     Args:
-        asked: the question.
-        tools: names of the tools that there are.
-        answered: what the calls so far were answered.
+        question: the question, as the stand-in reads it.
+        tools: names of the tools that are offered.
+        answered: texts with which tools answered the calls so far, in their order.
     """
-    plan = _plan(asked, tools)
-    told = iter(answered)
+    plan = _plan(question, tools)
     try:
         call = next(plan)
-        for text in told:
+        for text in answered:
             call = plan.send(read(text))
     except StopIteration as end:
         return end.value or UNKNOWN
@@ -67,49 +66,53 @@ def read(text: str) -> Mapping[str, Any]:
     if start < 0:
         return {}
     try:
-        found, _ = json.JSONDecoder().raw_decode(text[start:])
+        document, _ = json.JSONDecoder().raw_decode(text[start:])
     except ValueError:
+        # A table that was cut off in the middle of a row: closed behind the last whole row, from whose first column the
+        # next call goes on.
         whole = text[start:].rpartition("], [")[0]
         try:
-            found = json.loads(f"{whole}]]}}")
-            found["more_from"] = found["rows"][-1][0]
+            document = json.loads(f"{whole}]]}}")
+            document["more_from"] = document["rows"][-1][0]
         except (ValueError, KeyError, IndexError):
             return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
-def _plan(asked: ReadQuestion, tools: frozenset[str]) -> Plan:
+def _plan(question: ReadQuestion, tools: frozenset[str]) -> Plan:
+    """The plan for a question: figures first, pages where these come to nothing."""
     answer = None
     if "quote" in tools:
-        answer = yield from _figures(asked)(asked)
+        answer = yield from _figures(question)(question)
     if answer is None and "search" in tools:
-        answer = yield from read_pages(asked)
+        answer = yield from read_pages(question)
     return answer
 
 
-def _figures(asked: ReadQuestion) -> Callable[[ReadQuestion], Plan]:
-    text = asked.text
+def _figures(question: ReadQuestion) -> Callable[[ReadQuestion], Plan]:
+    """The plan with the financial tools that fits a question, by its words."""
+    text = question.text
     if holds(text, *_FX):
         return exchange_rate
-    if asked.tenors and holds(text, "Treasury"):
+    if question.tenors and holds(text, "Treasury"):
         return yields
     if holds(text, "federal funds", "Fed's", "FOMC"):
         return policy_rate
     if holds(text, *_REPORTS):
         return statement
-    return instrument if asked.symbols else statistic
+    return instrument if question.symbols else statistic
 
 
 def steps_of(request: CompletionRequest) -> tuple[ReadQuestion, list[str]] | None:
     """The question of a request, and what tools answered since it was put; None for another conversation."""
-    told = [(message.role, message.content) for message in request.messages]
-    found = question_in([content if role in {"user", "system"} else "" for role, content in told])
-    if found is None:
+    latest = question_in([m.content if m.role in {"user", "system"} else "" for m in request.messages])
+    if latest is None:
         return None
-    asked, place = found
+    question, place = latest
     observed = [
-        content
-        for role, content in told[place + 1 :]
-        if role == "tool" or (role == "user" and content.startswith(("Observation:", "<observation>")))
+        message.content
+        for message in request.messages[place + 1 :]
+        if message.role == "tool"
+        or (message.role == "user" and message.content.startswith(("Observation:", "<observation>")))
     ]
-    return asked, observed
+    return question, observed

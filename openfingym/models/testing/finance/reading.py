@@ -1,4 +1,4 @@
-"""What the stand-in reads out of a financial question: days, months, currencies, instruments, how to round.
+"""What the stand-in reads from a financial question: days, months, currencies, instruments, how to round.
 
 It reads as a hurried analyst does, by the words that usually say it, in English and Chinese. Whatever is worded
 otherwise is misread, and answered wrong.
@@ -42,29 +42,29 @@ def holds(text: str, *words: str) -> bool:
 
 @dataclass(frozen=True)
 class ReadQuestion:
-    """A question as it was put."""
+    """A question, and what is read from its text."""
 
     text: str
     as_of: str
-    """UTC, ISO 8601."""
+    """Time as of which the question is asked; UTC, ISO 8601."""
 
     @property
     def today(self) -> date:
-        """The day on which it is asked."""
+        """The day on which the question is asked."""
         return date.fromisoformat(self.as_of[:10])
 
     @cached_property
     def days(self) -> tuple[date, ...]:
-        """Days that it names, in their order."""
-        found = []
+        """Days that the question names, in their order."""
+        days = []
         for name, day, year, *other in _DATE.findall(self.text):
             parts = (year, _MONTHS.index(name) + 1, day) if name else other[:3] if other[0] else other[3:]
-            found.append(date(*map(int, parts)))
-        return tuple(found)
+            days.append(date(*map(int, parts)))
+        return tuple(days)
 
     @cached_property
     def months(self) -> tuple[date, ...]:
-        """First days of the months that it names beside its days."""
+        """First days of the months that the question names, without those of its days."""
         rest = _DATE.sub(" ", self.text)
         return tuple(
             date(int(year or zh_year), _MONTHS.index(name) + 1 if name else int(zh_month), 1)
@@ -83,14 +83,14 @@ class ReadQuestion:
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
-        """Symbols of instruments that it names, in their order, each once."""
-        found = _SYMBOL.findall(self.text)
-        found += [code or _SHARES[name or zh] for code, name, zh in _SHARE.findall(self.text)]
-        return tuple(dict.fromkeys(found or self._named))
+        """Symbols of the instruments that the question names, in their order, each once."""
+        symbols = _SYMBOL.findall(self.text)
+        symbols += [code or _SHARES[name or zh] for code, name, zh in _SHARE.findall(self.text)]
+        return tuple(dict.fromkeys(symbols or self._named))
 
     @property
     def _named(self) -> list[str]:
-        """Commodities and exchange rates, by their names."""
+        """Symbols of commodities and exchange rates that the question calls by their names."""
         text = self.text
         for words, symbol in (
             (("gold", "伦敦金"), "XAUUSD-LONDON"),
@@ -99,25 +99,27 @@ class ReadQuestion:
         ):
             if holds(text, *words):
                 return [symbol]
-        found = []
+        # The renminbi has three rates against the dollar: the fixing, the one traded onshore and the one offshore. A
+        # question about two of them asks for the first less the second.
+        symbols = []
         if _FIXING.search(text):
             names = {"美元": "USD", "欧元": "EUR", "港元": "HKD", "日元": "JPY", "英镑": "GBP"}
             base = next((code for name, code in names.items() if f"{name}兑人民币中间价" in text), None)
             base = base or next((pair[0] for pair in self.pairs), "USD")
-            found.append(f"{base}CNY-FIXING")
+            symbols.append(f"{base}CNY-FIXING")
         if holds(text, "USD/CNH", "离岸人民币"):
-            found.insert(0, "USDCNH-OFFSHORE")
-        elif holds(text, "在岸人民币") or (holds(text, "USD/CNY") and not found):
-            found.insert(0, "USDCNY-ONSHORE")
+            symbols.insert(0, "USDCNH-OFFSHORE")
+        elif holds(text, "在岸人民币") or (holds(text, "USD/CNY") and not symbols):
+            symbols.insert(0, "USDCNY-ONSHORE")
         elif holds(text, "USD/HKD", "美元兑港元"):
-            found.insert(0, "USDHKD-SPOT")
-        if found == ["USDCNH-OFFSHORE"] and holds(text, "above USD/CNY"):
-            found.append("USDCNY-ONSHORE")
-        return found
+            symbols.insert(0, "USDHKD-SPOT")
+        if symbols == ["USDCNH-OFFSHORE"] and holds(text, "above USD/CNY"):
+            symbols.append("USDCNY-ONSHORE")
+        return symbols
 
     @property
     def field(self) -> str:
-        """Which price of a bar is asked for."""
+        """The figure of a bar that is asked for: ``open``, ``high``, ``low``, ``volume`` or ``close``."""
         for words, name in (
             (("opening", "opened", "开盘"), "open"),
             (("intraday high", "最高价"), "high"),
@@ -133,15 +135,15 @@ class ReadQuestion:
         """Decimals of the answer; None where nothing is said."""
         if _WHOLE.search(self.text):
             return 0
-        found = _ROUNDED.search(self.text)
-        return _PLACES.get(found[1] or found[2]) if found else None
+        match = _ROUNDED.search(self.text)
+        return _PLACES.get(match[1] or match[2]) if match else None
 
     def shown(self, value: float) -> str:
-        """A number as it is asked for."""
+        """A number with as many decimals as are asked for."""
         return repr(value) if self.decimals is None else f"{value:.{self.decimals}f}"
 
     def before(self, days: int) -> str:
-        """The day so many days before today, as tools take it."""
+        """The day so many days before the question's (ISO 8601)."""
         return str(self.today - timedelta(days=days))
 
 

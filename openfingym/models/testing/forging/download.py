@@ -1,4 +1,4 @@
-"""Handlers of the forge's prompts about download scripts: a real script for a CSV, real tests for it, a real review."""
+"""Answers to the forge's prompts about download scripts: a script for a CSV file, tests of its table, a review."""
 
 from __future__ import annotations
 
@@ -72,28 +72,29 @@ def test_days(frame):
 
 
 def _request(request: CompletionRequest) -> dict[str, object]:
-    found = json.loads(fenced_text(prompt_of(request), "REQUEST"))
+    """What the prompt asks to be downloaded: address, columns beside the times, first and last day."""
+    wanted = json.loads(fenced_text(prompt_of(request), "REQUEST"))
     return {
-        "address": found["addresses"][0] if found.get("addresses") else "",
-        "columns": [name for name in found.get("columns", []) if name.lower() not in ("date", "time", "timestamp")],
-        "first": found.get("first") or "",
-        "last": found.get("last") or "",
+        "address": wanted["addresses"][0] if wanted.get("addresses") else "",
+        "columns": [name for name in wanted.get("columns", []) if name.lower() not in ("date", "time", "timestamp")],
+        "first": wanted.get("first") or "",
+        "last": wanted.get("last") or "",
     }
 
 
 def script(request: CompletionRequest) -> Reply:
-    """A script for a CSV at an address."""
+    """A script that downloads a CSV file and writes its columns as ``data.csv``."""
     return answer_json({"script": _SCRIPT.format(**_request(request))})
 
 
 def tests(request: CompletionRequest) -> Reply:
-    """Tests of the table that a script is to make."""
+    """Tests of the table that the script is to make."""
     wanted = {name: value for name, value in _request(request).items() if name != "address"}
     return answer_json({"tests": _TESTS.format(**wanted)})
 
 
 def review(request: CompletionRequest) -> Reply:
-    """A review of a script by its syntax: where it goes, what it fills or shifts, whether it ends."""
+    """A review of a script by its syntax tree: which hosts it asks, which values it changes, whether it ends."""
     prompt = prompt_of(request)
     source, wanted = fenced_text(prompt, "SCRIPT"), fenced_text(prompt, "REQUEST")
     problems = []

@@ -15,13 +15,14 @@ def extract(request: CompletionRequest) -> Reply:
     """Say what a paper's experiment is, each value with its quotation."""
     prompt = prompt_of(request)
     text = fenced_text(prompt, "PAPER")
-    found = list(sentences(text))
+    all_sentences = list(sentences(text))
     claims = Claims()
-    read_subject(fenced_text(prompt, "TITLE"), found, claims)
-    read_data(found, text, claims)
-    read_protocol(found, claims)
+    # The family and the asset class come first, since the other rules depend on them.
+    read_subject(fenced_text(prompt, "TITLE"), all_sentences, claims)
+    read_data(all_sentences, text, claims)
+    read_protocol(all_sentences, claims)
     if claims.first("family") == "trading":
-        read_dealing(found, claims)
-    metrics, baselines = read_metrics(found, read_tables(fenced_text(prompt, "TABLES")))
+        read_dealing(all_sentences, claims)
+    metrics, baselines = read_metrics(all_sentences, read_tables(fenced_text(prompt, "TABLES")))
     fields = {name: {"readings": readings} for name, readings in claims.fields.items()}
     return answer_json({"fields": fields, "metrics": metrics, "baselines": baselines})

@@ -1,4 +1,4 @@
-"""The policy ``forge``: each prompt of the forge goes to the handler of its name."""
+"""The policy ``forge``, which hands each prompt of the forge to the handler of its name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from openfingym.models.testing.conversation import CompletionRequest, Reply
 from openfingym.models.testing.forging.prompts import prompt_of, task_name
 
 Handler = Callable[[CompletionRequest], Reply]
+"""Answers one prompt of the forge."""
 
 HOMES: Mapping[str, str] = {
     "forge/extract": "extract:extract",

@@ -1,20 +1,22 @@
-"""Formulas of papers, in LaTeX or plain signs, as trees: what they say of a truth ``y`` and a forecast ``f``."""
+"""Formulas of papers, in LaTeX or plain signs, as trees: a loss of a truth ``y`` and a forecast ``f``."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+# What letters and words mean in the formulas of forecasting papers.
 TRUTH = frozenset({"y", "r", "s", "x", "z", "a", "Y", "R"})
 FORECAST = frozenset({"f", "yhat", "rhat", "shat", "xhat", "zhat", "ahat", "p", "F"})
 COUNT = frozenset({"n", "N", "m", "M", "T", "H", "K"})
 ERROR = frozenset({"e", "varepsilon", "epsilon"})
 FUNCTIONS = frozenset({"sqrt", "abs", "log", "exp", "sign", "ln"})
 OVER_ALL = frozenset({"sum", "mean", "max"})
+"""Functions over all cells: windows, steps and channels."""
 
 
 class FormulaError(ValueError):
-    """The formula says too little, or what these rules do not know."""
+    """The formula says too little, or something that these rules do not know."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Node:
     value: float = 0.0
 
     def has(self, *kinds: str) -> bool:
-        """Whether it, or a part of it, is of a kind."""
+        """Whether the node, or any below it, is of one of these kinds."""
         return self.kind in kinds or any(part.has(*kinds) for part in self.parts)
 
 
@@ -57,24 +59,29 @@ _TOKEN = re.compile(r"\s*(?:(\d+\.\d+|\d+)|([A-Za-z]+)|(<=|>=|!=|[-+*/^()\[\]{}|
 
 
 def normalised(text: str) -> str:
-    """Signs of LaTeX as plain ones."""
-    for pattern, put in _LATEX:
-        text = re.sub(pattern, put, text)
-    # A step earlier, before indices go: f_{h-1}, f(h-1), f[t-1].
+    """A formula with plain signs in the place of LaTeX's, and without indices and bounds."""
+    for pattern, plain in _LATEX:
+        text = re.sub(pattern, plain, text)
+    # The forecast one step earlier, f_{h-1}, f(h-1) or f[t-1], is read before indices are dropped.
     text = re.sub(r"\bf(?:orecast)?\s*(?:_\s*\{|\(|\[)\s*[a-z]\s*-\s*1\s*[\)\]\}]", " before ", text)
     text = re.sub(r"\b([yfrs])\s*[\(\[]\s*[a-z](?:\s*,\s*[a-z])*\s*[\)\]]", r" \1 ", text)
     text = re.sub(r"(sum|mean|max)\s*(?:_\s*(?:\{[^{}]*\}|\w))?\s*(?:\^\s*(?:\{[^{}]*\}|\w))?", r" \1 ", text)
     text = _INDEX.sub(" ", text)
+    # From the inside out: a fraction whose parts have no braces becomes one in brackets, and its surroundings follow.
     while (changed := _BRACED.sub(r" ((\1)/(\2)) ", text)) != text:
         text = changed
     return text
 
 
 def formula_of(name: str, text: str) -> str:
-    """The right side of the formula of a name, where a text holds several; else the whole text.
+    """The right side of a metric's formula, where a text holds several formulas; else the whole text.
+
+    Args:
+        name: name of the metric.
+        text: text with one formula or more.
 
     Raises:
-        FormulaError: it holds several, and none of that name.
+        FormulaError: the text holds several formulas, and none of that name.
     """
     plain, sides = _sides(text)
     if not sides:
@@ -87,18 +94,19 @@ def formula_of(name: str, text: str) -> str:
 
 
 def stated_by_name(name: str, text: str) -> bool:
-    """Whether a text has a formula of that name, or one without a name."""
+    """Whether a text has a formula of that name, or formulas without names."""
     sides = _sides(text)[1]
     return not sides or any(_is_of(name, side[1]) for side in sides)
 
 
 def _sides(text: str) -> tuple[str, list[re.Match[str]]]:
-    """The text, and where in it a name stands before its formula."""
+    """The text in plain letters, and a match for each place where a name and ``=`` stand before a formula."""
     plain = re.sub(r"\\mathrm\{(\w+)\}", r"\1", text)
     return plain, list(re.finditer(r"(?<![A-Za-z_^({])([A-Z][A-Za-z0-9]*)\s*(?:\^2)?\s*=", plain))
 
 
 def _is_of(name: str, short: str) -> bool:
+    """Whether a short name is the metric's: the whole of it, a word of it, or its initials."""
     words = re.findall(r"[A-Za-z0-9]+", name.lower())
     return short.lower() in {name.lower(), *words, "".join(word[0] for word in words)}
 
@@ -107,10 +115,9 @@ def parse(text: str) -> Node:
     """The tree of a formula.
 
     Raises:
-        FormulaError: these rules cannot read it.
+        FormulaError: these rules cannot read the formula, or it is no loss of a forecast.
     """
-    said = _phrases(normalised(text))
-    tokens = [match.group().strip() for match in _TOKEN.finditer(said)]
+    tokens = [match.group().strip() for match in _TOKEN.finditer(_with_signs(normalised(text)))]
     parser = _Parser(tokens)
     tree = parser.sum()
     if not tree.has("f", "before"):
@@ -120,7 +127,8 @@ def parse(text: str) -> Node:
     return tree
 
 
-def _phrases(text: str) -> str:
+def _with_signs(text: str) -> str:
+    """A formula with signs in the place of phrases such as "mean over i of"."""
     text = re.sub(r"mean over [a-zA-Z]\s*=\s*\w+\.\.\s*\w+ of", " mean ", text)
     text = re.sub(r"mean over \w+(?:,? (?:and )?\w+)* of", " mean ", text)
     text = re.sub(r"\b(?:average|E)\b(?=\s*[\[(|])", " mean ", text)
@@ -128,40 +136,43 @@ def _phrases(text: str) -> str:
 
 
 class _Parser:
-    """By recursive descent; what follows a whole formula (a full stop, words) is left out."""
+    """Reads a formula by recursive descent; what follows a whole formula (a full stop, words) is left out."""
 
     def __init__(self, tokens: list[str]) -> None:
         self._tokens, self._at = tokens, 0
         self._bars = 0
+        """Absolute values that are open, in which a bar closes the innermost and opens none."""
 
     @property
     def next(self) -> str:
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
 
     def take(self, wanted: str = "") -> str:
-        found = self.next
-        if not found or (wanted and found != wanted):
-            raise FormulaError(f"expected {wanted or 'more'}, found {found or 'the end'}")
+        token = self.next
+        if not token or (wanted and token != wanted):
+            raise FormulaError(f"expected {wanted or 'more'}, found {token or 'the end'}")
         self._at += 1
-        return found
+        return token
 
     def sum(self) -> Node:
-        found = self.product()
+        tree = self.product()
         while self.next in {"+", "-"}:
-            found = Node(self.take(), (found, self.product()))
-        return found
+            tree = Node(self.take(), (tree, self.product()))
+        return tree
 
     def product(self) -> Node:
-        found = self.power()
+        tree = self.power()
         while True:
             if self.next in {"*", "/"}:
-                found = Node(self.take(), (found, self.power()))
+                tree = Node(self.take(), (tree, self.power()))
+            # Factors that stand beside each other are multiplied.
             elif self._begins():
-                found = Node("*", (found, self.power()))
+                tree = Node("*", (tree, self.power()))
             else:
-                return found
+                return tree
 
     def _begins(self) -> bool:
+        """Whether the next token begins a factor."""
         if self.next == "|":
             return self._bars == 0
         known = FUNCTIONS | OVER_ALL | TRUTH | FORECAST | COUNT | ERROR | {"before", "(", "[", "{"}
@@ -171,13 +182,13 @@ class _Parser:
         if self.next == "-":
             self.take()
             return Node("neg", (self.power(),))
-        found = self.atom()
+        tree = self.atom()
         while self.next == "^":
             self.take()
             sign = -1.0 if self.next == "-" and self.take() else 1.0
             exponent = self.atom()
-            found = Node("^", (found, Node("neg", (exponent,)) if sign < 0 else exponent))
-        return found
+            tree = Node("^", (tree, Node("neg", (exponent,)) if sign < 0 else exponent))
+        return tree
 
     def atom(self) -> Node:
         sign = self.take()
@@ -188,16 +199,16 @@ class _Parser:
             return Node("number", value=float(sign))
         if sign in closing:
             bars, self._bars = self._bars, 0
-            found = self.sum()
+            tree = self.sum()
             self.take(closing[sign])
             self._bars = bars
-            return found
+            return tree
         if sign == "|":
             self._bars += 1
-            found = self.sum()
+            tree = self.sum()
             self.take("|")
             self._bars -= 1
-            return Node("abs", (found,))
+            return Node("abs", (tree,))
         if sign in FUNCTIONS:
             return Node({"ln": "log"}.get(sign, sign), (self.power(),))
         if sign in OVER_ALL:
@@ -210,25 +221,26 @@ class _Parser:
         raise FormulaError(f"what is {sign!r}?")
 
     def body(self) -> Node:
-        """What is summed: a product, up to a division by what is a number over all cells."""
-        found = self.power()
+        """What is summed: a product, up to a division by what is the same for all cells, such as their number."""
+        tree = self.power()
         while True:
             if self.next == "*" or self._begins():
                 if self.next == "*":
                     self.take()
-                found = Node("*", (found, self.power()))
+                tree = Node("*", (tree, self.power()))
             elif self.next == "/":
                 before = self._at
                 self.take()
                 under = self.power()
                 if under.has("count", *OVER_ALL) or not under.has("y", "f"):
                     self._at = before
-                    return found
-                found = Node("/", (found, under))
+                    return tree
+                tree = Node("/", (tree, under))
             else:
-                return found
+                return tree
 
     def _condition(self) -> bool:
+        """Whether the brackets that follow hold a comparison, so that the 1 before them is an indicator."""
         depth = 0
         for sign in self._tokens[self._at :]:
             depth += (sign in "([{") - (sign in ")]}")

@@ -1,4 +1,4 @@
-"""Answers about metrics: the translation of a formula into code in two ways, tests of it, and a verdict on it."""
+"""Answers to the forge's prompts about metrics: a formula as code in two ways, tests of it, and a verdict on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ WORDS = (
     (r"mean (?:of (?:the )?)?squared? error", "mean (y - f)^2", False, r"^MSE$|^mean squared? error"),
     (r"mean absolute error|mean of (?:the )?absolute errors?", "mean |y - f|", False, r"^MAE$|mean absolute error"),
 )
-"""What a definition in words says, as a formula; whether cells count only where the truth is not 0; and names of it."""
+"""Definitions in words: a pattern of the words, the formula, whether cells count only where the truth is not 0, and a
+pattern of the metric's names."""
+# Formulas by which papers define the area under the ROC curve and average precision.
 AUROC = r"P\s*\(\s*s.{0,40}>\s*s|probability that .{0,60}(?:higher|greater) score"
 PRECISION = r"\(\s*R_?\{?n\}?\s*-\s*R_?\{?n\s*-\s*1\}?\s*\)\s*P"
 RANKING = {
@@ -87,17 +89,17 @@ def metric(labels, scores):
 
 
 def metric_code(request: CompletionRequest) -> Reply:
-    """Whole arrays in NumPy."""
+    """The metric's code, on whole arrays in NumPy."""
     return _translated(request, 0)
 
 
 def metric_code_again(request: CompletionRequest) -> Reply:
-    """Cell by cell."""
+    """The metric's code once more, cell by cell: two translations that share nothing check each other."""
     return _translated(request, 1)
 
 
 def metric_tests(request: CompletionRequest) -> Reply:
-    """A value worked out by hand, the same result twice, and arguments left alone."""
+    """Tests of a metric: a value worked out by hand, the same result twice, and arguments left alone."""
     prompt = prompt_of(request)
     try:
         tree, masked = _formula(prompt)
@@ -130,7 +132,7 @@ def test_arguments_are_left_alone():
 
 
 def metric_judge(request: CompletionRequest) -> Reply:
-    """By the tests alone; and nothing that is no arithmetic."""
+    """A verdict on a metric's code: its tests have passed, and it does nothing but arithmetic."""
     outcome, code = (fenced_text(prompt_of(request), label) for label in ("OUTCOME", "CODE"))
     if not re.fullmatch(r"\d+ tests passed", outcome.strip()):
         return answer_json({"verdict": "reject", "why": f"a test failed: {outcome.strip()[:200]}"})
@@ -141,13 +143,13 @@ def metric_judge(request: CompletionRequest) -> Reply:
 
 def _translated(request: CompletionRequest, way: int) -> Reply:
     prompt = prompt_of(request)
-    told = outside(prompt)
-    if "labels" in told:
+    asked = outside(prompt)
+    if "labels" in asked:
         formula = fenced_text(prompt, "METRIC FORMULA")
         for name, pattern in (("AUROC", AUROC), ("AP", PRECISION)):
             if re.search(pattern, formula, re.DOTALL):
                 return _block(RANKING[name][way])
-    if "y_true, y_pred)" not in told:
+    if "y_true, y_pred)" not in asked:
         return Reply(json.dumps({"cannot": "the formula does not say how it is computed from these arrays"}))
     try:
         tree, masked = _formula(prompt)
@@ -159,10 +161,12 @@ def _translated(request: CompletionRequest, way: int) -> Reply:
 def _formula(prompt: str) -> tuple[Node, bool]:
     name, text = (fenced_text(prompt, label) for label in ("METRIC NAME", "METRIC FORMULA"))
     masked = bool(re.search(r"with\s+[a-z]\w*\s*(?:\\neq?|≠|!=)\s*0|where [a-z]+ (?:is|are) not (?:0|zero)", text))
-    own = next((one for one in WORDS if re.search(one[0], text, re.I | re.S) and re.search(one[3], name, re.I)), None)
-    if own is not None and not stated_by_name(name, text):
-        # The text has a formula of another metric, and this one's in words.
-        return parse(own[1]), own[2]
+    by_words = next(
+        (rule for rule in WORDS if re.search(rule[0], text, re.I | re.S) and re.search(rule[3], name, re.I)), None
+    )
+    if by_words is not None and not stated_by_name(name, text):
+        # The text has the formula of another metric, and defines this one in words.
+        return parse(by_words[1]), by_words[2]
     try:
         return parse(formula_of(name, text)), masked
     except FormulaError:

@@ -12,10 +12,10 @@ _OPERATORS = {"+": "+", "-": "-", "*": "*", "/": "/", "^": "**", "=": "==", "!="
 
 
 def whole_arrays(tree: Node, *, masked: bool) -> str:
-    """A function ``metric(y_true, y_pred)`` in NumPy.
+    """Source of a function ``metric(y_true, y_pred)`` in NumPy.
 
     Args:
-        tree: the formula.
+        tree: the tree of the formula.
         masked: whether cells count only where the truth is not 0.
     """
     names = {"y": "y", "f": "f", "before": "g", "count": "n"}
@@ -46,7 +46,7 @@ def whole_arrays(tree: Node, *, masked: bool) -> str:
 
 
 def cell_by_cell(tree: Node, *, masked: bool) -> str:
-    """The same by explicit loops and the module ``math``."""
+    """Source of the same function, by explicit loops and the module ``math``."""
     lines = ["import math", "", "", "def sign(value):", "    return (value > 0.0) - (value < 0.0)", "", ""]
     lines += ["def metric(y_true, y_pred):", "    cells = []", "    windows, steps, channels = y_true.shape"]
     first = 1 if tree.has("before") else 0
@@ -60,6 +60,7 @@ def cell_by_cell(tree: Node, *, masked: bool) -> str:
         else ["                cells.append((y, f, g))"]
     )
     lines += ["    n = float(len(cells))", "    if not cells:", '        raise ValueError("no cells")', "    try:"]
+    # Lines that come before the result: a loop for each sum, mean or maximum, the inner ones first.
     body: list[str] = []
     names: dict[int, str] = {}
     single = {"y": "y", "f": "f", "before": "g", "count": "n"}
@@ -90,10 +91,16 @@ def cell_by_cell(tree: Node, *, masked: bool) -> str:
 
 
 def value_on(tree: Node, truth: Sequence[float], forecast: Sequence[float], *, masked: bool) -> float:
-    """The value on the steps of one window of one channel, worked out on the tree itself.
+    """The formula's value on one window of one channel, worked out on the tree itself and by neither program.
+
+    Args:
+        tree: the tree of the formula.
+        truth: the true value of each step.
+        forecast: the forecast of each step.
+        masked: whether steps count only where the truth is not 0.
 
     Raises:
-        FormulaError: it has none there.
+        FormulaError: the formula has no value there.
     """
     cells = [
         {"y": y, "f": f, "before": forecast[place - 1] if place else 0.0}
@@ -107,6 +114,13 @@ def value_on(tree: Node, truth: Sequence[float], forecast: Sequence[float], *, m
 
 
 def _value(node: Node, cells: Sequence[Mapping[str, float]], cell: Mapping[str, float]) -> float:
+    """The value of a node.
+
+    Args:
+        node: the node of the formula's tree.
+        cells: values of ``y``, ``f`` and ``before`` of all cells, for sums.
+        cell: those of one cell, within a sum; empty outside of one.
+    """
     if node.kind == "number":
         return node.value
     if node.kind == "count":
@@ -116,7 +130,7 @@ def _value(node: Node, cells: Sequence[Mapping[str, float]], cell: Mapping[str, 
             raise FormulaError("a single cell outside a sum")
         return cell[node.kind]
     if node.kind in OVER_ALL:
-        each = [_value(node.parts[0], cells, one) for one in cells]
+        each = [_value(node.parts[0], cells, cell_values) for cell_values in cells]
         return max(each) if node.kind == "max" else math.fsum(each) / (len(each) if node.kind == "mean" else 1)
     parts = [_value(part, cells, cell) for part in node.parts]
     simple: Mapping[str, Callable[..., float]] = {

@@ -1,4 +1,4 @@
-"""What a handler takes out of a prompt of the forge, and how it answers."""
+"""What a handler reads from a prompt of the forge, and the form of its answer."""
 
 from __future__ import annotations
 
@@ -19,38 +19,39 @@ _FENCED = re.compile(
 
 @dataclass(frozen=True)
 class Fenced:
-    """Material between two marks, as the text of a paper."""
+    """Material between two marks, such as the text of a paper."""
 
     label: str
-    """What it is, in capitals: ``PAPER``."""
+    """What the material is, in capitals, such as ``PAPER``."""
     text: str
 
 
 def task_name(prompt: str) -> str | None:
     """``forge/NAME`` of a prompt's first line; None where it is no prompt of the forge."""
-    found = _TASK.match(prompt.lstrip().partition("\n")[0])
-    return found.group(1) if found else None
+    match = _TASK.match(prompt.lstrip().partition("\n")[0])
+    return match.group(1) if match else None
 
 
 def prompt_of(request: CompletionRequest) -> str:
-    """The last message that is a prompt of the forge, else the last one."""
+    """The last message that is a prompt of the forge; the last message of all, where none is."""
     told = [message.content for message in request.messages if message.role in {"user", "system"}]
     return next((text for text in reversed(told) if task_name(text)), request.last)
 
 
 def fenced(prompt: str) -> tuple[Fenced, ...]:
-    """All material between marks, in order. Marks inside such material are part of it."""
-    return tuple(Fenced(found["label"], found["text"]) for found in _FENCED.finditer(prompt))
+    """All material between marks, in order."""
+    # Marks in the material are part of it: an end mark counts only with the random number of its beginning.
+    return tuple(Fenced(match["label"], match["text"]) for match in _FENCED.finditer(prompt))
 
 
 def fenced_text(prompt: str, label: str = "PAPER") -> str:
-    """Material of one label; parts of one label are joined by a blank line; empty where there is none."""
+    """The material of one label, its parts joined by blank lines; empty where there is none."""
     return "\n\n".join(part.text for part in fenced(prompt) if part.label == label)
 
 
 def outside(prompt: str) -> str:
-    """The prompt without the material, each stretch of which leaves its label in brackets: what was asked."""
-    return _FENCED.sub(lambda found: f"[{found['label']}]", prompt)
+    """What the prompt itself asks: in the place of each material stands its label in brackets."""
+    return _FENCED.sub(lambda match: f"[{match['label']}]", prompt)
 
 
 def answer_json(value: Mapping[str, object] | Sequence[object]) -> Reply:

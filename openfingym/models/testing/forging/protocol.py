@@ -1,4 +1,4 @@
-"""Rules for the protocol of an experiment: horizon, input, blocks, scaling, order."""
+"""Rules of the stand-in that read the protocol of a paper's experiment: horizon, input, blocks, scaling, order."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from openfingym.models.testing.forging.words import NUMBER, SHARE, UNIT, number_
 _N = rf"(?P<n>{NUMBER})"
 _U = rf"(?P<u>{UNIT})"
 _FORECAST = r"forecast|predict|horizon|target|ahead|nowcast|project"
+# Ways to say a duration, the most certain first: what one of them has matched is not read by another.
 _HORIZON = [
     rf"{_N}[\s-]+{_U}[\s-]+(?:that|which)\s+follow",
     rf"{_N}[\s-]+{_U}[\s-]+(?:ahead|later|hence|forward|into the future|out\b|in advance)",
@@ -72,12 +73,14 @@ _PARTS = r"rows|days|weeks|months|years|sessions|data\b|observations|sample|hist
 _NOT_ROWS = re.compile(r"\b(?:volatilit|moving|rolling mean|crossover|crisis|neuron|layer|epoch|hidden|seed|tree)\w*")
 
 
-def _found(patterns: list[str], low: str) -> list[tuple[float, str, int, int]]:
+def _matches(patterns: list[str], low: str) -> list[tuple[float, str, int, int]]:
+    """Number, unit, start and end of each duration that a pattern finds in a text in lower case."""
     made: list[tuple[float, str, int, int]] = []
     for pattern in patterns:
         for match in re.finditer(pattern, low):
             groups = match.groupdict()
             count = number_of(groups["n"]) if groups.get("n") else 1.0
+            # A number that may be a year is none.
             if (
                 count >= 1
                 and not 1900 <= count <= 2100
@@ -87,22 +90,23 @@ def _found(patterns: list[str], low: str) -> list[tuple[float, str, int, int]]:
     return made
 
 
-def read_protocol(found: list[Sentence], claims: Claims) -> None:
-    """Claim what sentences say of the protocol."""
+def read_protocol(sentences: list[Sentence], claims: Claims) -> None:
+    """Claim durations, shares of blocks, order and scaling, where sentences say them."""
     family, frequency = str(claims.first("family")), str(claims.first("frequency"))
-    for sentence in found:
+    for sentence in sentences:
         if sentence.ours:
             _durations(sentence, claims, family, frequency)
             _shares(sentence, claims)
             _order(sentence, claims)
             _scaling(sentence, claims)
-    _two_sentences(found, claims)
+    _two_sentences(sentences, claims)
 
 
 def _durations(sentence: Sentence, claims: Claims, family: str, frequency: str) -> None:
+    """Claim horizon, input, episode and gap, in rows of the data's frequency."""
     # "One to four weeks" ends at four.
     low = re.sub(rf"(?:{NUMBER}\s+(?:to|up to|through)\s+|\d\s*[–-]\s*)(?={NUMBER}[\s-]+{UNIT})", "", sentence.low)
-    gaps = _found(_GAP, low)
+    gaps = _matches(_GAP, low)
     for count, unit, _, _ in gaps:
         if re.search(
             rf"block|gap|embargo|buffer|purg|part|between|boundar|border|meet|set|window|{_TRAIN}|{_TEST}", low
@@ -111,7 +115,7 @@ def _durations(sentence: Sentence, claims: Claims, family: str, frequency: str) 
     taken = [(start, end) for _, _, start, end in gaps]
 
     def claim(name: str, patterns: list[str], most: int) -> None:
-        for count, unit, start, end in _found(patterns, low):
+        for count, unit, start, end in _matches(patterns, low):
             rows = rows_of(count, unit, frequency)
             if 0 < rows <= most and not any(start < e and s < end for s, e in taken):
                 taken.append((start, end))
@@ -134,8 +138,10 @@ def _durations(sentence: Sentence, claims: Claims, family: str, frequency: str) 
 
 
 def _shares(sentence: Sentence, claims: Claims) -> None:
+    """Claim the shares of the blocks for training, feedback and test, where one sentence says them."""
     low = sentence.low
-    percentiles = [int(one) / 100 for one in re.findall(r"(\d\d)th(?= (?:and \d\dth )?percentile)", low)]
+    # Blocks that end at percentiles of the data.
+    percentiles = [int(digits) / 100 for digits in re.findall(r"(\d\d)th(?= (?:and \d\dth )?percentile)", low)]
     if percentiles and "split.train" not in claims.fields and re.search(_TRAIN, low):
         claims.add("split.train" if len(percentiles) == 1 else "protocol.train_share", percentiles[0], sentence.text)
         return
@@ -143,6 +149,7 @@ def _shares(sentence: Sentence, claims: Claims) -> None:
         claims.add("split.public", round(percentiles[1] - percentiles[0], 6), sentence.text)
         claims.add("split.private", round(1 - percentiles[1], 6), sentence.text)
         return
+    # Three shares that add up to the whole are the blocks, even where none of them is named.
     if not _without_shares(sentence) and not re.search(_TRAIN, low) and re.search(_PARTS, low):
         three = [share_of(match[0]) for match in re.finditer(SHARE, low)]
         if len(three) == 3 and abs(sum(three) - 1) < 0.001:
@@ -150,6 +157,7 @@ def _shares(sentence: Sentence, claims: Claims) -> None:
         return
     if _without_shares(sentence) or not re.search(rf"{_TRAIN}|split|divid|partition|block", low):
         return
+    # Written as 60/20/20.
     listed = re.search(
         r"(?<![\d/:])(\d\d?)(?:\s?%)?\s?[/:–-]\s?(\d\d?)(?:\s?%)?(?:\s?[/:–-]\s?(\d\d?))?(?:\s?%)?(?![\d/:])", low
     )
@@ -158,6 +166,7 @@ def _shares(sentence: Sentence, claims: Claims) -> None:
         if abs(sum(shares) - 1) < 0.001:
             _claim_blocks(shares, sentence.text, claims)
             return
+    # Written as shares of named blocks, the last of which may be "the rest".
     tokens = [(share_of(match[0]), match.start(), match.end()) for match in re.finditer(SHARE, low)]
     tokens = [token for token in tokens if 0 < token[0] < 1]
     rest = re.search(r"\b(?:remaining|remainder|rest|left over)\b", low)
@@ -176,6 +185,7 @@ def _shares(sentence: Sentence, claims: Claims) -> None:
         if re.search(rf"{_TRAIN}", low) and re.search(r"first|earl|initial|oldest|train", low):
             claims.add("protocol.train_share", shares[0], sentence.text)
         return
+    # Where two shares would be of the same block, the words mislead, and the order in time decides.
     roles = [_role(low, start, end, index, len(shares)) for index, (_, start, end) in enumerate(tokens)]
     if len(set(roles)) < len(roles):
         roles = ["train", "test"] if len(shares) == 2 else ["train", "valid", "test"]
@@ -187,13 +197,21 @@ def _shares(sentence: Sentence, claims: Claims) -> None:
         claims.add(names[role], share, sentence.text)
 
 
-def _without_shares(one: Sentence) -> bool:
-    """Whether it is a row of a table without percent: its decimals are results."""
-    return " | " in one.text and not re.search(r"%|per\s?cent", one.low)
+def _without_shares(sentence: Sentence) -> bool:
+    """Whether the sentence is a row of a table without percentages, whose decimals are results and no shares."""
+    return " | " in sentence.text and not re.search(r"%|per\s?cent", sentence.low)
 
 
 def _role(low: str, start: int, end: int, index: int, count: int) -> str:
-    """What a share is of: the word nearest behind it, before the next share, else before it."""
+    """The block that a share is of: ``train``, ``valid`` or ``test``, by the word nearest behind it, else before it.
+
+    Args:
+        low: the sentence in lower case.
+        start: where the share begins in it.
+        end: where the share ends.
+        index: position of the share among those of the sentence.
+        count: how many shares the sentence has.
+    """
     behind = low[end : end + 60]
     before = low[max(0, start - 60) : start]
     nearest: list[tuple[int, str]] = []
@@ -212,6 +230,7 @@ def _role(low: str, start: int, end: int, index: int, count: int) -> str:
 
 
 def _claim_blocks(shares: list[float], quote: str, claims: Claims) -> None:
+    """Claim two or three shares as those of the blocks in their order in time."""
     if len(shares) == 2:
         claims.add("protocol.train_share", shares[0], quote)
     else:
@@ -219,19 +238,20 @@ def _claim_blocks(shares: list[float], quote: str, claims: Claims) -> None:
             claims.add(name, share, quote)
 
 
-def _two_sentences(found: list[Sentence], claims: Claims) -> None:
-    """Blocks that are told over two or three sentences."""
+def _two_sentences(sentences: list[Sentence], claims: Claims) -> None:
+    """Claim blocks whose shares are told over two or three sentences."""
     if any(name in claims.fields for name in ("split.train", "split.public", "split.private")):
         return
     names = {"train": "split.train", "valid": "split.public", "test": "split.private"}
     about = (
         r"rows|days|weeks|months|sample|data|observ|block|first|last|histor|oldest|newest|earl|lat|following|subsequent"
     )
-    for one in found:
-        if not one.ours or _without_shares(one) or not re.search(about, one.low):
+    for sentence in sentences:
+        if not sentence.ours or _without_shares(sentence) or not re.search(about, sentence.low):
             continue
+        # Block, share and sentence of each share that is told here and in the three sentences that follow.
         said: list[tuple[str, float, str]] = []
-        near = [other for other in found if other.ours and 0 <= other.number - one.number <= 3]
+        near = [other for other in sentences if other.ours and 0 <= other.number - sentence.number <= 3]
         for other in near:
             tokens = [match for match in re.finditer(SHARE, other.low) if 0 < share_of(match[0]) < 1]
             if not tokens or len(tokens) > 2 or _without_shares(other) or not re.search(about, other.low):
@@ -263,6 +283,7 @@ _NO_GAP = re.compile(
 
 
 def _order(sentence: Sentence, claims: Claims) -> None:
+    """Claim whether rows are shuffled, whether windows overlap two blocks, and how data are resampled."""
     low = sentence.low
     about = re.search(rf"{_TRAIN}|split|divid|partition|block|window|sampl|fold", low)
     if about and re.search(
@@ -304,6 +325,7 @@ _SCALED = (
 
 
 def _scaling(sentence: Sentence, claims: Claims) -> None:
+    """Claim by which rows values are scaled: none, all, or those of training."""
     low = sentence.low
     if re.search(
         (

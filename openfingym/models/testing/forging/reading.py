@@ -60,46 +60,47 @@ _BETTER = re.compile(
 
 def sentences(text: str) -> list[str]:
     """Sentences of a text, without headings and rows of tables."""
-    found = []
+    kept = []
     for paragraph in text.split("\n\n"):
         if " | " in paragraph:
             continue
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z\\(])", paragraph):
             words = sentence.strip()
             if 15 <= len(words) <= 600:
-                found.append(words)
-    return found
+                kept.append(words)
+    return kept
 
 
 def screen(request: CompletionRequest) -> Reply:
     """Whether title and abstract are in scope."""
     text = fenced_text(prompt_of(request))
     title = text.partition("\n")[0].strip()
-    found = [title, *sentences(text.partition("\n")[2])]
-    finance = [one for one in found if _FINANCE.search(one)]
-    # The family that most sentences speak of; of equal ones the rarer.
-    counts = {family: sum(bool(rule.search(one)) for one in found) for family, rule in _FAMILIES.items()}
+    passages = [title, *sentences(text.partition("\n")[2])]
+    finance = [passage for passage in passages if _FINANCE.search(passage)]
+    # The family that the title names, else the one that most passages speak of; of equal ones the rarer, which comes
+    # first in the table.
+    counts = {family: sum(bool(rule.search(passage)) for passage in passages) for family, rule in _FAMILIES.items()}
     titled = [family for family, rule in _FAMILIES.items() if rule.search(title)]
     family = titled[0] if titled else max(counts, key=lambda name: counts[name])
     if not finance or not (titled or counts[family]):
         why = "neither title nor abstract speaks of a task in finance"
-        return answer_json({"in_scope": False, "family": None, "why": why, "quotations": found[:1]})
-    both = [one for one in finance if _FAMILIES[family].search(one)] or finance
+        return answer_json({"in_scope": False, "family": None, "why": why, "quotations": passages[:1]})
+    both = [passage for passage in finance if _FAMILIES[family].search(passage)] or finance
     return answer_json({"in_scope": True, "family": family, "why": f"it is about {family}", "quotations": both[:2]})
 
 
 def read(request: CompletionRequest) -> Reply:
     """Whether the full text has a protocol, metrics and public data."""
-    found = sentences(fenced_text(prompt_of(request)))
-    protocol = [one for one in found if _SPLIT.search(one) and _SHARE.search(one)]
-    better = [one for one in found if _BETTER.search(one)]
-    measured = [one for one in found if _METRIC.search(one) and one not in better]
-    # Both at once, or one sentence for what is measured and one for which way is better.
-    both = [one for one in better if _METRIC.search(one)]
-    formulas = sorted(measured, key=lambda one: "=" not in one)
+    passages = sentences(fenced_text(prompt_of(request)))
+    protocol = [passage for passage in passages if _SPLIT.search(passage) and _SHARE.search(passage)]
+    better = [passage for passage in passages if _BETTER.search(passage)]
+    measured = [passage for passage in passages if _METRIC.search(passage) and passage not in better]
+    # A sentence that says both what is measured and which way is better, or one sentence for each of the two.
+    both = [passage for passage in better if _METRIC.search(passage)]
+    formulas = sorted(measured, key=lambda passage: "=" not in passage)
     metrics = both + formulas[:1] if both else [*formulas[:1], *better[:1]] if measured and better else []
-    closed = [one for one in found if _CLOSED.search(one)]
-    public = [one for one in found if _OPEN.search(one) and not _CLOSED.search(one)]
+    closed = [passage for passage in passages if _CLOSED.search(passage)]
+    public = [passage for passage in passages if _OPEN.search(passage) and not _CLOSED.search(passage)]
     return answer_json(
         {
             "protocol": _verdict(protocol[:3], "how data are divided", "nothing says how data are divided"),

@@ -1,4 +1,4 @@
-"""A paper's text as sentences, and what may be claimed of them."""
+"""A paper's text as sentences, and the claims that are read from them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+# The end of a sentence, but not of an abbreviation.
 _END = re.compile(
     r"(?<=[.;:!?])(?<!\bvs\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bcf\.)(?<!\bal\.)(?<!\bapprox\.)"
     r"\s+(?=[A-Z\\(\[$])|\n\s*\n"
@@ -23,8 +24,9 @@ _ORDERS = re.compile(
     r"you (?:must|should|are asked to) (?:answer|state|rate|accept)",
     re.IGNORECASE,
 )
-"""Words that tell the reader what to do: material that no rule reads."""
+"""Words that tell the reader what to do: a paragraph with them is an attack on a reader, and no rule reads it."""
 _LONGEST = 600
+"""Most characters of a sentence that are kept."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +36,22 @@ class Sentence:
     text: str
     heading: str
     number: int
+    """Number of the sentence in the text, from 1."""
 
     @property
     def low(self) -> str:
-        """In lower case, with whitespace as single blanks."""
+        """The sentence in lower case, with single blanks, and without the hyphens of broken lines."""
         return " ".join(re.sub(r"(?<=[a-z])-\s*\n\s*(?=[a-z])", "", self.text.lower()).split())
 
     @property
     def ours(self) -> bool:
-        """Whether it may be about the experiment of this paper rather than about others'."""
+        """Whether the sentence may be about this paper's own experiment, rather than about others'."""
         cited = _CITED.search(self.text) is not None and not re.search(r"\b(?:we|our)\b", self.low)
         return not (cited or _OTHERS.search(self.heading.lower()))
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """All sentences in order."""
+    """All sentences of a text, in their order."""
     heading, number = "", 0
     for paragraph in re.split(r"\n\s*\n", text):
         if _ORDERS.search(paragraph):
@@ -68,7 +71,7 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 
 def _stretches(lines: list[str]) -> list[str]:
-    """Lines as running text, with each row of a table for itself."""
+    """Lines joined to running text, with each row of a table for itself."""
     made: list[str] = []
     running = False
     for line in lines:
@@ -83,14 +86,15 @@ def _stretches(lines: list[str]) -> list[str]:
 
 @dataclass
 class Claims:
-    """What was found, in the form of an answer to ``extract``."""
+    """Values that were read from a paper, each with its quotation, as an answer to ``forge/extract`` has them."""
 
     fields: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    """Readings of each field, in the order in which they were found."""
 
     def add(self, name: str, value: object, quote: str) -> None:
         """Claim a value of a field; the same value is claimed at most three times."""
         readings = self.fields.setdefault(name, [])
-        if sum(one["value"] == value for one in readings) < 3:
+        if sum(reading["value"] == value for reading in readings) < 3:
             readings.append({"value": value, "quote": quote})
 
     def first(self, name: str) -> object:

@@ -1,4 +1,4 @@
-"""Rules for what a paper is about and which data it has."""
+"""Rules of the stand-in that read what a paper is about, and which data it has."""
 
 from __future__ import annotations
 
@@ -44,12 +44,13 @@ _LICENCE = re.compile(
 )
 
 
-def read_subject(title: str, found: list[Sentence], claims: Claims) -> None:
-    """Claim family, asset class and frequency: what most of the text is about."""
-    head = f"{title}. " + " ".join(one.low for one in found[:12])
-    whole = " ".join(one.low for one in found)
+def read_subject(title: str, sentences: list[Sentence], claims: Claims) -> None:
+    """Claim family, asset class and frequency: those that most of the text is about."""
+    head = f"{title}. " + " ".join(sentence.low for sentence in sentences[:12])
+    whole = " ".join(sentence.low for sentence in sentences)
     low = head.lower()
 
+    # The title and the first sentences say what a paper is about; of the rest, many words are about others' work.
     def weight(pattern: str) -> float:
         return (
             6 * len(re.findall(pattern, title.lower()))
@@ -61,52 +62,56 @@ def read_subject(title: str, found: list[Sentence], claims: Claims) -> None:
         scores = {value: weight(pattern) for value, pattern in choices.items()}
         best = max(scores, key=lambda value: scores[value])
         if scores[best] > 0:
-            quotes = [one.text for one in found if re.search(choices[best], one.low) and not _ends_alone(one)]
+            quotes = [
+                sentence.text
+                for sentence in sentences
+                if re.search(choices[best], sentence.low) and not _is_title(sentence)
+            ]
             if quotes or re.search(choices[best], title.lower()):
                 claims.add(name, best, quotes[0] if quotes else title)
     if claims.first("asset_class") in {"graph", "synthetic"} and claims.first("family") in {"fraud", "generation"}:
         return
-    _frequency(found, claims)
+    _frequency(sentences, claims)
 
 
-def _ends_alone(one: Sentence) -> bool:
+def _is_title(sentence: Sentence) -> bool:
     """Whether it is a title or a name, and no sentence."""
-    return one.number <= 2 and not one.text.rstrip().endswith((".", "!", "?"))
+    return sentence.number <= 2 and not sentence.text.rstrip().endswith((".", "!", "?"))
 
 
-def _frequency(found: list[Sentence], claims: Claims) -> None:
+def _frequency(sentences: list[Sentence], claims: Claims) -> None:
     scores: dict[str, float] = {}
     quotes: dict[str, str] = {}
-    for one in found:
+    for sentence in sentences:
         for value, pattern in _FREQUENCY.items():
-            strong = re.search(rf"\b{value}\b", one.low) is not None
-            count = len(re.findall(pattern, one.low))
-            if not count or not one.ours:
+            strong = re.search(rf"\b{value}\b", sentence.low) is not None
+            count = len(re.findall(pattern, sentence.low))
+            if not count or not sentence.ours:
                 continue
             about = (
                 3.0
-                if re.search(r"data|series|sample|clos|price|yield|rate|return|observ|fixing|quot", one.low)
+                if re.search(r"data|series|sample|clos|price|yield|rate|return|observ|fixing|quot", sentence.low)
                 else 1.0
             )
             scores[value] = scores.get(value, 0) + count * about * (3 if strong else 0.5)
             if strong or value not in quotes:
-                quotes.setdefault(f"{value}!" if strong else value, one.text)
+                quotes.setdefault(f"{value}!" if strong else value, sentence.text)
     if scores:
         best = max(scores, key=lambda value: scores[value])
         claims.add("frequency", best, quotes.get(f"{best}!") or quotes[best])
 
 
-def read_data(found: list[Sentence], text: str, claims: Claims) -> None:
-    """Claim series, range, source, licence, address, unit and what the values are."""
-    for one in found:
-        if one.ours:
-            _range(one, claims)
-            read_series(one, claims)
-            _origin(one, claims)
-            _semantics(one, claims)
+def read_data(sentences: list[Sentence], text: str, claims: Claims) -> None:
+    """Claim the data's series, range, source, licence, address and unit, and what their values are."""
+    for sentence in sentences:
+        if sentence.ours:
+            _range(sentence, claims)
+            read_series(sentence, claims)
+            _origin(sentence, claims)
+            _semantics(sentence, claims)
     if "data.start" not in claims.fields:
-        for one in found:
-            _range(one, claims)
+        for sentence in sentences:
+            _range(sentence, claims)
     for match in re.finditer(r"https?://[^\s<>\"'){}\]]+", text):
         address = match[0].rstrip(".,;")
         if re.search(r"csv|data|download|json|zip|xls", address.lower()) and "data.url" not in claims.fields:
@@ -123,15 +128,18 @@ _DATA = (
 )
 
 
-def _range(one: Sentence, claims: Claims) -> None:
-    text = " ".join(one.text.split())
-    both = re.search(r"\b(?:begin|start|first|from|earliest)\b.*\b(?:latest|end|last|until|to|through)\b", one.low)
-    if re.search(r"\b(?:first|last) (?:day|observation|date|week|row)\b", one.low) and not both:
-        _ends(text, one, claims)
+def _range(sentence: Sentence, claims: Claims) -> None:
+    """Claim the first and last day of the data, where a sentence says them."""
+    text = " ".join(sentence.text.split())
+    both = re.search(r"\b(?:begin|start|first|from|earliest)\b.*\b(?:latest|end|last|until|to|through)\b", sentence.low)
+    if re.search(r"\b(?:first|last) (?:day|observation|date|week|row)\b", sentence.low) and not both:
+        _ends(text, sentence, claims)
         return
-    if not (re.search(_DATA, one.low) or both) or re.search(r"crisis|recession|pandemic", one.low):
+    if not (re.search(_DATA, sentence.low) or both) or re.search(r"crisis|recession|pandemic", sentence.low):
         return
-    tested = re.search(r"(?:test|train|validation|evaluation)\w*\s+(?:set|period|sample|part|block|years|on)", one.low)
+    tested = re.search(
+        r"(?:test|train|validation|evaluation)\w*\s+(?:set|period|sample|part|block|years|on)", sentence.low
+    )
     match = _RANGE.search(text)
     spans = (match[1], match[2]) if match else None
     if spans is None:
@@ -153,16 +161,16 @@ def _range(one: Sentence, claims: Claims) -> None:
     if spans is None and len(said) == 2 and re.search(r"earliest.*latest", text):
         spans = (said[0], said[1])
     if spans is None or tested:
-        _ends(text, one, claims)
+        _ends(text, sentence, claims)
         return
     start, end = day_of(spans[0]), day_of(spans[1])
     if start and end and start.first < end.last:
-        claims.add("data.start", start.first.isoformat(), one.text)
-        claims.add("data.end", end.last.isoformat(), one.text)
+        claims.add("data.start", start.first.isoformat(), sentence.text)
+        claims.add("data.end", end.last.isoformat(), sentence.text)
 
 
-def _ends(text: str, one: Sentence, claims: Claims) -> None:
-    """One end of the range alone."""
+def _ends(text: str, sentence: Sentence, claims: Claims) -> None:
+    """Claim one end of the range, where a sentence says it alone."""
     for name, pattern in (
         (
             "data.start",
@@ -181,7 +189,7 @@ def _ends(text: str, one: Sentence, claims: Claims) -> None:
         match = re.search(pattern, text, re.IGNORECASE)
         day = day_of(match[1]) if match else None
         if day:
-            claims.add(name, (day.first if name == "data.start" else day.last).isoformat(), one.text)
+            claims.add(name, (day.first if name == "data.start" else day.last).isoformat(), sentence.text)
 
 
 _ORIGIN = re.compile(
@@ -197,31 +205,34 @@ _NO_SOURCE = re.compile(
 )
 
 
-def _origin(one: Sentence, claims: Claims) -> None:
-    text = " ".join(one.text.split())
+def _origin(sentence: Sentence, claims: Claims) -> None:
+    """Claim licence, columns, number of rows, source and kind of the data."""
+    text = " ".join(sentence.text.split())
     licences = [match[0].strip(" ,") for match in _LICENCE.finditer(text)]
     if licences:
-        claims.add("data.licence", min(licences, key=len), one.text)
+        claims.add("data.licence", min(licences, key=len), sentence.text)
     columns = re.search(r"\bcolumns? (?:are|is|named|called|:)[:\s]+((?:[\w.]+, )+[\w.]+,? and [\w.]+)", text)
     if columns:
         names = re.split(r",? and |, ", columns[1].rstrip("."))
-        claims.add("data.columns", names, one.text)
+        claims.add("data.columns", names, sentence.text)
         series = [name for name in names if not re.fullmatch(r"(?i)date|day|time|timestamp|week|month|year|id", name)]
         if "data.series" not in claims.fields and series:
-            claims.add("data.series", series, one.text)
-    rows = re.search(rf"({NUMBER})\s+(?:daily\s+|weekly\s+|monthly\s+)?(?:observations|rows|data points)\b", one.low)
-    if rows and number_of(rows[1]) > 20 and re.search(r"sample|data|panel|series|total", one.low):
-        claims.add("data.observations", int(number_of(rows[1])), one.text)
+            claims.add("data.series", series, sentence.text)
+    rows = re.search(
+        rf"({NUMBER})\s+(?:daily\s+|weekly\s+|monthly\s+)?(?:observations|rows|data points)\b", sentence.low
+    )
+    if rows and number_of(rows[1]) > 20 and re.search(r"sample|data|panel|series|total", sentence.low):
+        claims.add("data.observations", int(number_of(rows[1])), sentence.text)
     match = _ORIGIN.search(text)
     if (
         match
-        and re.search(r"data|yield|price|rate|clos|series|bars|graph|quot|fixing|curve", one.low)
+        and re.search(r"data|yield|price|rate|clos|series|bars|graph|quot|fixing|curve", sentence.low)
         and not _NO_SOURCE.match(match[1])
     ):
         name = re.sub(r"\s+(?:of|the|for|and)$", "", match[1].strip().rstrip("."))
-        claims.add("data.source", name, one.text)
+        claims.add("data.source", name, sentence.text)
     elif (
-        re.search(r"\b(?:dataset|data set|graph) (?:of|by|called|named)\b", one.low)
+        re.search(r"\b(?:dataset|data set|graph) (?:of|by|called|named)\b", sentence.low)
         and "data.source" not in claims.fields
     ):
         named = re.search(
@@ -229,7 +240,7 @@ def _origin(one: Sentence, claims: Claims) -> None:
             text,
         )
         if named:
-            claims.add("data.source", named[1] or named[2], one.text)
+            claims.add("data.source", named[1] or named[2], sentence.text)
     if re.search(
         (
             r"(?:data|path|sample|series|trajector|process|graph)\w*\s+(?:\w+\s+){0,4}?(?:are|"
@@ -237,14 +248,15 @@ def _origin(one: Sentence, claims: Claims) -> None:
             r"simulated (?:data|path|graph|series|stand-in)|stand-in|we simulate|specified by|"
             r"simulated (?:counterpart|version|copy|twin|panel|market)"
         ),
-        one.low,
+        sentence.low,
     ):
         specified = claims.first("asset_class") == "synthetic"
-        claims.add("data.kind", "specified" if specified else "simulated", one.text)
+        claims.add("data.kind", "specified" if specified else "simulated", sentence.text)
 
 
-def _semantics(one: Sentence, claims: Claims) -> None:
-    low = one.low
+def _semantics(sentence: Sentence, claims: Claims) -> None:
+    """Claim what the values are, such as log returns or yields in levels, and their unit."""
+    low = sentence.low
     asset = claims.first("asset_class")
     about = re.search(
         (
@@ -264,14 +276,14 @@ def _semantics(one: Sentence, claims: Claims) -> None:
         low,
     ):
         if not re.search(r"\bnot\b[^,;]{0,40}return", low):
-            claims.add(name, "log_return", one.text)
+            claims.add(name, "log_return", sentence.text)
     elif re.search(r"realis?z?ed volatil", low):
-        claims.add(name, "realised_vol", one.text)
+        claims.add(name, "realised_vol", sentence.text)
     elif asset == "rates" and re.search(
         r"percent|yields? (?:them|in level)|levels?\b|forecast (?:\w+ ){0,4}yield|yields (?:\w+ ){0,5}ahead|par yield",
         low,
     ):
-        claims.add(name, "yield_level", one.text)
+        claims.add(name, "yield_level", sentence.text)
     elif asset in {"fx", "equity", "commodity", "crypto"} and re.search(
         (
             r"\blevels?\b|prices? themselves|rates? themselves|price paths|paths of (?:\w+ "
@@ -279,15 +291,15 @@ def _semantics(one: Sentence, claims: Claims) -> None:
         ),
         low,
     ):
-        claims.add(name, "price_level", one.text)
+        claims.add(name, "price_level", sentence.text)
     unit = re.search(
         r"percent per annum|per cent per annum|percent a year|percentage points|basis points per annum|annual percent",
         low,
     )
     if unit and "contract.unit" not in claims.fields and asset == "rates":
-        claims.add("contract.unit", "percent per annum" if "point" not in unit[0] else unit[0], one.text)
+        claims.add("contract.unit", "percent per annum" if "point" not in unit[0] else unit[0], sentence.text)
     deviations = re.search(
         r"(?:in (?:units of )?|unit is |units are )((?:standard deviations|multiples) of [\w ]{3,40}?)(?=[.,;)]|$)", low
     )
     if deviations:
-        claims.add("contract.unit", deviations[1].strip(), one.text)
+        claims.add("contract.unit", deviations[1].strip(), sentence.text)

@@ -7,6 +7,8 @@ from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
 
+# Not shared with openfingym.forge.extraction.support, which checks the claims that are read with these: a mistake in a
+# list of both would never be seen.
 _SMALL = [
     "zero",
     "one",
@@ -51,6 +53,7 @@ _ROWS = {
     "hourly": {"day": 24, "week": 168},
     "intraday": {"hour": 60, "day": 1440},
 }
+"""Rows that a unit of time has at a frequency; days are trading days, except by the hour and the minute."""
 _FRACTIONS = {
     "half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "tenth": 10,
     "twentieth": 20,
@@ -87,7 +90,8 @@ def number_of(text: str) -> float:
 
 
 def rows_of(count: float, unit: str, frequency: str) -> int:
-    """Rows that a duration has at a frequency."""
+    """Rows that a duration has at a frequency, such as 10 of two weeks of daily data."""
+    # Of "trading days" or "business-day", the noun at the end counts.
     base = unit.lower().split()[-1].split("-")[-1].rstrip("s")
     return round(count * _ROWS.get(frequency, {}).get(base, 1))
 
@@ -106,15 +110,16 @@ def share_of(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Day:
-    """A date, and how exactly it was said."""
+class StatedDate:
+    """A date as a text states it: to the day, to the month or to the year."""
 
     first: date
+    """The first day that may be meant."""
     last: date
-    """Equal to the first if it was said to the day."""
+    """The last day that may be meant; equal to the first where the date was stated to the day."""
 
 
-def day_of(text: str) -> Day | None:
+def day_of(text: str) -> StatedDate | None:
     """The date of a text that matches :data:`DATE`; None where there is no such day."""
     lowered = text.lower()
     year = int(re.findall(_YEAR, lowered)[-1])
@@ -122,13 +127,13 @@ def day_of(text: str) -> Day | None:
     try:
         if re.fullmatch(r"\d{4}-\d\d-\d\d", lowered):
             day = date.fromisoformat(lowered)
-            return Day(day, day)
-        found = re.search(r"\b(\d{1,2})(?:st|nd|rd|th)?\b(?!\d)", lowered.replace(str(year), ""))
-        if month and found:
-            day = date(year, month, int(found[1]))
-            return Day(day, day)
+            return StatedDate(day, day)
+        day_match = re.search(r"\b(\d{1,2})(?:st|nd|rd|th)?\b(?!\d)", lowered.replace(str(year), ""))
+        if month and day_match:
+            day = date(year, month, int(day_match[1]))
+            return StatedDate(day, day)
     except ValueError:
         return None
     if month:
-        return Day(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
-    return Day(date(year, 1, 1), date(year, 12, 31))
+        return StatedDate(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
+    return StatedDate(date(year, 1, 1), date(year, 12, 31))

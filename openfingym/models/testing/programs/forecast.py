@@ -1,4 +1,4 @@
-"""Ridge regression of moves on the window's moves, blended with no move by how well it did on the last third of training."""
+"""Ridge regression of moves on the window's moves, blended with no move by its fit on the last third of training."""
 
 import interface
 import numpy as np
@@ -17,8 +17,8 @@ x, z = (x - centre) / scale, (new[:, -10:].reshape(len(new), -1) - centre) / sca
 
 cut = 2 * len(x) // 3
 gram = x[:cut].T @ x[:cut] + cut * np.eye(x.shape[1])
-found = x[cut:] @ np.linalg.solve(gram, x[:cut].T @ y[:cut])
-kept = min((0.0, 0.25, 0.5, 0.75), key=lambda share: ((share * found - y[cut:]) ** 2).mean())
+later = x[cut:] @ np.linalg.solve(gram, x[:cut].T @ y[:cut])
+blend = min((0.0, 0.25, 0.5, 0.75), key=lambda share: ((share * later - y[cut:]) ** 2).mean())
 weights = np.linalg.solve(x.T @ x + len(x) * np.eye(x.shape[1]), x.T @ y)
-answer = asked + kept * (z @ weights).reshape(len(test), *targets.shape[1:])
+answer = asked + blend * (z @ weights).reshape(len(test), *targets.shape[1:])
 answer = np.clip(answer.reshape(interface.SUBMISSION_SHAPE), contract["low"], contract["high"])

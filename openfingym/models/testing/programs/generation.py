@@ -1,4 +1,4 @@
-"""Paths drawn step by step: each step's value is regressed on the two before it, and gets the residual of a random training window."""
+"""Paths drawn step by step: each value is regressed on the two before it, and gets a random training residual."""
 
 import interface
 import numpy as np
@@ -19,7 +19,8 @@ for step in range(lookback, lookback + horizon):
     x, z = (np.column_stack([np.ones(len(part)), part]) for part in past)
     weights = np.linalg.lstsq(x, whole[:, step], rcond=None)[0]
     residuals = whole[:, step] - x @ weights
-    # Slightly spread, so that no path is a training path with another name.
-    drawn = residuals[rng.integers(0, len(residuals), count)] + 0.2 * residuals.std(axis=0) * rng.standard_normal((count, width))
+    # Slightly spread, so that no path is a training path with another name, and scaled back to the same variance.
+    chosen = residuals[rng.integers(0, len(residuals), count)]
+    drawn = chosen + 0.2 * residuals.std(axis=0) * rng.standard_normal((count, width))
     paths[:, step] = z @ weights + drawn / 1.04**0.5
 answer = paths[:, lookback:].clip(whole.min(axis=(0, 1)), whole.max(axis=(0, 1))).reshape(shape)
