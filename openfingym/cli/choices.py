@@ -65,6 +65,6 @@ CLOCKS = ("simulated", "real")
 REPORTED_BY = ("agent", "model", "backend")
 """Those of :data:`openfingym.reports.cells.Field`."""
 FILLS = ("none", "forward", "interpolate", "drop")
-"""Those of :data:`openfingym.task.model.Fill`."""
+"""Those of :data:`openfingym.task.dataset.Fill`."""
 MEASURES = ("price", "yield", "mixed")
 """Those of :data:`openfingym.data.dataset.Measure`."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from openfingym.digests import sha256_of_json
 from openfingym.errors import TaskError
-from openfingym.task.model import Pulled, Split
+from openfingym.task.dataset import Pulled
+from openfingym.task.model import Split
 
 if TYPE_CHECKING:
     from openfingym.task import Task

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from openfingym.data.dataset import Measure
-    from openfingym.task.model import Fill
+    from openfingym.task.dataset import Fill
 
 
 @dataclass(frozen=True)
