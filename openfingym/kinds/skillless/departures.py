@@ -56,7 +56,7 @@ def _masks(
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Nothing in most cells, and a tail value in slightly more cells than the tail has.
 
-    Metrics that compare the tails of answers and truth, and not their order, would take this for a forecast of risk.
+    A metric that compares the tails of answers and truth alone could take this for a forecast of risk.
     """
     low, high = np.quantile(past, (TAIL, 1.0 - TAIL), axis=0)
     shortfall = np.where(past <= low, past, 0.0).sum(axis=0) / np.maximum((past <= low).sum(axis=0), 1)
