@@ -14,7 +14,8 @@ from openfingym import catalog
 from openfingym.envs.hidden import Split, hidden_episodes
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.kinds import Fold, score_fold
-from openfingym.kinds.qa import KIND, QaContract
+from openfingym.kinds.qa import KIND
+from openfingym.kinds.qa_contract import QaContract
 from openfingym.kinds.qa_episodes import MOST_TEXT
 from openfingym.packages.build import build
 from openfingym.task import Task

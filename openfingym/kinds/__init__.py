@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
-from openfingym.kinds.kind import Kind, SequentialKind
+from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material
+from openfingym.kinds.sequential import SequentialKind
 from openfingym.task.known_kinds import entry_of, known_kinds, load_kind, register_contract
 
 if TYPE_CHECKING:
