@@ -87,6 +87,7 @@ def pooled(outcomes: Iterable[SkilllessOutcome]) -> list[Pooled]:
     logs_of: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for outcome in outcomes:
         logs_of[outcome.metrics, outcome.name][outcome.dataset].append(math.log(outcome.relative))
+    # Bonferroni's bound below is over these alone: an answer on few datasets is not tested.
     enough = {key: datasets for key, datasets in logs_of.items() if len(datasets) >= FEWEST_DATASETS}
     rows = []
     for (metrics, name), datasets in enough.items():

@@ -67,6 +67,7 @@ class Kinds(Mapping[str, Kind]):
         Raises:
             UsageError: the object is no kind, or there is another kind of its name.
         """
+        # The look-up loads a kind of this name that is installed or the library's own.
         if self.get(_checked(kind).name, kind) is not kind:
             raise UsageError(f"there is a kind {kind.name!r} already; choose another name")
         register_contract(kind)
@@ -78,6 +79,7 @@ class Kinds(Mapping[str, Kind]):
             if entry is None:
                 raise KeyError(name)
             kind = _checked(load_kind(entry))
+            # Before the kind is kept: an entry point whose kind has the name of another one fails here each time.
             register_contract(kind)
             self._loaded[name] = kind
         return self._loaded[name]

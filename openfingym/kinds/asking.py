@@ -16,7 +16,7 @@ from openfingym.errors import UsageError
 from openfingym.kinds.questions_contract import COVERAGE, QuestionsContract, questions_contract
 from openfingym.questions import Question, read_answer
 from openfingym.questions.provider import RECORDED
-from openfingym.questions.question import REAL_CLOCK
+from openfingym.questions.question import LONGEST_TEXT, REAL_CLOCK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -182,7 +182,8 @@ def question_for(
     numeric = contract.form != "probability"
     return Question(
         id=name,
-        text=text[:4000],
+        # Some markets write longer texts than a question may have.
+        text=text[:LONGEST_TEXT],
         form=contract.form,
         generated_ns=moments[0],
         deadline_ns=moments[1],
@@ -194,7 +195,7 @@ def question_for(
         measure="amount" if numeric else None,
         category=contract.venue or contract.provider,
         market=str(query.get("market", query.get("symbol", "simulated"))),
-        rules=rules[:4000],
+        rules=rules[:LONGEST_TEXT],
         clock=clock,
     )
 

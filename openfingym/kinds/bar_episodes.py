@@ -83,6 +83,7 @@ def cut(task: Task, rows: int, tail: int) -> Cut:
     contract, split = contract_of(task.spec.contract), task.spec.rows
     from openfingym.data.recipe import train_rows
 
+    # Shares through their decimal texts: 0.29 * 100 is 28.99... in binary.
     train, public = Fraction(str(split.train)), Fraction(str(split.public))
     first = train_rows(rows, split)
     second = first + int(public * rows)
@@ -109,6 +110,7 @@ def cut(task: Task, rows: int, tail: int) -> Cut:
                 path=task.config_path,
                 key=f"split.{name}",
             )
+        # Rows beyond the last whole episode are left out: no agent would see them, and nothing would be scored on them.
         slices[name] = slice(start, start + rows_of(counts[name], contract, tail))
     return Cut(slice(first), slices["public"], slices["private"], counts["public"], counts["private"])
 
@@ -217,6 +219,7 @@ def _episodes(contract: BarsContract, hidden: Mapping[str, Array], tail: int) ->
 
 def fold_of(contract: BarsContract, hidden: Mapping[str, Array], number: int) -> FoldName:
     """The fold that an episode belongs to."""
+    # False is 0, the public fold, and True is 1, the private one.
     return FOLDS[number >= _episodes(contract, hidden, contract.horizon)[0]]
 
 

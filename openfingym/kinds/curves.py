@@ -251,6 +251,7 @@ class CurvesKind(MonthsKind):
             SubmissionError: a lower bound is above the central forecast, or the central forecast above the upper bound;
                 the message names the position.
         """
+        # Lower and central, then central and upper.
         for below, above in ((0, 1), (1, 2)):
             crossed = values[:, below] > values[:, above]
             if crossed.any():

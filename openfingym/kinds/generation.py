@@ -322,7 +322,10 @@ class GenerationKind(Kind):
 
         real = len(fold.truth.arrays["real"])  # type: ignore[arg-type]  # an array
         of_real = {"real", "future.real", "held_out"}
-        arrays = {name: array[units] if name in of_real else array for name, array in fold.truth.arrays.items()}  # type: ignore[index]
+        arrays = {
+            name: array[units] if name in of_real else array  # type: ignore[index]  # an array
+            for name, array in fold.truth.arrays.items()
+        }
         known = {name: array[units] if name == "contexts" else array for name, array in fold.known.items()}
         # Without contexts there may be more or fewer generated windows than real ones, in an order that means nothing:
         # each group of real windows gets its share of them.

@@ -108,6 +108,7 @@ class GraphsKind(ScoresKind):
 
         if not self.renewable(task):
             return super().renewed(task, seed)  # type: ignore[no-any-return]  # it raises
+        # Exchanged and not drawn, so that each fold keeps its number of either class.
         usual = self.load(task)
         labels = usual.items.labels.copy()
         for place, part in enumerate((usual.split.public, usual.split.private)):

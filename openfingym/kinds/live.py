@@ -109,6 +109,7 @@ def session_terms(contract: LiveContract, duration_s: int | None = None) -> Sess
 
 def on_session(spec: Spec, terms: SessionTerms) -> Spec:
     """The specification of a task for a session: its bars are as long as those of the session's terms."""
+    # Contract and scoring table must state the same number; see `TradingContract.agree`.
     year = terms.rules.bars_per_year
     return spec.model_copy(
         update={

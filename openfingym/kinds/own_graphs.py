@@ -144,6 +144,7 @@ def require_graph_options(given: Given) -> None:
     Raises:
         UsageError: such an option is given, which the message names, or there is more than one file of edges.
     """
+    # Each message says what the option is for, so that the author knows where it belongs.
     if len(given.files) > 1:
         raise UsageError(f"--from: {len(given.files)} files; a graph's edges are in one")
     if given.fill is not None or given.measure is not None:
@@ -159,6 +160,7 @@ def _items(task: Task) -> Graph | GraphSet:
     from openfingym.data.own.graphs import read_stored
 
     if task.real:
+        # Raises, and says why there are no real data, unless the task states some.
         required_form(task)
         raise TaskError("an own graph has no other form; remove --real", path=task.config_path, key="dataset.file")
     return read_stored(_content(task), str(task.folder / str(task.spec.dataset.file)))

@@ -207,7 +207,8 @@ def edited(lines: str, **values: object) -> str:
     for key, value in values.items():
         # A function as the replacement, since a text would have its backslashes read; it is called before `value`
         # changes.
-        lines, count = re.subn(rf"(?m)^{key} = (\[[^\]]*\]|\"[^\"]*\"|\S+)", lambda _: f"{key} = {value}", lines)  # noqa: B023
+        old = rf"(?m)^{key} = (\[[^\]]*\]|\"[^\"]*\"|\S+)"
+        lines, count = re.subn(old, lambda _: f"{key} = {value}", lines)  # noqa: B023
         assert count == 1, f"one line for {key}"
     return lines
 

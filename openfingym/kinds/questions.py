@@ -272,6 +272,7 @@ def _cuts(task: Task) -> tuple[slice, slice, slice]:
     from openfingym.data.questions import ROWS
     from openfingym.data.recipe import train_rows
 
+    # Shares through their decimal texts: 0.29 * 100 is 28.99... in binary.
     split = task.spec.rows
     first = train_rows(ROWS, split)
     second = first + int(Fraction(str(split.public)) * ROWS)

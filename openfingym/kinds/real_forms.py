@@ -110,12 +110,14 @@ def real_form(task: Task) -> RealForm:
 
     reference, kind = task.spec.dataset, kind_of(task)
     name = reference.name or ""
+    # What the task states itself goes before what the library knows of its dataset.
     if reference.pulled is not None:
         if kind.takes_pulled:
             return RealForm(reference.pulled)
         return RealForm(why=f"a {kind.name} task takes no pulled data, so dataset.pulled cannot be used; remove it")
     if name in FORMS:
         return _narrowed(FORMS[name], reference.channels)
+    # For these kinds there are real data, which are used in another way: the reason names it.
     if is_live(task.spec.contract):
         return RealForm(
             why="its real data are those of a session on the venue itself: `openfingym run` with --venue real"
@@ -128,6 +130,7 @@ def real_form(task: Task) -> RealForm:
         return RealForm(
             why="its real data are a vault that is pulled (`openfingym vault pull`), which a task names as its dataset"
         )
+    # Of the task's own data: with `real`, a kind would ask for the real form, and so end here again.
     own = kind.data_kind(replace(task, real=False))
     if own == "real":
         return RealForm(why="its own data is real")

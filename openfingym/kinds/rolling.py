@@ -70,6 +70,7 @@ class RollingEpisode:
         if values is not None:
             self._predictions[self._done] = values
         self._done += 1
+        # The origin whose outcome the bar that is shown next completes.
         known = self._done - self._contract.horizon
         reward = -float(np.abs(self._predictions[known] - self._returns[known]).mean()) if known >= 0 else 0.0
         return self._shown(reward)
@@ -170,6 +171,7 @@ class RollingKind(BarsKind):
     def shape(self, task: Task, source: BarSource) -> Material:
         """Divide bars into training bars and hidden episodes; see :meth:`openfingym.kinds.Kind.shape`."""
         contract = _contract(task.spec.contract)
+        # Trading handles splits, which change positions; a forecast of prices cannot.
         if (source.bars.split != 1.0).any():
             raise TaskError(
                 "a split would pass for a return; take bars that are adjusted for splits",

@@ -153,6 +153,7 @@ class RowsKind(MonthsKind):
         _, public, private = _blocks(task, source)
         targets = source.targets.copy()
         hidden = np.concatenate([public, private])
+        # About as large as monthly returns are; of other targets, noise of any size will do.
         targets[hidden] = generator.normal(scale=0.1, size=targets[hidden].shape)
         return replace(source, targets=targets)
 

@@ -36,6 +36,7 @@ class LabelsContract(Contract):
 
     def agree(self, spec: Spec) -> None:
         """Check as every contract does, and that there is no table ``split``; see :meth:`Contract.agree`."""
+        # Before the general check, whose message would not say where the shares are stated.
         if spec.split is not None:
             raise ValueError("split: labels of a graph are split by contract.train and contract.public; remove it")
         super().agree(spec)
@@ -207,6 +208,7 @@ class ScoresKind(Kind):
         """The ranks of the scores, mean ranks for ties. Rescaling all scores changes no metric of rankings, and must
         not hide that one item went from the bottom to the top.
         """
+        # The mean rank, from 0, of each group of equal scores.
         _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
         ranks: NDArray[np.float64] = (np.cumsum(counts) - 0.5 * (counts + 1))[group]
         return ranks

@@ -95,6 +95,7 @@ class TradingEpisode:
             **account,
             "steps_left": contract.steps - done,
         }
+        # An end is either a ruin or the last row, never both, also if the account is ruined in the last row.
         ruined = session.simulator.bankrupt
         info = {"time_index": window.first + row}
         return Step(observation, reward, terminated=ruined, truncated=done == contract.steps and not ruined, info=info)

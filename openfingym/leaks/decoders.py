@@ -47,10 +47,12 @@ _RADICES = {
     "base 62": _DIGITS + _UPPER + _LOWER,
 }
 _LONGEST_NUMBER = 4096
+"""Most digits of a long number: reading one takes time in proportion to their square."""
 _BITS = re.compile(r"[01][01\s,;|]{62,}[01]")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2,}[\s:,-]{0,2}){8,}")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([0-7]{3}))")
 _FEWEST = 16
+"""Fewest digits or characters that are decoded."""
 FITTING = 0.88
 """Share of the characters of a text that must be digits of an alphabet for the text to be read in it."""
 BETTER = 0.02
@@ -60,6 +62,7 @@ BETTER = 0.02
 def grouped(text: str) -> Iterator[tuple[str, bytes]]:
     """Encoding and bytes of a text, in each alphabet that fits it markedly better than any smaller one does."""
     characters = [character for character in text if not character.isspace()]
+    # Smaller alphabets first: every text in hex also fits base64, and the smallest alphabet that fits is the right one.
     kept, size = 0.0, 0
     for name, (digits, group, made) in sorted(ALPHABETS.items(), key=lambda row: len(row[1][0])):
         share = sum(map(set(digits).__contains__, characters)) / max(len(characters), 1)
@@ -84,6 +87,7 @@ def alphabet_bytes(text: str, digits: str, group: int, size: int) -> Iterator[by
     found = found[found >= 0]
     if len(found) < _FEWEST:
         return
+    # A group is a number of this base, written with its first digit first; its bytes are the last ones of 64 bits.
     weights = len(digits) ** np.arange(group - 1, -1, -1, dtype=np.uint64)
     for skip in range(group):
         part = np.pad(found[skip:], (0, -len(found[skip:]) % group)).reshape(-1, group).astype(np.uint64)
@@ -93,6 +97,7 @@ def alphabet_bytes(text: str, digits: str, group: int, size: int) -> Iterator[by
 
 def _uuencoded(text: str) -> Iterator[bytes]:
     digits, group, size = ALPHABETS["uuencode"]
+    # The first character of a line is its length, and "`" stands for a space, which mail may lose.
     body = [line[1:] for line in text.splitlines() if len(line) > 1]
     yield from alphabet_bytes("".join(body).replace("`", " "), digits, group, size)
 
@@ -151,6 +156,7 @@ def _unseen(text: str) -> Iterator[bytes]:
 
 
 def _packed(bits: NDArray[np.uint8]) -> Iterator[bytes]:
+    # The first bit may be at any position in a byte.
     for order in ("big", "little"):
         for skip in range(8):
             yield np.packbits(bits[skip:], bitorder=order).tobytes()

@@ -163,6 +163,7 @@ def _node_list(numbers: NDArray[Any], labels: Labels) -> str | None:
     which = order[place[member]]
     if not len(which):
         return None
+    # Classes of the hidden nodes that the numbers name, in their order; numbers of other nodes are passed over.
     classes = labels.values[which]
     for wanted, name in ((1, "anomalies"), (0, "normal")):
         size = int(np.count_nonzero(labels.values == wanted))
@@ -255,6 +256,7 @@ def auroc_columns(values: NDArray[np.float64], labels: NDArray[np.uint8]) -> NDA
 
     ranks = rankdata(np.nan_to_num(values), axis=0)
     anomalies = int(labels.sum())
+    # The statistic of Mann and Whitney, over its largest value.
     total = ranks[labels == 1].sum(axis=0)
     score: NDArray[np.float64] = (total - anomalies * (anomalies + 1) / 2) / (anomalies * (len(labels) - anomalies))
     return score

@@ -83,6 +83,7 @@ TRANSFORMS: Mapping[str, Transform] = {
     "exponentials": Transform(np.exp, lambda x: _every(np.abs(x) < _LARGEST_EXPONENT), np.exp, monotone=True),
     "squares": Transform(np.square, slope=lambda x: 2.0 * x),
     "square roots": Transform(np.sqrt, lambda x: _every(x > 0.0), lambda x: 0.5 / np.sqrt(x), monotone=True),
+    # Only where some values are negative: else these would be the values themselves.
     "absolute values": Transform(np.abs, lambda x: ~_every(x >= 0.0)),
     "reciprocals": Transform(np.reciprocal, lambda x: _every(x > 0.0), lambda x: x**-2.0, monotone=True),
     "signs": Transform(np.sign, lambda x: ~_every(x >= 0.0), coarse=True),

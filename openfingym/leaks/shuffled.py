@@ -72,6 +72,7 @@ def _sets(name: str, truth: NDArray[np.float64]) -> HiddenSets | None:
     columns = [
         np.unique(value_symbols(truth[:, :, i].reshape(-1), scale)) for i in range(min(truth.shape[2], COLUMN_LIMIT))
     ]
+    # Values that repeat more would be met by chance: an empty column is never found.
     columns = [column if len(column) >= (1.0 - REPEATED) * n else column[:0] for column in columns]
     lengths = np.array([len(column) for column in columns])
     values, owner = np.concatenate(columns), np.repeat(np.arange(len(columns)), lengths)

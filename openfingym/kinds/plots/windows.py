@@ -35,6 +35,7 @@ def path_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, channel
     real, context = np.asarray(hidden["real"]), read("test_inputs")
     lookback = context.shape[1]
     test = np.concatenate([context, real], axis=1) if lookback else real
+    # Only these are read: training windows are mapped from a file that can be large.
     chosen = _some(len(read("train_targets")), MOST_WINDOWS)
     train = np.concatenate([read("train_inputs")[chosen], read("train_targets")[chosen]], axis=1)
     parts = (train, test[:n_public], test[n_public:])

@@ -42,6 +42,7 @@ def departures(
     yield "drift", mean
     yield "large", LARGE * deviation
     yield "minus large", -LARGE * deviation
+    # The sign changes from each cell to its neighbour along every axis.
     alternating = np.where(np.indices(shape).sum(axis=0) % 2 == 0, 1.0, -1.0)
     yield "alternating signs", alternating * deviation
     yield from _masks(past, shape, generator)
@@ -59,6 +60,7 @@ def _masks(
     A metric that compares the tails of answers and truth alone could take this for a forecast of risk.
     """
     low, high = np.quantile(past, (TAIL, 1.0 - TAIL), axis=0)
+    # The mean of the values in the lower tail.
     shortfall = np.where(past <= low, past, 0.0).sum(axis=0) / np.maximum((past <= low).sum(axis=0), 1)
     place = _turns(shape, generator)
     yield "value at risk in one cell of 16", np.where(place == 0, low, 0.0)

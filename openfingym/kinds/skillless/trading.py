@@ -37,6 +37,7 @@ def plans(
     equal = np.full(width, 1.0 / width)
     each = np.eye(width)
     log_closes = np.log(np.asarray(read("train_bars"), dtype=np.float64)[:, :, 3])
+    # Symbols that vary less get larger weights, so that each contributes about the same risk.
     calm = 1.0 / np.diff(log_closes, axis=0).std(axis=0)
 
     def held(weights: NDArray[np.float64]) -> NDArray[np.float64]:
