@@ -22,11 +22,12 @@ def check_tasks(
 
     Args:
         folders: folders of the tasks.
-        jobs: number of processes.
+        jobs: number of processes that check at the same time.
         real: whether real data that were pulled take the place of simulated data.
-        backend: see :func:`openfingym.checks.check.check_task`.
-        adversarial: see :func:`openfingym.checks.check.check_task`.
-        on_all: see :func:`openfingym.checks.check.check_task`.
+        backend: name of the backend for the smoke test; None to leave the smoke test out.
+        adversarial: whether to score the answers without skill as well.
+        on_all: whether to score the best of these on the whole private fold; see
+            :func:`openfingym.checks.check.check_task`.
     """
     return each(partial(_check, real=real, backend=backend, adversarial=adversarial, on_all=on_all), folders, jobs)
 

@@ -151,8 +151,8 @@ def material(
     """The material of a task about bars: training bars, and hidden ones in episodes.
 
     Args:
-        task: the task.
-        source: the task's bars.
+        task: the task, or one with the contract of an instance.
+        source: the bars of the task, or of an instance.
         blocks: rows and number of episodes of each block, as :func:`cut` makes them.
         episode: shape of the outcome of one episode.
         axes: meaning of the two axes of such an outcome.

@@ -82,8 +82,8 @@ class BarsKind(SequentialKind):
         """The material of a task with given blocks of rows.
 
         Args:
-            task: the task.
-            source: the task's bars.
+            task: the task, or one with the contract of an instance.
+            source: the bars of the task, or of an instance.
             cut: rows and number of episodes of each block.
         """
 

@@ -54,7 +54,7 @@ def brief_of_curves(task: Task, contract: CurvesContract, material: Material) ->
     """What an agent is told of a task about curves.
 
     Args:
-        task: the task.
+        task: the task that the instruction is for.
         contract: the contract of the task.
         material: the arrays of the task and the facts about them.
     """

@@ -349,7 +349,7 @@ def _public_arrays(
 
     Args:
         contract: the contract of the task.
-        source: the panel.
+        source: the panel that the task is about.
         windows: the windows that were cut from the panel.
         steps: steps ahead that are predicted, counted from 0.
         targets: positions of the predicted channels in the panel.

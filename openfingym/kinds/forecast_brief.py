@@ -17,7 +17,7 @@ def brief_of_forecast(task: Task, contract: ForecastContract, material: Material
     """What an agent is told of a forecasting task.
 
     Args:
-        task: the task.
+        task: the task that the instruction is for.
         contract: the contract of the task.
         material: the arrays of the task and the facts about them.
     """

@@ -80,7 +80,7 @@ def require_positive(task: Task, windows: Windows, targets: Mapping[str, int]) -
     """Refuse targets of 0 or less, from which no returns can be formed.
 
     Args:
-        task: the task.
+        task: the task that predicts prices, for the message.
         windows: the task's windows, scaled.
         targets: positions of the predicted channels among all channels, by name.
 
@@ -148,7 +148,7 @@ def scaling(task: Task, channels: Sequence[str]) -> str:
     """How some channels are scaled, in words.
 
     Args:
-        task: the task.
+        task: the task whose split states the scaling.
         channels: names of the channels; an instance may have fewer than the task.
     """
     split = task.spec.rows

@@ -16,7 +16,7 @@ def brief_of_generation(task: Task, contract: GenerationContract, material: Mate
     """What an agent is told of a generation task.
 
     Args:
-        task: the task.
+        task: the task that the instruction is for.
         contract: the contract of the task.
         material: the arrays of the task and the facts about them.
     """

@@ -96,7 +96,7 @@ def too_little(task: Task, found: str, needed: str) -> UsageError:
     """The error for a task that has too little training data for an instance.
 
     Args:
-        task: the task.
+        task: the task that the instance was to be cut from.
         found: how much training data there is, as a phrase.
         needed: how much an instance needs, as a phrase.
     """

@@ -114,7 +114,7 @@ class Kind(ABC):
         """Divide the data into training, public and private parts, and these into public and hidden arrays.
 
         Args:
-            task: the task.
+            task: the task that the data are for.
             source: the task's data, as :meth:`load` returns them.
         """
 
@@ -168,7 +168,7 @@ class Kind(ABC):
         arrays; None if the public data are made from the hidden values, as in generated graphs.
 
         Args:
-            task: the task.
+            task: the task that the data are for.
             source: the task's data, as :meth:`load` returns them.
             generator: random generator that the noise is drawn from.
         """

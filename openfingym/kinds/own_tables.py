@@ -263,7 +263,7 @@ def _bars(table: DataTable, stem: str) -> DataTable:
     """The columns that are fields of bars, named ``<symbol>_<field>``.
 
     Args:
-        table: the author's table.
+        table: the table that was read from the author's files.
         stem: name of the symbol whose columns have no symbol before the field: the name of the file.
     """
     columns, names, symbols = [], [], set()

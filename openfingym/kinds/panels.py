@@ -30,7 +30,7 @@ class PanelKind(Kind):
     """A kind whose data is a panel: rows in time of one or more series."""
 
     def data_kind(self, task: Task) -> DataKind:
-        """What the task's panel is, without loading it."""
+        """The kind of data of the task's panel, without loading it."""
         return panel_kind(task)
 
     def source_key(self, task: Task) -> str:
@@ -219,7 +219,7 @@ def _real_panel(task: Task) -> Panel:
 
 
 def panel_kind(task: Task) -> DataKind:
-    """What the task's panel is, without loading it."""
+    """The kind of data of the task's panel, without loading it."""
     from openfingym import data
 
     reference = task.spec.dataset

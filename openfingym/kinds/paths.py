@@ -59,7 +59,7 @@ def from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Path
 
     Args:
         task: the task that names the set.
-        known: the set.
+        known: the process set that the task names.
         seed: seed of the paths of both folds; None for the set's own seed. Training paths are always the same.
 
     Raises:
@@ -101,7 +101,7 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
     """The windows of a panel.
 
     Args:
-        task: the task.
+        task: the generation task that the windows are for.
         contract: the contract of the task.
         panel: the panel that the windows are cut from.
 

@@ -214,7 +214,7 @@ class RowsKind(MonthsKind):
         return row_plots(read, hidden, counts[0], facts)
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers."""
+        """What an agent is told of the task, in numbers."""
         if is_own(task):
             from openfingym.kinds.own_rows import brief_of_own_rows
 

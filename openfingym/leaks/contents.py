@@ -88,7 +88,7 @@ def opened(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
 
     Args:
         raw: the bytes of a file, or of a member of a container.
-        name: name in findings.
+        name: name of the file or member in findings.
         depth: number of containers that the bytes are inside of.
 
     Raises:
@@ -275,7 +275,7 @@ def _unpacked(raw: memoryview, make: Callable[[], Any]) -> Iterator[bytes]:
     """The bytes of compressed streams that follow one another, as far as they can be unpacked.
 
     Args:
-        raw: the compressed bytes.
+        raw: the compressed bytes, all streams together.
         make: makes a decompressor of the standard library.
     """
     engine = make()

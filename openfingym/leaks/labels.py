@@ -76,7 +76,7 @@ def search_label_numbers(array: NDArray[Any], labels: Labels, *, text: bool = Fa
 
     Args:
         array: a public array of numbers.
-        labels: the hidden labels.
+        labels: the hidden labels to look for.
         text: whether the numbers are from a text, in which a table may have lost its rows.
     """
     # Blocks overlap by the length of the label vector, so that none is cut in two.
@@ -233,8 +233,8 @@ def _columns_separate(table: NDArray[Any], labels: Labels, rows: NDArray[np.int6
     """Say which column of a table separates the classes; None if none does.
 
     Args:
-        table: public numbers.
-        labels: the hidden labels.
+        table: public numbers, with a row for each label or for each node.
+        labels: the hidden labels to look for.
         rows: row of the table for each label; None if the rows are those of the labels.
     """
     if not labels.separable:

@@ -58,7 +58,7 @@ def matches(streams: Iterable[Stream], blocks: Sequence[HiddenBlocks]) -> Iterat
 
     Args:
         streams: sequences of numbers that a public file may hold.
-        blocks: the hidden blocks.
+        blocks: groups of hidden blocks of one form and length each.
     """
     ordered = sorted(streams, key=lambda stream: (not stream.written, stream.unlikely))
     work = sum(len(group.directions) * group.length for group in blocks)
@@ -91,7 +91,7 @@ def _met(
     Args:
         values: the numbers of all streams, float64[m].
         owner: the stream of the window of each start; -1 if there is none.
-        streams: the streams.
+        streams: the streams that these numbers come from.
         groups: groups of blocks of one length, which see windows in one form.
     """
     form, length = groups[0].form, groups[0].length
@@ -173,7 +173,7 @@ def strided(stream: Stream, strides: Iterable[int] = ()) -> Iterator[Stream]:
     """A stream, and every second, third and so on of its numbers, if those of a table may follow one another in it.
 
     Args:
-        stream: the stream.
+        stream: the sequence of numbers to read.
         strides: distances to read it at, beside :data:`STRIDES`.
     """
     values = np.where(np.isfinite(stream.values) & (np.abs(stream.values) < 1e30), stream.values, 0.0)

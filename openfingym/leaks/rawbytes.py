@@ -81,7 +81,7 @@ def search_bytes(raw: memoryview, words: HiddenWords, tables: Sequence[Fingerpri
     """Search bytes for hidden values under each reading that is worth it.
 
     Args:
-        raw: the bytes.
+        raw: the bytes of a public file, or decoded from it.
         words: the words that hidden values make, which choose the readings.
         tables: fingerprints of the hidden values.
     """

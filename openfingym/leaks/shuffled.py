@@ -84,7 +84,7 @@ def search_sets(array: NDArray[np.generic], sets: Sequence[HiddenSets]) -> Itera
     """Hidden columns whose values a column of a public array has, in whatever order.
 
     Args:
-        array: the public array.
+        array: the public array whose columns are compared.
         sets: the columns of the hidden arrays.
     """
     for hidden in sets:

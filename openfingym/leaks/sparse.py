@@ -26,7 +26,7 @@ def search_sparse(folder: Path, labels: Labels) -> str | None:
 
     Args:
         folder: the folder of the package's public half.
-        labels: the hidden labels.
+        labels: the hidden labels of the task's nodes.
     """
     if not labels.separable:
         return None
@@ -72,7 +72,7 @@ def _separating_column(
         indices: column of each entry.
         values: value of each entry.
         rows: the row of each hidden label.
-        labels: the hidden labels.
+        labels: the hidden labels of the task's nodes.
     """
     counts = (indptr[rows + 1] - indptr[rows]).astype(np.int64)
     # For each entry of these rows: its row, counted among them, and its position among all entries.

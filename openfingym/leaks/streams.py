@@ -83,7 +83,7 @@ class Explored:
         """Add the numbers that bytes hold, and those that are decoded from them.
 
         Args:
-            raw: the bytes.
+            raw: the bytes of the file, or decoded from it.
             how: the encodings that were undone to get them, in words.
             depth: the number of these encodings.
         """
