@@ -1,8 +1,9 @@
-"""Attacks on a task that need no skill: run against its private fold, judged, recorded, and held against results.
+"""Answers without skill: scored on a task's private fold, judged, recorded, and compared with results.
 
-:mod:`openfingym.kinds.skillless` has the answers; :mod:`~openfingym.adversarial.promise` scores them and says whether
-one is better than the task's reference; :mod:`~openfingym.adversarial.record` keeps what they reach;
-:mod:`~openfingym.adversarial.marks` says of a result that it shows no skill.
+:mod:`openfingym.kinds.skillless` makes the answers; :mod:`~openfingym.adversarial.promise` scores them and says whether
+one is better than the task's baseline; :mod:`~openfingym.adversarial.pooled` does so over all tasks together;
+:mod:`~openfingym.adversarial.record` keeps what they reach; :mod:`~openfingym.adversarial.marks` says whether a result
+shows skill.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openfingym.results import RolloutResult
 
 Skill = Literal["shown", "none shown", "not recorded"]
-"""``not recorded``: what answers without skill reach on this build of the task is not known."""
+"""Whether a result shows skill; ``not recorded`` if it is not known what answers without skill reach on its task."""
 MEANINGS: Mapping[Skill, str] = MappingProxyType(
     {
         "none shown": "within the sampling error of the baseline, or no better than an answer without skill",
@@ -25,17 +25,22 @@ MEANINGS: Mapping[Skill, str] = MappingProxyType(
 
 
 def meanings_of(found: Iterable[Skill | None]) -> list[str]:
-    """Explanations of the marks in a table, one line for each mark that needs one."""
+    """Explanations of the marks in a table, one line for each mark that needs one.
+
+    Args:
+        found: the marks in the table, from :func:`skill_of`.
+    """
     shown = set(found)
     return [f"skill {mark}: {meaning}" for mark, meaning in MEANINGS.items() if mark in shown]
 
 
 def skill_of(result: RolloutResult) -> Skill | None:
-    """Whether a result shows skill; None where it has no relative total, or is of an instance or a slice of questions.
+    """Whether a result shows skill; None if it has no relative total, or is on an instance or on a slice of questions.
 
     Raises:
         StoreError: the record of what answers without skill reach is damaged.
     """
+    # The record is about a task as a whole: it says nothing of other hidden rows.
     if result.state != "scored" or result.relative_total is None or result.split != "test" or result.slice:
         return None
     return judged(result.relative_total, result.relative_interval, reached_on(result.task_digest))
@@ -45,10 +50,11 @@ def judged(relative: float, interval: tuple[float, float] | None, reached: Reach
     """Whether a relative total shows skill.
 
     Args:
-        relative: relative total on the private fold.
-        interval: 95 % interval of the relative total; None where there is none.
+        relative: relative total on the private fold; lower is better, 1 is the baseline.
+        interval: lower and upper end of its 95 % interval; None where there is none.
         reached: what answers without skill reach on the same build of the task; None where that is not known.
     """
+    # First what can be said without the record: an advantage within the sampling error is none.
     if relative >= 1.0 or (interval is not None and interval[1] >= 1.0):
         return "none shown"
     if reached is None:
@@ -57,6 +63,6 @@ def judged(relative: float, interval: tuple[float, float] | None, reached: Reach
 
 
 def share_without_skill(results: Iterable[RolloutResult]) -> float | None:
-    """Share of scored runs that show no skill, of those of which it is known; None where it is of none."""
-    found = [skill for skill in map(skill_of, results) if skill in {"shown", "none shown"}]
-    return found.count("none shown") / len(found) if found else None
+    """Share of results that show no skill, among those of which it is known whether they do; None if there are none."""
+    known = [skill for skill in map(skill_of, results) if skill in {"shown", "none shown"}]
+    return known.count("none shown") / len(known) if known else None

@@ -1,9 +1,8 @@
-"""Small advantages that add up: an answer without skill may be no break in any one task, and better in nearly all of
-them.
+"""Small advantages that add up: an answer without skill that is a little better on nearly all tasks.
 
-A task of twenty windows cannot tell an advantage of a fifth from luck, ten datasets can. The log relative totals of an
-answer on tasks that rank by the same metrics are averaged within each dataset, whose tasks share their market, and
-Student's t over datasets asks whether the mean is below 0.
+A task of twenty windows cannot tell an advantage of a fifth from luck; ten datasets can. The log relative totals of an
+answer on tasks that rank by the same metrics are averaged within each dataset, because its tasks share their market and
+so their luck. Student's t over datasets then tests whether the mean is below 0.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from openfingym.adversarial.record import Reached
 
 FEWEST_DATASETS = 4
-"""Below, Student's t says nothing."""
+"""Fewest datasets on which an answer is judged; with fewer, Student's t has next to no power."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,13 @@ class SkilllessOutcome:
     """The relative total of one answer without skill on one task."""
 
     metrics: str
-    """Names of the metrics by which the task ranks; a fault lies in these, whatever the data."""
+    """Names of the metrics by which the task ranks; a fault that an answer exploits lies in these, not in the data."""
     dataset: str
+    """Name of the task's dataset."""
     name: str
+    """Name of the answer."""
     relative: float
+    """Relative total on the private fold; lower is better, 1 is the baseline."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +43,19 @@ class Pooled:
     """One answer without skill on all tasks that rank by the same metrics."""
 
     metrics: str
+    """Names of the metrics by which the tasks rank."""
     name: str
+    """Name of the answer."""
     tasks: int
+    """Number of tasks that are pooled."""
     datasets: int
+    """Number of datasets that these tasks have."""
     relative: float
     """Geometric mean over datasets of the relative total."""
     p_value: float
-    """One-sided: that an answer as good as the baseline would do as well by chance."""
+    """Probability that an answer as good as the baseline would do as well by chance (one-sided)."""
     breaks: bool
-    """Whether it is better than the baseline beyond chance, by Bonferroni's bound over the answers that were looked
-    at."""
+    """Whether the answer is better than the baseline beyond chance, by Bonferroni's bound over all answers judged."""
 
     def __str__(self) -> str:
         return (
@@ -60,7 +65,13 @@ class Pooled:
 
 
 def outcomes_of(dataset: str, row: Reached, survey: Survey) -> Iterator[SkilllessOutcome]:
-    """The outcomes of those answers that a task does not refuse."""
+    """The outcomes of those answers that a task does not refuse.
+
+    Args:
+        dataset: name of the task's dataset.
+        row: the task's row of the record, for the metrics by which it ranks.
+        survey: the scores of the answers on the task.
+    """
     metrics = ", ".join(row.metrics)
     return (
         SkilllessOutcome(metrics, dataset, trial.name, trial.relative)
@@ -70,17 +81,19 @@ def outcomes_of(dataset: str, row: Reached, survey: Survey) -> Iterator[Skillles
 
 
 def pooled(outcomes: Iterable[SkilllessOutcome]) -> list[Pooled]:
-    """Every answer that has outcomes on enough datasets, the most telling first."""
+    """Pool the outcomes of every answer that has some on enough datasets, the lowest p-value first."""
     from scipy.stats import t
 
-    found: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for one in outcomes:
-        found[one.metrics, one.name][one.dataset].append(math.log(one.relative))
-    enough = {key: datasets for key, datasets in found.items() if len(datasets) >= FEWEST_DATASETS}
+    logs_of: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for outcome in outcomes:
+        logs_of[outcome.metrics, outcome.name][outcome.dataset].append(math.log(outcome.relative))
+    # Bonferroni's bound below is over these alone: an answer on few datasets is not tested.
+    enough = {key: datasets for key, datasets in logs_of.items() if len(datasets) >= FEWEST_DATASETS}
     rows = []
     for (metrics, name), datasets in enough.items():
         means = [fmean(logs) for logs in datasets.values()]
         mean, error = fmean(means), stdev(means) / math.sqrt(len(means))
+        # Without any spread, as of an answer that equals the baseline everywhere, the sign alone decides.
         p_value = float(t.cdf(mean / error, len(means) - 1)) if error > 0.0 else float(mean >= 0.0)
         breaks = math.exp(mean) < MATERIAL and p_value < FALSE_ALARM / len(enough)
         rows.append(

@@ -1,8 +1,8 @@
-"""The promise that no answer without skill is better than a task's reference, and whether it is kept.
+"""The promise that no answer without skill is better than a task's baseline, and whether a task keeps it.
 
-With some fifteen answers to each of seventy tasks, fifty are better than their reference in a 95 % interval by luck
-alone. An answer therefore breaks the promise only if its advantage is beyond what any of :data:`COMPARISONS` would
-reach by chance with a probability of :data:`FALSE_ALARM`: Bonferroni's bound, which is the first step of Holm's. The
+With some fifteen answers to each of seventy tasks, about fifty would lie outside of their 95 % interval by luck alone.
+An answer therefore breaks the promise only if its advantage is larger than any of :data:`COMPARISONS` answers would
+have by chance with a probability of :data:`FALSE_ALARM`: Bonferroni's bound, which is the first step of Holm's. The
 advantage is measured in standard errors of the log relative total, taken from the interval that goes with every score.
 """
 
@@ -36,17 +36,18 @@ if TYPE_CHECKING:
 SEED = 20261122
 """Seed of the answers that are drawn at random."""
 FALSE_ALARM = 0.05
-"""Probability that a catalogue without a break fails, at most."""
+"""Largest probability that a catalogue fails in which no task is at fault."""
 COMPARISONS = 1200
-"""Answers without skill to all tasks that come with this library, about; a task of one's own is judged as one of
-them."""
+"""Number of answers without skill to all tasks that come with this library, roughly; an author's own task is judged as
+if it were one of them."""
 CRITICAL = NormalDist().inv_cdf(FALSE_ALARM / COMPARISONS)
-"""Standard errors below 0 that the log relative total of a break lies at least."""
+"""Log relative total, in standard errors and so below 0, that an answer must undercut to break the promise."""
 MATERIAL = 0.999
-"""A relative total above is no better than the reference, however certain."""
+"""Relative total from which on an answer is no better than the baseline, however certain the difference is."""
 SAMPLE = 300
-"""Private windows, evenly spread, on which answers are compared where a metric is heavy."""
+"""Number of private windows, evenly spread, on which answers are compared if a metric is heavy."""
 _NORMAL_WIDTH = 2.0 * NormalDist().inv_cdf(0.975)
+"""Width of a normal 95 % interval, in standard errors."""
 
 
 @dataclass(frozen=True)
@@ -57,23 +58,23 @@ class Trial:
     relative: float | None
     """Relative total on the private fold; None where the task refuses the answer."""
     interval: tuple[float, float] | None = None
-    """95 % interval; None where it was not asked for, since the answer is no better, or the fold is too small for
-    one."""
+    """95 % interval of ``relative``; None if the answer is no better than the baseline, so that none was computed, or
+    if the fold is too small for one."""
     refusal: str | None = None
-    """Type of the problem, such as ``memorised``."""
+    """Type of the problem for which the task refuses the answer, such as ``memorised``; None if it does not."""
 
     @property
     def deviates(self) -> float | None:
-        """Log relative total in its standard errors; None without an interval."""
+        """Log relative total in standard errors; None without an interval."""
         if self.relative is None or self.interval is None:
             return None
         low, high = map(math.log, self.interval)
-        # An interval of no width is that of a difference no other draw of rows would change.
+        # An interval without width: however the rows are drawn again, the difference is the same, and so no chance.
         return math.log(self.relative) * _NORMAL_WIDTH / (high - low) if high > low else -math.inf
 
     @property
     def breaks(self) -> bool:
-        """Whether it is better than the reference, beyond chance."""
+        """Whether the answer is better than the baseline beyond chance, which breaks the promise."""
         return (
             self.relative is not None
             and self.relative < MATERIAL
@@ -93,14 +94,15 @@ class Survey:
     """The scores of the standing set of answers without skill on a task."""
 
     trials: tuple[Trial, ...]
-    """On the private fold; where a metric is heavy, on a sample of it."""
+    """One for each answer, on the private fold; if a metric is heavy, on a sample of it."""
     reached: float | None = None
-    """Relative total of the best answer, on the whole private fold if that was asked for; None where the task refuses
+    """Relative total of the best answer, on the whole private fold if that was asked for; None if the task refuses
     all."""
 
     @property
     def best(self) -> Trial | None:
-        """The best answer the task does not refuse; None where it refuses all."""
+        """The best answer that the task does not refuse; None if it refuses all."""
+        # With the number, so that the first of two equal answers wins, and trials are never compared with each other.
         scored = [(trial.relative, number) for number, trial in enumerate(self.trials) if trial.relative is not None]
         return self.trials[min(scored)[1]] if scored else None
 
@@ -111,7 +113,7 @@ class Survey:
 
     @property
     def refused(self) -> int:
-        """Answers that the task refuses."""
+        """Number of answers that the task refuses."""
         return sum(trial.relative is None for trial in self.trials)
 
 
@@ -129,8 +131,8 @@ def survey(
         package: the built package of the task.
         hidden: the task's hidden arrays, by name.
         seed: seed of the answers that are drawn at random.
-        answers: other answers by name; None for those of the task's kind.
-        on_all: score the best answer on every row of the private fold too, where it was found on a sample.
+        answers: submissions to score, by name; None for the answers without skill of the task's kind.
+        on_all: whether to score the best answer on every row of the private fold too, if it was found on a sample.
 
     Raises:
         DataError: the truth makes a metric undefined.
@@ -153,21 +155,21 @@ def survey(
             trials[name] = Trial(name, None, refusal=error.problem)
         if Survey(tuple(trials.values())).best is trials[name]:
             best = values
-    found = Survey(tuple(trials.values()))
-    if best is None or found.best is None:
-        return found
-    return replace(found, reached=whole.relative(best) if on_all and judge is not whole else found.best.relative)
+    scores = Survey(tuple(trials.values()))
+    if best is None or scores.best is None:
+        return scores
+    return replace(scores, reached=whole.relative(best) if on_all and judge is not whole else scores.best.relative)
 
 
 def reader_of(package: BuiltPackage, hidden: Mapping[str, Array]) -> Reader:
-    """Public arrays by name; of a sequential task the hidden ones too, which its baseline and plans are played on."""
+    """A reader of public arrays by name; for a sequential task also of the hidden ones, which its baseline plays on."""
     if not is_sequential(package.task.spec.contract):
         return package.array
     return lambda name: hidden[name] if name in hidden else package.array(name)
 
 
 class _Judge:
-    """Scores submissions on a fold, beside the baseline."""
+    """Scores submissions on a fold, relative to the baseline."""
 
     def __init__(
         self, package: BuiltPackage, fold: Fold, baseline: NDArray[np.float64], cut: Cut = lambda values: values
@@ -177,8 +179,8 @@ class _Judge:
         Args:
             package: the built package of the task.
             fold: the fold to score on.
-            baseline: the submission of the task's baseline.
-            cut: makes of a whole submission one for this fold.
+            baseline: the submission of the task's baseline, for the whole task.
+            cut: takes the part for this fold out of a submission for the whole task.
         """
         spec = package.task.spec
         self._contract, self._scoring, self._fold, self._cut = spec.contract, spec.scoring, fold, cut
@@ -187,7 +189,12 @@ class _Judge:
         self._base = score_fold(self._contract, self._scoring, fold, cut(baseline))
 
     def on_sample(self, size: int) -> _Judge:
-        """This fold, cut down to some of its windows, evenly spread; the fold itself where there are no more."""
+        """A judge on some of this fold's windows, evenly spread; this one if the fold has no more windows.
+
+        Args:
+            size: number of windows of the sample.
+        """
+        # Heavy metrics are those of generated windows, whose truth is the array "real".
         windows = len(np.asarray(self._fold.truth.arrays["real"]))
         if windows <= size:
             return self
@@ -204,20 +211,21 @@ class _Judge:
         Raises:
             SubmissionError: the submission cannot be scored.
         """
-        found = score_fold(self._contract, self._scoring, self._fold, self._cut(values))
-        return relative(self._scoring, found.metrics, self._base.metrics)
+        score = score_fold(self._contract, self._scoring, self._fold, self._cut(values))
+        return relative(self._scoring, score.metrics, self._base.metrics)
 
     def trial(self, name: str, values: NDArray[np.float64]) -> Trial:
-        """A submission's score, with an interval where it is better than the baseline.
+        """A submission's score, with an interval if it is better than the baseline.
 
         Raises:
             SubmissionError: the submission cannot be scored.
         """
-        found = self.relative(values)
-        if found >= MATERIAL:
-            return Trial(name, found)
+        total = self.relative(values)
+        if total >= MATERIAL:
+            return Trial(name, total)
+        # An interval takes hundreds of scores, and is of interest only where the answer may break the promise.
         return Trial(
-            name, found, sampling_error(self._scoring, self._replicated(values), self._reference).relative_interval
+            name, total, sampling_error(self._scoring, self._replicated(values), self._reference).relative_interval
         )
 
     @cached_property

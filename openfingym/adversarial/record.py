@@ -1,9 +1,8 @@
 """The record of what answers without skill reach on each task, as it was last measured.
 
 ``skillless.json`` beside this module has a row for each task that comes with the library; ``openfingym task check --all
---adversarial
---record PATH`` makes one. A row belongs to one build of its task and to one version of each metric that ranks, and says
-nothing of any other.
+--adversarial --record PATH`` makes such a file. A row belongs to one build of its task and to one version of each
+metric that ranks, and says nothing of any other.
 """
 
 from __future__ import annotations
@@ -39,25 +38,31 @@ class Reached:
     digest: str
     """Digest of the task, as in every result."""
     build: str
-    """Key of the build."""
+    """Key of the build; see :func:`openfingym.packages.build.build_key`."""
     metrics: Mapping[str, int]
-    """Version of each metric that ranks."""
+    """Version of each metric in the relative total, by name."""
     best: str | None
-    """Name of the best answer; None where the task refuses every one."""
+    """Name of the best answer; None if the task refuses every one."""
     relative: float | None
-    """Its relative total on the private fold; lower is better, 1 is the baseline."""
+    """Relative total of the best answer on the private fold; lower is better, 1 is the baseline."""
     answers: int
-    """How many were tried."""
+    """Number of answers that were tried."""
     refused: int
-    """How many of them the task refuses."""
+    """Number of these that the task refuses."""
     kind: str = ""
     """Kind of the task, such as ``generation``."""
     reference: int = 1
-    """Version of the kind's reference, to which the total is relative."""
+    """Version of the kind's baseline, to which the total is relative."""
 
 
 def reached_by(task: Task, package: BuiltPackage, survey: Survey) -> Reached:
-    """The row of a task and what was built of it."""
+    """The row that records a survey.
+
+    Args:
+        task: the task as its author wrote it.
+        package: the package that was built of it, and surveyed.
+        survey: the scores of the answers without skill.
+    """
     best = survey.best
     return Reached(
         task=task.name,
@@ -74,12 +79,12 @@ def reached_by(task: Task, package: BuiltPackage, survey: Survey) -> Reached:
 
 
 def versions(scoring: Scoring) -> dict[str, int]:
-    """Version of each metric that is in the relative total."""
+    """Version of each metric that is in the relative total, by name."""
     return {name: find_metric(name).version for name, weight in relative_weights(scoring).items() if weight > 0.0}
 
 
 def recorded(path: Path = RECORD) -> list[Reached]:
-    """The recorded rows, by task.
+    """The rows of a record, in the order of their tasks' names.
 
     Raises:
         StoreError: the record is missing or damaged.
@@ -94,17 +99,18 @@ def recorded(path: Path = RECORD) -> list[Reached]:
 
 
 def record(rows: Iterable[Reached], path: Path) -> None:
-    """Write rows over a record, whole or not at all.
+    """Write a record, whole or not at all, in place of one that is there.
 
     Raises:
         StoreError: the record cannot be written.
     """
+    # A line a row, so that a comparison of two records shows which tasks changed.
     lines = ",\n".join(json.dumps(asdict(row)) for row in sorted(rows, key=lambda row: row.task))
     write_text(path, f"[\n{lines}\n]\n")
 
 
 def reached_on(digest: str) -> Reached | None:
-    """The row of a build of a task; None where there is none, or a metric has changed since.
+    """The row of one build of a task; None if there is none, or if a metric that ranks has changed since.
 
     Args:
         digest: digest of the task, as a result states it.
@@ -116,8 +122,10 @@ def reached_on(digest: str) -> Reached | None:
 
 
 def reached_in(build: str) -> Reached | None:
-    """:func:`reached_on` by the key of the build (:func:`openfingym.packages.build.build_key`), which is known before
-    anything is built.
+    """The same as :func:`reached_on`, by the key of the build, which is known before anything is built.
+
+    Args:
+        build: key of the build, from :func:`openfingym.packages.build.build_key`.
     """
     return next((row for row in _current().values() if row.build == build), None)
 
@@ -128,7 +136,8 @@ def _current() -> Mapping[str, Reached]:
 
 
 def is_current(row: Reached) -> bool:
-    """Whether the metrics that rank, and the reference, are still those it was measured with."""
+    """Whether a row was measured with the present versions of the metrics that rank and of the kind's baseline."""
+    # A row of an older record states no kind.
     if row.kind and row.reference != reference_version(row.kind):
         return False
     return all(name in METRICS and METRICS[name].version == version for name, version in row.metrics.items())

@@ -1,4 +1,4 @@
-"""Checks of sequential tasks in ``openfingym task check``: episodes show the past, and nothing else."""
+"""Checks of sequential tasks in ``openfingym task check``: an episode shows the past, and nothing later."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 
 def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
-    """Play every episode with its best actions and look at what it shows; returns what was found, as a sentence.
+    """Play every episode with its best actions and check what it shows; returns what was found, as a sentence.
+
+    Args:
+        package: the built package of a sequential task.
+        hidden: the hidden arrays by name.
 
     Raises:
-        TaskError: an observation shows another bar than that of its time, or depends on a later one; an episode is not
-            a function of its actions, or does not lead to the outcome that its best actions are said to have.
+        TaskError: an observation shows a bar other than that of its time, or depends on a later one; an episode is not
+            a function of its actions, or its best actions do not lead to the outcome that the oracle states.
     """
     kind = sequential_kind(package.task.spec.contract)
     manifest = package.manifest
@@ -34,6 +38,7 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
         actions = list(kind.oracle_actions(package.task.spec, package.array, hidden, number))
         episode = kind.episode(package.task.spec, package.array, hidden, number)
         shown = list(_play(episode, actions))
+        # Episodes are numbered through both folds; the first of the private fold follows no other in its fold.
         kind.check_shown(
             package.task.spec.contract, hidden, number, shown, None if number == manifest.n_public else before
         )
@@ -51,7 +56,7 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
 
 
 def _play(episode: SteppedEpisode, actions: Sequence[object]) -> Iterator[Step]:
-    """What each step of an episode shows, one at a time: all of them together take much memory."""
+    """Play an episode, and yield what each step shows; one at a time, as all of them together take much memory."""
     step = episode.start()
     yield step
     for action in actions:
@@ -62,7 +67,7 @@ def _play(episode: SteppedEpisode, actions: Sequence[object]) -> Iterator[Step]:
 
 
 def _ends(number: int, shown: Sequence[Step]) -> None:
-    """An episode ends, and all it shows can be told."""
+    """Check that an episode ends after its actions, and that what it shows can be sent as JSON."""
     if not shown[-1].done:
         raise TaskError(f"episode {number} does not end after its {len(shown) - 1} actions")
     try:
@@ -79,22 +84,25 @@ def _no_later_row(
     actions: Sequence[object],
     shown: Sequence[Step],
 ) -> None:
-    """Check that changing the rows behind an origin changes nothing that is shown up to it."""
+    """Check that changing the rows after a step changes nothing shown up to it, and that a replay shows the same."""
+    # Halfway, so that there are rows on both sides, whatever the length of the episode.
     middle = len(shown) // 2
     altered = kind.later_changed(package.task.spec.contract, hidden, number, shown[middle])
-    again = _play(kind.episode(package.task.spec, package.array, altered, number), actions[:middle])
-    for k, (ours, theirs) in enumerate(zip(shown, again, strict=False)):
-        if ours != theirs:
+    replay = _play(kind.episode(package.task.spec, package.array, altered, number), actions[:middle])
+    # The replay stops in the middle, and only that far is anything compared.
+    for k, (first, second) in enumerate(zip(shown, replay, strict=False)):
+        if first != second:
             raise TaskError(
-                f"episode {number}, step {k}: what is shown depends on rows that come later ({dict(ours.info)})"
+                f"episode {number}, step {k}: what is shown depends on rows that come later ({dict(first.info)})"
             )
     whole = _play(kind.episode(package.task.spec, package.array, hidden, number), actions)
-    if any(ours != theirs for ours, theirs in zip_longest(shown, whole)):
+    if any(first != second for first, second in zip_longest(shown, whole)):
         raise TaskError(f"episode {number}: the same actions are not shown the same twice")
 
 
 def _left_alone(kind: SequentialKind, package: BuiltPackage, hidden: Mapping[str, Array]) -> None:
-    """The outcome of an episode that nobody plays is that of one in which nothing is done."""
+    """Check that an episode that nobody plays has the outcome of one in which nothing is done at every step."""
+    # An agent that stops early is scored without those steps being played, and must not gain or lose by that.
     last = package.manifest.n_test - 1
     steps = len(list(kind.oracle_actions(package.task.spec, package.array, hidden, last)))
     untouched = kind.episode(package.task.spec, package.array, hidden, last).outcome()

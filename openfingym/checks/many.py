@@ -1,4 +1,4 @@
-"""Checking many tasks at once, one process a task in hand."""
+"""Checking many tasks at once, in a pool of processes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ def check_tasks(
     adversarial: bool = False,
     on_all: bool = False,
 ) -> Iterator[TaskOutcome[dict[str, object]]]:
-    """Check task packages, as many at once as ``jobs``; yields each report as plain values, in any order.
+    """Check task packages; yields the report on each as plain values when it is there, in any order.
 
-    ``real`` is that of :func:`openfingym.catalog.load_task`, the others are those of
-    :func:`openfingym.checks.check.check_task`.
+    Args:
+        folders: folders of the tasks.
+        jobs: number of processes that check at the same time.
+        real: whether real data that were pulled take the place of simulated data.
+        backend: name of the backend for the smoke test; None to leave the smoke test out.
+        adversarial: whether to score the answers without skill as well.
+        on_all: whether to score the best of these on the whole private fold; see
+            :func:`openfingym.checks.check.check_task`.
     """
     return each(partial(_check, real=real, backend=backend, adversarial=adversarial, on_all=on_all), folders, jobs)
 

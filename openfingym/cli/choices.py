@@ -65,6 +65,6 @@ CLOCKS = ("simulated", "real")
 REPORTED_BY = ("agent", "model", "backend")
 """The values of :data:`openfingym.reports.cells.Field`."""
 FILLS = ("none", "forward", "interpolate", "drop")
-"""The values of :data:`openfingym.task.model.Fill`."""
+"""The values of :data:`openfingym.task.dataset.Fill`."""
 MEASURES = ("price", "yield", "mixed")
 """The values of :data:`openfingym.data.dataset.Measure`."""

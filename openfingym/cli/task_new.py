@@ -13,7 +13,7 @@ from openfingym.cli.printable import printable
 
 if TYPE_CHECKING:
     from openfingym.data.dataset import Measure
-    from openfingym.task.model import Fill
+    from openfingym.task.dataset import Fill
 
 
 @click.command()

@@ -14,7 +14,8 @@ from openfingym.envs.hidden import Split
 from openfingym.envs.stepped import SteppedEnv
 from openfingym.errors import UsageError
 from openfingym.kinds import Fold, score_fold
-from openfingym.kinds.qa import KIND, QaContract
+from openfingym.kinds.qa import KIND
+from openfingym.kinds.qa_contract import QaContract
 from openfingym.kinds.qa_episodes import MOST_TEXT
 from openfingym.packages.build import build
 from openfingym.task import Task

@@ -1,7 +1,7 @@
 """Building one instance of a task: a package like any other, byte for byte the same whoever builds it.
 
-What is random follows from the digest of the task's package, the split and the index, so that a verifier and whoever
-runs an agent build the same instance without telling one another anything.
+Every random draw follows from the digest of the task's package, the split and the index, so that a verifier and a
+process that runs an agent build the same instance without exchanging anything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openfingym.results import SplitName
 
 COUNT: Final = 10_000
-"""Instances of a task in each split."""
+"""Number of instances that a task has in each split."""
 SPLITS: Final[tuple[InstanceSplit, ...]] = get_args(InstanceSplit)
 
 
@@ -39,13 +39,13 @@ def build_instance(
     """Build an instance.
 
     Args:
-        package: the built package of the task, or what was read of it; only its public half is needed.
-        split: ``train`` or ``validation``.
-        index: which of the split's instances, below :data:`COUNT`.
-        folder: an existing folder without ``public`` and ``truth``, which are made.
+        package: the built package of the task, or its source of instances; only the public half is read.
+        split: which part of the training data the instance is cut from: ``train`` or ``validation``.
+        index: number of the instance in its split, from 0 and below :data:`COUNT`.
+        folder: an existing folder, in which ``public`` and ``truth`` are made; they must not exist.
 
     Raises:
-        UsageError: there is no such instance, or the task has none.
+        UsageError: there is no such instance, or tasks of this kind have none.
         StoreError: the package is damaged, or the folder cannot be written.
         TaskError: the kind made an instance that does not fit its task.
     """
@@ -55,6 +55,7 @@ def build_instance(
     task = source.data.task
     instance = kind_of(task).instance(source.data, split, generator_of(digest, split, index))
     task, written = source.with_contract(instance.contract)
+    # Simulated data must not be passed off as real, nor the other way round.
     if instance.material.info.kind != source.data.info.kind:
         raise TaskError(f"{task.name}: an instance has {instance.material.info.kind} data, {source.data.info.kind} its "
                         "task", path=task.config_path)  # fmt: skip
@@ -68,19 +69,25 @@ def build_instance(
                 shutil.rmtree(half)
         raise
     built = BuiltPackage(public, truth)
-    # Known already: reading them again would take as long as making the arrays.
+    # Fills the cached properties of a frozen dataclass: reading both files again would take as long as making the
+    # arrays.
     vars(built).update(manifest=manifest, task=replace(task, folder=public, real=False))
     return built
 
 
 def require_instance(split: str, index: int) -> None:
-    """Return if there are instances of that split, and of that index.
+    """Check that a split has instances, and one of a number.
+
+    Args:
+        split: name of the split.
+        index: number of the instance.
 
     Raises:
-        UsageError: there are none.
+        UsageError: the split has no instances, or none of this number.
     """
     if split not in SPLITS:
         raise UsageError(f"no instances are of the split {split!r}; it is one of {', '.join(SPLITS)}")
+    # True is an int in Python, and would be instance 1.
     if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < COUNT:
         raise UsageError(f"no instance {index!r}; they are numbered from 0 to {COUNT - 1}")
 
@@ -102,12 +109,13 @@ def place_of(split: SplitName, index: int | None) -> tuple[InstanceSplit, int] |
 
 
 def generator_of(digest: str, split: InstanceSplit, index: int) -> Generator:
-    """What decides an instance.
+    """The random generator from which everything about an instance is drawn.
 
     Args:
         digest: digest of the task's package.
         split: split of the instance.
-        index: its number.
+        index: number of the instance in its split.
     """
+    # Hashed, so that neighbouring numbers have unrelated seeds. PCG64 by name: NumPy may change its default generator.
     text = f"openfingym.instance {digest} {split} {index}"
     return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(text.encode()).digest())))

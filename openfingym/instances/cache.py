@@ -1,4 +1,4 @@
-"""Instances in use: built when they are first wanted, shared while somebody uses them, removed when there are many."""
+"""A cache of instances: built when they are first asked for, shared while in use, removed when there are too many."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
 
 MOST: Final = 64
-"""Instances that nobody uses, and that are kept for who may come."""
+"""Most instances that are kept although nobody uses them."""
 MOST_BYTES: Final = 512 << 20
-"""What these may have on the disk together."""
+"""Most bytes that these may take on the disk together."""
 
 Key = tuple[str, str, int]
+"""Digest of the task's package, split and number of an instance."""
 
 
 @dataclass
@@ -34,40 +35,49 @@ class _Entry:
 
     folder: Path
     ready: threading.Event = field(default_factory=threading.Event)
+    """Set when the build is over, with a package or an error."""
     package: BuiltPackage | None = None
     error: BaseException | None = None
-    """Why it could not be built."""
+    """Why the instance could not be built."""
     users: int = 0
+    """Callers that hold the instance or wait for it."""
     size: int = 0
     """Bytes on the disk."""
     gone: bool = False
-    """Whether it is to be removed once nobody uses it."""
+    """Whether it is to be removed as soon as nobody uses it."""
 
     def whole(self) -> bool:
-        """Whether its files are still there."""
-        found = self.package
-        if found is None:
+        """Whether its files are still there, or are still being built."""
+        package = self.package
+        if package is None:
             return self.error is None
-        files = (found.public / name for name in ("package.json", *found.manifest.files))
+        files = (package.public / name for name in ("package.json", *package.manifest.files))
         return all(path.is_file() for path in files)
 
 
 class Instances:
-    """Instances of any number of tasks, in a folder of the store that is this object's alone; a context manager.
+    """Instances of any number of tasks, in a folder of the store that belongs to this object; a context manager.
 
-    Its methods may be called in several threads. Nothing is made before it is needed, and nothing stays behind; what a
-    killed process left goes when the next one begins.
+    Its methods may be called in several threads. Nothing is built before it is needed, and nothing stays behind; what a
+    killed process left is removed when the next one begins.
     """
 
     def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
-        """Keep so many instances that nobody uses, and no more than so many bytes of them."""
+        """Create an empty cache.
+
+        Args:
+            most: most instances that are kept although nobody uses them.
+            most_bytes: most bytes that these may take on the disk together.
+        """
         self._most, self._most_bytes = most, most_bytes
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
         self._root: Path | None = None
         self._made = 0
+        # In the order of use, the one used longest ago first.
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
         self._sources: dict[str, InstanceSource] = {}
+        # A lock of its own: reading a package takes long, and must not keep others from instances that are there.
         self._reading = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -85,22 +95,22 @@ class Instances:
 
     @property
     def built(self) -> int:
-        """Instances that were built so far, and not found."""
+        """Number of instances that were built so far; those that were still in the cache are not counted."""
         return self._made
 
     @contextlib.contextmanager
     def hold(self, package: BuiltPackage, split: InstanceSplit, index: int) -> Iterator[BuiltPackage]:
-        """An instance, which stays where it is for the time of the block.
+        """An instance, which is not removed before the block ends.
 
-        Whoever asks for the same one meanwhile is given the same files.
+        Callers that ask for the same instance in the meantime get the same files.
 
         Args:
             package: the built package of the task.
-            split: ``train`` or ``validation``.
-            index: which of the split's instances.
+            split: which part of the training data the instance is cut from: ``train`` or ``validation``.
+            index: number of the instance in its split, from 0.
 
         Raises:
-            UsageError: there is no such instance, or the task has none.
+            UsageError: there is no such instance, or tasks of this kind have none.
             StoreError: the package is damaged, or the store cannot be written.
             TaskError: the kind made an instance that does not fit its task.
         """
@@ -113,17 +123,17 @@ class Instances:
             entry.ready.wait()
             if entry.error is not None:
                 raise entry.error
-            assert entry.package is not None, "what is ready and has no error is built"
+            assert entry.package is not None, "an entry that is ready has a package or an error"
             yield entry.package
         finally:
             self._release(key, entry)
 
     def _claim(self, key: Key) -> tuple[_Entry, bool]:
-        """Count a user of an entry; whether that has to build it."""
+        """Count one more user of an entry; returns the entry, and whether this user has to build it."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is not None and not entry.whole():
-                # Somebody has removed files of it: who has it in use will see, and nobody else gets it.
+                # Its build failed, or files were removed from outside. Who holds it will see that; nobody else gets it.
                 entry.gone = True
                 entry = None
             ours = entry is None
@@ -137,6 +147,7 @@ class Instances:
             return entry, ours
 
     def _build(self, entry: _Entry, package: BuiltPackage, split: InstanceSplit, index: int) -> None:
+        # Without the lock: others wait for this entry alone.
         try:
             with store.writing(entry.folder):
                 entry.folder.mkdir(mode=store.TRUTH_FOLDER, parents=True)
@@ -145,12 +156,13 @@ class Instances:
             entry.package = built
         except BaseException as error:
             entry.gone = True
-            # Who waits for it in another thread is not interrupted by what interrupted this one.
+            # A Ctrl-C in this thread must not be raised in the threads that wait for the entry.
             interrupted = StoreError(f"{entry.folder}: its build was interrupted; ask again")
             entry.error = error if isinstance(error, Exception) else interrupted
             if entry.error is interrupted:
                 raise
         finally:
+            # Whatever happened, or those who wait would wait for ever.
             entry.ready.set()
 
     def _source(self, package: BuiltPackage) -> InstanceSource:
@@ -163,15 +175,17 @@ class Instances:
     def _release(self, key: Key, entry: _Entry) -> None:
         with self._lock:
             entry.users -= 1
+            # Another entry may have taken the place of one that is gone.
             if entry.gone and self._entries.get(key) is entry:
                 del self._entries[key]
             leaving = [entry] if entry.gone and not entry.users else []
-            idle = [(one, known) for one, known in self._entries.items() if not known.users]
-            size = sum(known.size for _, known in idle)
+            idle = [(idle_key, unused) for idle_key, unused in self._entries.items() if not unused.users]
+            size = sum(unused.size for _, unused in idle)
             while idle and (len(idle) > self._most or size > self._most_bytes):
-                oldest, known = idle.pop(0)
-                size -= known.size
+                oldest, unused = idle.pop(0)
+                size -= unused.size
                 leaving.append(self._entries.pop(oldest))
-        for one in leaving:
-            # What cannot be removed now goes with the folder that holds it.
-            shutil.rmtree(one.folder, ignore_errors=True)
+        # Outside of the lock, as the disk may be slow: nobody can get at these any more.
+        for removed in leaving:
+            # What cannot be removed now is removed with the folder that holds all of them.
+            shutil.rmtree(removed.folder, ignore_errors=True)

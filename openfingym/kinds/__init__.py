@@ -1,10 +1,9 @@
-"""What differs from one kind of task to the next; one file a kind.
+"""Kinds of task: forecasts, generation, trading and more; what differs from one to the next, in one file a kind.
 
-Whatever the kind, a task has public arrays, hidden arrays, and one float64 array as the submission.
-A kind is a class (:class:`Kind`) that says how they are made from the data (:meth:`Kind.load`, :meth:`Kind.shape`), how
-the rows of a submission fall into a public and a private fold (:meth:`Kind.folds`), which arrays the
-metrics are given (:meth:`Kind.answer`), and everything else in which kinds differ. :data:`KINDS` has an instance of
-each.
+Whatever the kind, a task has public arrays, hidden arrays, and one float64 array as the submission. A kind is a class
+(:class:`Kind`) that says how these are made from the data (:meth:`Kind.load`, :meth:`Kind.shape`), how the rows of a
+submission fall into a public and a private fold (:meth:`Kind.folds`), which arrays the metrics are given
+(:meth:`Kind.answer`), and everything else in which kinds differ. :data:`KINDS` has an instance of each.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
-from openfingym.kinds.kind import Kind, SequentialKind
+from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material
+from openfingym.kinds.sequential import SequentialKind
 from openfingym.task.known_kinds import entry_of, known_kinds, load_kind, register_contract
 
 if TYPE_CHECKING:
@@ -53,19 +53,21 @@ __all__ = [
 
 
 class Kinds(Mapping[str, Kind]):
-    """Kinds by name: those of the library, of installed distributions, and registered here. Each is loaded when first
-    asked for.
+    """Kinds by name: those of the library, of installed distributions, and those registered in this process.
+
+    A kind is loaded when it is first looked up, so that a command imports only the kinds that it needs.
     """
 
     def __init__(self) -> None:
         self._loaded: dict[str, Kind] = {}
 
     def register(self, kind: Kind) -> None:
-        """Make a kind known in this process; a verifier is another process, which knows installed kinds alone.
+        """Make a kind known in this process. A verifier is another process, and knows installed kinds only.
 
         Raises:
-            UsageError: it is no kind, or its name is taken.
+            UsageError: the object is no kind, or there is another kind of its name.
         """
+        # The look-up loads a kind of this name that is installed or the library's own.
         if self.get(_checked(kind).name, kind) is not kind:
             raise UsageError(f"there is a kind {kind.name!r} already; choose another name")
         register_contract(kind)
@@ -77,6 +79,7 @@ class Kinds(Mapping[str, Kind]):
             if entry is None:
                 raise KeyError(name)
             kind = _checked(load_kind(entry))
+            # Before the kind is kept: an entry point whose kind has the name of another one fails here each time.
             register_contract(kind)
             self._loaded[name] = kind
         return self._loaded[name]
@@ -109,9 +112,7 @@ def kind_named(contract: Contract) -> Kind:
 
 
 def reference_version(kind: str) -> int:
-    """Version of a kind's reference: the answer of its ``naive`` to the same data, by which a relative total
-    divides.
-    """
+    """Version of a kind's baseline: raised whenever its ``naive`` gives another answer to the same data."""
     return KINDS[kind].reference_version
 
 
@@ -127,12 +128,12 @@ def asks_questions(contract: Contract) -> bool:
 
 
 def looks_ahead(contract: Contract) -> bool:
-    """Whether it is an experiment in which agents are shown what was not known yet, as every result of it says."""
+    """Whether a task of this contract is an experiment in which agents are shown what was not known yet."""
     return bool(getattr(contract, "hindsight", False))
 
 
 def is_deferred(contract: Contract) -> bool:
-    """Whether the private rows of a task of this contract can be asked before anybody knows their outcome."""
+    """Whether the private rows of a task of this contract can be asked before their outcome is known to anybody."""
     return kind_named(contract).deferred
 
 
@@ -146,7 +147,7 @@ def sequential_kind(contract: Contract) -> SequentialKind:
     """The kind of a sequential contract.
 
     Raises:
-        UsageError: a task of it is answered in one array.
+        UsageError: a task of this contract is answered in one array.
     """
     kind = kind_named(contract)
     if not isinstance(kind, SequentialKind):
@@ -164,7 +165,7 @@ def is_heavy(spec: Spec) -> bool:
 def score_with_replicates(
     contract: Contract, scoring: Scoring, fold: Fold, submission: NDArray[np.float64], design: Resampling | None
 ) -> Score:
-    """:func:`score_fold`, and the metrics on every replicate of the fold, from which standard errors follow.
+    """Score as :func:`score_fold` does, with the metrics on every replicate of the fold, for standard errors.
 
     Args:
         contract: the contract of the task.
@@ -191,8 +192,8 @@ def score_fold(contract: Contract, scoring: Scoring, fold: Fold, submission: NDA
         submission: float64, of the task's submission shape.
 
     Raises:
-        SubmissionError: the answer cannot be scored.
-        DataError: the truth is at fault.
+        SubmissionError: the submission cannot be scored.
+        DataError: the truth makes a metric undefined.
     """
     from openfingym.metrics import score
 

@@ -1,7 +1,7 @@
-"""The questions that a rollout is asked when it is created, in the place of the private ones of its package.
+"""The questions that a rollout is asked when it is created, in place of the private ones of its package.
 
-With a simulated clock they are new draws of the package's simulator, and the truths are known to the verifier; with the
-real clock they are asked about a real market as it is now (:mod:`openfingym.kinds.asking_real`).
+With a simulated clock they are new draws of the package's simulator, whose truths the verifier knows; with the real
+clock they are about a real market as it is now (:mod:`openfingym.kinds.asking_real`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from openfingym.errors import UsageError
 from openfingym.kinds.questions_contract import COVERAGE, QuestionsContract, questions_contract
 from openfingym.questions import Question, read_answer
 from openfingym.questions.provider import RECORDED
-from openfingym.questions.question import REAL_CLOCK
+from openfingym.questions.question import LONGEST_TEXT, REAL_CLOCK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from openfingym.task.contracts import Contract
 
 Clock = Literal["simulated", "real"]
+"""The clock by which deadlines and resolutions of a rollout's questions are told."""
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
 SECOND = 1_000_000_000
+"""A second in nanoseconds."""
 MOST_NAMED = 1000
-"""Questions that an order may name."""
+"""Most questions that an order may name."""
 FEWEST = 0.5
-"""Share of the questions that must get a truth; with fewer the rollout is void."""
+"""Share of the questions that must get a truth; if fewer do, the rollout is void."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +41,17 @@ class QuestionsOrder:
     """Which questions a rollout is to be asked.
 
     Raises:
-        UsageError: there is no such clock, or questions are named that a simulated one would not ask.
+        UsageError: the clock is unknown, questions are named for a simulated clock, or too many or some twice.
     """
 
     clock: Clock = "simulated"
-    """Whose time counts: a clock of the rollout's own, which is moved once the answers are in, or the real one."""
+    """The clock of the questions: the real one, or one of the rollout's own, which moves on once the answers are in."""
     names: tuple[str, ...] = ()
-    """Ids of the ledger's questions that are asked, of a task without a market of its own; with none, those of its form
-    that are open."""
+    """Ids of questions of the ledger to ask, for a task without a market of its own; empty for those of its form that
+    are open."""
 
     def __post_init__(self) -> None:
+        # A list, as JSON has it, becomes a tuple; a frozen dataclass can be changed in this way only.
         object.__setattr__(self, "names", tuple(self.names))
         if self.clock not in CLOCKS:
             raise UsageError(f"questions have a simulated clock or the real one; found {str(self.clock)[:40]!r}")
@@ -58,7 +61,7 @@ class QuestionsOrder:
             raise UsageError(f"{len(self.names)} questions are named; expected at most {MOST_NAMED}, each once")
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON."""
+        """Plain values, for JSON; without names, if there are none."""
         return {"clock": self.clock, **({"names": list(self.names)} if self.names else {})}
 
 
@@ -67,18 +70,25 @@ class RolloutQuestions:
     """The questions of a rollout, in the order of its private rows."""
 
     questions: tuple[Question, ...]
+    """The questions, as a ledger holds them."""
     data: Mapping[str, Array]
-    """Rows of the public arrays about them, by the arrays' names."""
+    """Rows of the public arrays about these questions, by the arrays' names."""
     shown: NDArray[np.float64]
-    """float64[n], the price that was shown of each, of whose parts its answer is made; 1 where answers are none."""
+    """The price that was shown of each question, float64[n]. An answer about a price is the move relative to it; 1 for
+    other answers."""
     truths: tuple[float, ...] = ()
-    """One a question, with a simulated clock; none otherwise."""
+    """The truth of each question, with a simulated clock; empty with the real one."""
     references: tuple[Mapping[str, Any] | None, ...] = ()
-    """What the market showed, with a simulated clock."""
+    """What the market showed of each question, with a simulated clock; None for a question without a market."""
 
 
 def clock_of(order: QuestionsOrder, rollout: str) -> str:
-    """Name of the clock of a rollout's questions."""
+    """Name of the clock of a rollout's questions.
+
+    Args:
+        order: which questions the rollout is asked.
+        rollout: id of the rollout.
+    """
     return REAL_CLOCK if order.clock == REAL_CLOCK else f"rollout/{rollout}"
 
 
@@ -89,39 +99,42 @@ def ask_simulated(
 
     Args:
         contract: the contract of the task.
-        read: reads a public array of the rollout's own tape.
-        targets: the hidden outcomes of that tape.
+        read: reads a public array of the rollout's own tape, given its name.
+        targets: the hidden outcomes of that tape, float64[n].
         first: row of the first private question.
         rollout: id of the rollout.
-        now_ns: where its clock stands.
+        now_ns: time of the rollout's clock, in nanoseconds since the epoch.
     """
     own = questions_contract(contract)
     inputs, texts = (np.asarray(read(f"test_{name}"))[first:] for name in ("inputs", "texts"))
     times = np.asarray(read("test_times"))[first:].astype(np.int64)
+    # All are asked now, and each takes as long as in the simulation. One deadline for all, before any is resolved.
     ends = now_ns + times[:, 2] - times[:, 0]
     deadline = min(now_ns + own.window_s * SECOND, int(ends.min()) - SECOND)
     clock = f"rollout/{rollout}"
-    priced = own.market_implied or own.form != "probability"
-    shown = np.array(inputs[:, 0]) if priced and own.form != "probability" else np.ones(len(inputs))
-    truths = tuple(map(float, shown * (1.0 + targets[first:]) if own.form != "probability" else targets[first:]))
+    about_prices = own.form != "probability"
+    shown = np.array(inputs[:, 0]) if about_prices else np.ones(len(inputs))
+    # Targets are moves relative to the price shown; a truth is a price.
+    truths = tuple(map(float, shown * (1.0 + targets[first:]) if about_prices else targets[first:]))
     questions = tuple(
         question_for(own, f"{rollout}/{row}", str(text), (now_ns, deadline, int(end)), RECORDED, {}, clock)
         for row, (text, end) in enumerate(zip(texts, ends, strict=True))
     )
-    name = "probability" if own.form == "probability" else "price"
+    name = "price" if about_prices else "probability"
     references = tuple(
-        {name: float(price), "at_ns": now_ns, "source": "SIMULATED"} if priced else None for price in inputs[:, 0]
+        {name: float(price), "at_ns": now_ns, "source": "SIMULATED"} if own.market_implied or about_prices else None
+        for price in inputs[:, 0]
     )
     return RolloutQuestions(questions, data_of(inputs, questions), shown, truths, references)
 
 
 def document_of(question: Question, numbers: NDArray[np.float64], shown: float) -> dict[str, object]:
-    """The answer to a question, from its row of a submission.
+    """The answer to a question as a document, from its row of a submission.
 
     Args:
-        question: the question.
-        numbers: the row, float64[numbers].
-        shown: the price of whose parts the row is made.
+        question: the question that is answered.
+        numbers: the question's row of the submission, float64[numbers].
+        shown: the price that was shown of the question, to which moves are relative.
     """
     if question.form == "probability":
         return {"probability": float(numbers[0])}
@@ -130,13 +143,13 @@ def document_of(question: Question, numbers: NDArray[np.float64], shown: float) 
 
 
 def numbers_of(question: Question, document: object, shown: float) -> NDArray[np.float64]:
-    """The row of a submission, from an answer that :func:`document_of` made."""
+    """The question's row of a submission, from an answer as :func:`document_of` makes it; float64[numbers]."""
     values = np.array(read_answer(question, document).values)
     return values if question.form == "probability" else values / shown - 1.0
 
 
 def target_of(question: Question, truth: Truth, shown: float) -> float:
-    """What a metric compares with, from the truth of a question."""
+    """The target that a metric compares an answer with, from the truth of a question; see :func:`numbers_of`."""
     assert isinstance(truth, int | float), "questions of a rollout have one number as their truth"
     return float(truth) if question.form == "probability" else float(truth) / shown - 1.0
 
@@ -156,19 +169,21 @@ def question_for(
 
     Args:
         contract: the contract of the task.
-        name: its id.
+        name: id of the question.
         text: text of the question, as it is asked.
-        moments: when it is made, its deadline, and from when on it is resolved, in nanoseconds since the epoch.
-        provider: name of the provider.
-        query: what that is asked.
-        clock: the clock by which deadline and resolution are told, real or simulated.
-        rules: how it is resolved.
-        unit: unit of the answer, where it is a number.
+        moments: when the question is made, its deadline, and from when on it is resolved, in nanoseconds since the
+            epoch.
+        provider: name of the provider that knows its truth.
+        query: what the provider is asked.
+        clock: name of the clock by which deadline and resolution are told.
+        rules: how the question is resolved, in words.
+        unit: unit of the answer, if it is a number.
     """
     numeric = contract.form != "probability"
     return Question(
         id=name,
-        text=text[:4000],
+        # Some markets write longer texts than a question may have.
+        text=text[:LONGEST_TEXT],
         form=contract.form,
         generated_ns=moments[0],
         deadline_ns=moments[1],
@@ -180,7 +195,7 @@ def question_for(
         measure="amount" if numeric else None,
         category=contract.venue or contract.provider,
         market=str(query.get("market", query.get("symbol", "simulated"))),
-        rules=rules[:4000],
+        rules=rules[:LONGEST_TEXT],
         clock=clock,
     )
 
@@ -189,12 +204,12 @@ def data_of(inputs: Array, questions: Sequence[Question]) -> dict[str, Array]:
     """Rows of the public arrays about questions, by the arrays' names.
 
     Args:
-        inputs: float64[n, features], what is shown of each.
-        questions: the n questions.
+        inputs: the features of each question, float64[n, features].
+        questions: the questions, n of them.
     """
-    times = [[one.generated_ns, one.deadline_ns, one.evaluation_ns] for one in questions]
+    times = [[question.generated_ns, question.deadline_ns, question.evaluation_ns] for question in questions]
     return {
         "test_inputs": np.ascontiguousarray(inputs, dtype=np.float64),
         "test_times": np.array(times).astype("datetime64[ns]"),
-        "test_texts": np.array([f"{one.text}\n{one.rules}".strip() for one in questions]),
+        "test_texts": np.array([f"{question.text}\n{question.rules}".strip() for question in questions]),
     }

@@ -1,4 +1,4 @@
-"""The bars of a task that steps through them: its contract, and where the bars come from."""
+"""The bars of a task that steps through them: the contract that such tasks share, and where the bars come from."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from openfingym.task.episodes import FoldName
 
 FOLDS: tuple[FoldName, FoldName] = ("public", "private")
+"""Both folds, in the order of time."""
 
 
 class BarsContract(Contract):
@@ -36,14 +37,14 @@ class BarsContract(Contract):
     has_period: ClassVar[bool] = True
 
     symbols: tuple[str, ...]
-    """Instruments, each with the channels ``<symbol>_open`` to ``<symbol>_volume`` in the dataset; the order of every
-    array."""
+    """Names of the instruments, in the order of every array; each has the channels ``<symbol>_open`` to
+    ``<symbol>_volume`` in the dataset."""
     lookback: PositiveInt
     """Bars that each observation shows, the current one included."""
     steps: PositiveInt
-    """Actions an episode takes."""
+    """Actions that an episode takes."""
     horizon: PositiveInt
-    """Bars that the outcome of an origin reaches behind it."""
+    """Bars after an origin that its outcome depends on."""
 
     _symbols = field_validator("symbols", mode="before")(as_tuple)
 
@@ -54,7 +55,7 @@ class BarsContract(Contract):
         return self
 
     def agree(self, spec: Spec) -> None:
-        """Check like every contract, and that bars are shown as they are, unscaled and unselected."""
+        """Check as every contract does, and that bars are used as they are, without scaling and without selection."""
         split = spec.split
         if split is not None and (split.scaling != "none" or split.scaled or split.log1p or split.train_stride != 1):
             raise ValueError(
@@ -70,9 +71,13 @@ class BarSource:
     """A task's bars, before anything is hidden."""
 
     bars: Bars
+    """The bars of the contract's symbols."""
     info: DatasetInfo
+    """Provenance of the data."""
     digest: str
+    """Hex SHA-256 of the data."""
     recipe: tuple[str, ...]
+    """The steps from the dataset to the bars, as sentences."""
 
 
 def contract_of(contract: Contract) -> BarsContract:
@@ -85,8 +90,8 @@ def bars_of(task: Task) -> BarSource:
     """The bars of the contract's symbols, restricted to the dataset's period.
 
     Raises:
-        DataError: they are missing, damaged or contradict themselves.
-        TaskError: no row is in the period, or no real data is known.
+        DataError: the bars are missing or damaged, or contradict themselves.
+        TaskError: no row is in the period, or real data is asked for and none is known.
     """
     contract, reference = contract_of(task.spec.contract), task.spec.dataset
     if not task.real:
@@ -102,7 +107,7 @@ def bars_of(task: Task) -> BarSource:
             path=task.config_path,
             key="dataset.pulled.symbols",
         )
-    # The source's symbols go by the task's names, so that the contract stays the same.
+    # The source's symbols get the task's names, so that the contract stays the same.
     bars, info = pulled_bars(
         pulled.source,
         pulled.symbols,
@@ -121,7 +126,12 @@ def bars_of(task: Task) -> BarSource:
 
 
 def renewed_bars(task: Task, seed: int) -> BarSource:
-    """The task's bars with every row behind the training block drawn anew; where the panel is simulated."""
+    """The task's bars with every row after the training block drawn anew.
+
+    Args:
+        task: the task, whose panel must be simulated.
+        seed: seed from which the new rows are drawn.
+    """
     from openfingym.data.recipe import train_rows
 
     panel = renewed_panel(task, seed, lambda rows: train_rows(rows, task.spec.rows))
@@ -134,13 +144,13 @@ def twin_arrays(train: NDArray[np.float64], hidden: Mapping[str, Array], embargo
     """The hidden arrays of a twin: one path of resampled bars from the last training close on, public block first.
 
     Args:
-        train: the training bars, float64[T, S, 5].
+        train: the training bars, float64[rows, symbols, 5].
         hidden: the real hidden arrays, of which shapes and times are kept.
         embargo: bars that pass before each block.
         seed: seed of the resampled path: an integer of any size, not negative.
 
     Raises:
-        DataError: there is too little training to resample.
+        DataError: there are too few training bars to resample.
     """
     from openfingym.trading.twins import resample
 
@@ -151,7 +161,7 @@ def twin_arrays(train: NDArray[np.float64], hidden: Mapping[str, Array], embargo
     for fold, length in zip(FOLDS, lengths, strict=True):
         start += embargo
         out[f"{fold}_bars"] = np.ascontiguousarray(path[start : start + length])
-        # Resampled moves hold whatever splits and dividends did to prices; a twin has none of its own.
+        # What splits and dividends did to prices is in the resampled moves, so that a twin has none of its own.
         out[f"{fold}_actions"] = np.broadcast_to(np.array([1.0, 0.0]), hidden[f"{fold}_actions"].shape).copy()
         out[f"{fold}_times"] = hidden[f"{fold}_times"].copy()
         start += length

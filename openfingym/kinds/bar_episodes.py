@@ -6,10 +6,9 @@
     episode 0                 [ context  o o o o o o o o o o o]            tail
     episode 1                                     [ context  o o o o o o o o o o o]  tail
 
-An ``o`` is an origin: the last bar an agent has seen when it acts. The context of an episode are rows
-that episodes before it have played, so hidden rows are shown in the order of time, each for the first
-time at its own origin, as long as episodes are played in their order. The tail are the rows behind the
-last origin that its outcome needs.
+An ``o`` is an origin: the last bar that an agent has seen when it acts. The context of an episode are rows that the
+episode before it has played, so hidden rows are shown in the order of time, each for the first time at its own origin,
+as long as episodes are played in their order. The tail are the rows after the last origin that its outcome depends on.
 """
 
 from __future__ import annotations
@@ -43,10 +42,15 @@ class Cut:
     """The rows of the training, the public and the private block, and how many episodes each hidden block holds."""
 
     train: slice
+    """Rows of the training block."""
     public: slice
+    """Rows of the public block."""
     private: slice
+    """Rows of the private block."""
     n_public: int
+    """Number of episodes of the public block."""
     n_private: int
+    """Number of episodes of the private block."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +58,15 @@ class Window:
     """The rows of one episode."""
 
     fold: FoldName
+    """Fold that the episode belongs to."""
     first: int
-    """Row of the fold that is the first here, by which an agent may tell where episodes lie."""
+    """Number of the first of these rows within the fold; an agent is shown such numbers in place of times."""
     bars: NDArray[np.float64]
-    """float64[lookback - 1 + steps + tail, S, 5]"""
+    """Bars, float64[lookback - 1 + steps + tail, symbols, 5]."""
     actions: NDArray[np.float64]
-    """float64[rows, S, 2], split and dividend."""
+    """Splits and dividends, float64[rows, symbols, 2]."""
     times: NDArray[np.datetime64]
-    """datetime64[ns][rows]; for whoever may know them, which an agent may not."""
+    """Times, datetime64[ns][rows], which an agent is not shown."""
 
 
 def cut(task: Task, rows: int, tail: int) -> Cut:
@@ -70,14 +75,15 @@ def cut(task: Task, rows: int, tail: int) -> Cut:
     Args:
         task: the task whose split and contract say how the rows are divided.
         rows: number of rows in the data.
-        tail: rows that the outcome of an origin reaches behind it.
+        tail: rows after an origin that its outcome depends on.
 
     Raises:
-        TaskError: a block holds no episode; says how many rows would do.
+        TaskError: a block holds no episode; the message says how many rows are enough.
     """
     contract, split = contract_of(task.spec.contract), task.spec.rows
     from openfingym.data.recipe import train_rows
 
+    # Shares through their decimal texts: 0.29 * 100 is 28.99... in binary.
     train, public = Fraction(str(split.train)), Fraction(str(split.public))
     first = train_rows(rows, split)
     second = first + int(public * rows)
@@ -104,17 +110,19 @@ def cut(task: Task, rows: int, tail: int) -> Cut:
                 path=task.config_path,
                 key=f"split.{name}",
             )
+        # Rows beyond the last whole episode are left out: no agent would see them, and nothing would be scored on them.
         slices[name] = slice(start, start + rows_of(counts[name], contract, tail))
     return Cut(slice(first), slices["public"], slices["private"], counts["public"], counts["private"])
 
 
 def rows_of(episodes: int, contract: BarsContract, tail: int) -> int:
-    """Number of rows that so many consecutive episodes span."""
+    """Number of rows that ``episodes`` consecutive episodes span."""
+    # Minus one: the last row of the context is the first origin, and so one of the steps.
     return contract.lookback - 1 + episodes * contract.steps + tail
 
 
 def episodes_in(rows: int, contract: BarsContract, tail: int) -> int:
-    """Number of whole episodes that fit into so many rows."""
+    """Number of whole episodes that fit into ``rows`` rows."""
     return max(rows - rows_of(0, contract, tail), 0) // contract.steps
 
 
@@ -125,6 +133,7 @@ def public_arrays(bars: Bars, blocks: Cut) -> dict[str, Array]:
 
 
 AXES: Mapping[str, tuple[str, ...]] = {"train_bars": ("row", "symbol", "field"), "train_times": ("row",)}
+"""Meaning of the axes of the public arrays."""
 HIDDEN = tuple(f"{fold}_{part}" for fold in FOLDS for part in ("bars", "actions", "times"))
 """Names of the hidden arrays."""
 
@@ -139,16 +148,16 @@ def material(
     labels: tuple[str, ...],
     **more: object,
 ) -> Material:
-    """Training bars, and hidden ones in episodes.
+    """The material of a task about bars: training bars, and hidden ones in episodes.
 
     Args:
-        task: the task.
-        source: its bars.
-        blocks: rows and episodes of each block, as :func:`cut` makes them.
+        task: the task, or one with the contract of an instance.
+        source: the bars of the task, or of an instance.
+        blocks: rows and number of episodes of each block, as :func:`cut` makes them.
         episode: shape of the outcome of one episode.
-        axes: names of that shape's axes.
-        labels: along the last of them.
-        more: facts of the kind.
+        axes: meaning of the two axes of such an outcome.
+        labels: names along the last of these axes.
+        more: further facts for ``contract.json``, by name.
     """
     return Material(
         info=source.info,
@@ -185,10 +194,10 @@ def window(contract: BarsContract, hidden: Mapping[str, Array], number: int, tai
         contract: the contract of the task.
         hidden: the hidden arrays of the task, by name.
         number: number of the episode, from 0: public ones first, then the private ones, each in the order of time.
-        tail: rows that the outcome of an origin reaches behind it.
+        tail: rows after an origin that its outcome depends on.
 
     Raises:
-        UsageError: there is no such episode.
+        UsageError: there is no episode of this number.
     """
     n_public, n_private = _episodes(contract, hidden, tail)
     if not 0 <= number < n_public + n_private:
@@ -210,24 +219,24 @@ def _episodes(contract: BarsContract, hidden: Mapping[str, Array], tail: int) ->
 
 def fold_of(contract: BarsContract, hidden: Mapping[str, Array], number: int) -> FoldName:
     """The fold that an episode belongs to."""
+    # False is 0, the public fold, and True is 1, the private one.
     return FOLDS[number >= _episodes(contract, hidden, contract.horizon)[0]]
 
 
 def row_of(step: Step) -> int:
     """The number of the last row that an observation shows, counted within the fold."""
-    found = step.info["time_index"]
-    assert isinstance(found, int)
-    return found
+    row = step.info["time_index"]
+    assert isinstance(row, int)
+    return row
 
 
 def scrambled(source: BarSource, blocks: Cut, generator: np.random.Generator) -> BarSource:
-    """The bars with everything from the first hidden row on replaced by noise, which still are bars; the embargo
-    between as well.
-    """
+    """The bars with everything from the first hidden row on replaced by noise, the embargo between folds included."""
     bars = source.bars
     values = bars.to_array()
     hidden = values[blocks.public.start :]
     low, high = bars.low.min(axis=0), bars.high.max(axis=0)
+    # Four sorted prices as low, open, close and high (fields 2, 0, 3 and 1), so that noise still makes valid bars.
     prices = np.sort(generator.uniform(low[:, None], high[:, None], (*hidden.shape[:2], 4)), axis=2)
     hidden[:, :, 2], hidden[:, :, 0], hidden[:, :, 3], hidden[:, :, 1] = np.moveaxis(prices, 2, 0)
     hidden[:, :, 4] = generator.uniform(1.0, 2.0, hidden.shape[:2]) * bars.volume.max(axis=0)
@@ -237,7 +246,7 @@ def scrambled(source: BarSource, blocks: Cut, generator: np.random.Generator) ->
 
 
 def recipe(task: Task, source: BarSource, blocks: Cut) -> tuple[str, ...]:
-    """Every step from the dataset to the episodes."""
+    """Every step from the dataset to the episodes, as sentences."""
     contract = contract_of(task.spec.contract)
     halts = int((~source.bars.tradable).sum())
     return (
@@ -257,7 +266,7 @@ def recipe(task: Task, source: BarSource, blocks: Cut) -> tuple[str, ...]:
 
 
 def facts(contract: BarsContract, blocks: Cut) -> dict[str, object]:
-    """What a program should know, for ``contract.json``."""
+    """What a program should know of the bars and episodes, for ``contract.json``."""
     return {
         "sequential": True,
         "lookback": contract.lookback,

@@ -1,7 +1,7 @@
 """Instances of tasks that step through bars: earlier training bars to train on, later ones in episodes.
 
-Training bars carry no splits and dividends of their own, so an instance has none: what they did to prices before they
-were adjusted is in the bars.
+A package does not state the splits and dividends of its training bars, so an instance has none: if bars are not
+adjusted, what these did to prices stays in the bars.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from openfingym.task import Task
 
 FEWEST_STEPS = 5
-"""Steps of an episode at least, where the task's has so many."""
+"""Fewest steps of an episode, where the task's have so many."""
 EPISODES = (4, 8)
-"""Hidden episodes of an instance, at least and at most."""
+"""Fewest and most hidden episodes of an instance."""
 MOST_TRAIN = 2000
-"""Training bars of an instance at most."""
+"""Most training bars of an instance."""
 
 
 def bars_instance(
@@ -43,12 +43,14 @@ def bars_instance(
     """An instance of a task about bars; see :meth:`openfingym.kinds.kind.Kind.instance`.
 
     Args:
-        data: what the task gives to train on.
-        tail: rows that the outcome of an origin reaches behind it.
-        shaped: makes the material of a task with the instance's contract from bars and blocks of rows.
-        split: what the instance is for.
-        generator: decides what is in it.
-        keys: keys of the contract that have an entry for each symbol, of which those of the instance are kept.
+        data: the training data of the task.
+        tail: rows after an origin that its outcome depends on.
+        shaped: makes the material of a task from bars and blocks of rows; see
+            :meth:`openfingym.kinds.bars.BarsKind.shaped`.
+        split: split of the instance.
+        generator: random generator that everything about the instance is drawn from.
+        keys: values of further keys of the contract that have an entry for each symbol; those of the instance's symbols
+            are kept.
     """
     task, table, contract = data.task, data.task.spec.rows, contract_of(data.task.spec.contract)
     bars, times = data.read("train_bars"), data.read("train_times")
@@ -59,6 +61,7 @@ def bars_instance(
     changes |= {key: [values[place] for place in places] for key, values in keys.items()}
     own = with_contract(task, changes)
     asked = contract_of(own.spec.contract)
+    # Training bars: at least the context of an episode, and half as many as hidden ones.
     hidden = rows_of(n_public, asked, tail), rows_of(episodes - n_public, asked, tail)
     most = (max(lookback, sum(hidden) // 2), MOST_TRAIN)
     stretch = placed(task, len(bars), hidden, most, split, generator, embargo=table.embargo)
@@ -85,22 +88,31 @@ def bars_instance(
 def _lengths(
     task: Task, contract: BarsContract, rows: int, tail: int, generator: np.random.Generator
 ) -> tuple[int, int, int]:
-    """Look-back, steps of an episode, and hidden episodes; the same for both splits.
+    """Look-back, steps of an episode, and number of hidden episodes; drawn in the same way for both splits.
+
+    Args:
+        task: the task that the instance is cut from.
+        contract: the contract of the task.
+        rows: number of training bars.
+        tail: rows after an origin that its outcome depends on.
+        generator: random generator that the lengths are drawn from.
 
     Raises:
-        UsageError: there are too few rows.
+        UsageError: the task has too few training bars.
     """
     space = room(rows, task.spec.rows.embargo)
     shortest = min(FEWEST_STEPS, contract.steps)
+    # At least a quarter of the task's look-back, or a twelfth (both rounded up), or one bar.
     for least in (-(-contract.lookback // 4), -(-contract.lookback // 12), 1):
-        # Each block begins with the context of its first episode, and ends with what its last outcome needs.
-        most = [
-            one for one in range(least, contract.lookback + 1) if _longest(space, one, tail, EPISODES[0]) >= shortest
+        possible = [
+            lookback
+            for lookback in range(least, contract.lookback + 1)
+            if _longest(space, lookback, tail, EPISODES[0]) >= shortest
         ]
-        if not most:
+        if not possible:
             continue
-        # Half of the room at least is for steps, where that leaves any look-back.
-        roomy = [one for one in most if 2 * (one - 1 + tail) <= space // 2] or most[:1]
+        # At least half of the rows for steps, where any look-back leaves so many.
+        roomy = [lookback for lookback in possible if 2 * (lookback - 1 + tail) <= space // 2] or possible[:1]
         lookback = roomy[below(generator, len(roomy))]
         counts = [n for n in range(EPISODES[0], EPISODES[1] + 1) if _longest(space, lookback, tail, n) >= shortest]
         episodes = counts[below(generator, len(counts))]
@@ -110,5 +122,6 @@ def _lengths(
 
 
 def _longest(space: int, lookback: int, tail: int, episodes: int) -> int:
-    """Steps of so many episodes in two blocks."""
+    """Most steps that each of some episodes can have in two blocks of ``space`` rows together."""
+    # Each block begins with the context of its first episode, and ends with the rows that its last outcome needs.
     return (space - 2 * (lookback - 1 + tail)) // episodes

@@ -1,4 +1,4 @@
-"""The base class of kinds that step through bars, and their scaffold."""
+"""The base class of kinds that step through bars (``rolling``, ``trading``, ``live``), and their scaffold."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from openfingym.errors import TaskError
 from openfingym.kinds.bar_data import BarSource, bars_of, contract_of, renewed_bars, twin_arrays
 from openfingym.kinds.bar_episodes import Cut, cut, fold_of, row_of, scrambled
-from openfingym.kinds.kind import SequentialKind
 from openfingym.kinds.own_tables import start_from_bars
 from openfingym.kinds.panels import (
     panel_key,
     panel_kind,
     panel_renewable,
 )
+from openfingym.kinds.sequential import SequentialKind
 from openfingym.kinds.start import Given, Start
 from openfingym.task.contracts import Contract
 
@@ -42,7 +42,7 @@ bars_start = partial(
     own="or bars of your own: openfingym task new NAME --kind KIND --from BARS; or file = ..., with channels "
     "<symbol>_open to <symbol>_volume and measure = 'mixed'",
 )
-"""A scaffold of a kind that steps through bars; what is its own is left to say."""
+"""The scaffold of a kind that steps through bars, without the fields that are the kind's own."""
 
 
 class BarsKind(SequentialKind):
@@ -50,14 +50,15 @@ class BarsKind(SequentialKind):
 
     load_train = ("train_bars", "train_times")
     asked: ClassVar[str]
-    """What is asked of bars, for the instruction of a scaffold."""
+    """What a task of this kind asks for, as the beginning of a sentence, for the instruction of a scaffold."""
 
     def data_kind(self, task: Task) -> DataKind:
-        """What the task's bars are, without loading them."""
+        """The kind of the task's bars, without loading them."""
         return panel_kind(task)
 
     def source_key(self, task: Task) -> str:
-        """A value that changes with the bars."""
+        """A value that changes whenever the bars do."""
+        # Real bars are loaded for it: what was pulled can change without any file of the task changing.
         return bars_of(task).digest if task.real else panel_key(task)
 
     def load(self, task: Task) -> BarSource:
@@ -73,15 +74,21 @@ class BarsKind(SequentialKind):
         return panel_renewable(task)
 
     def renewed(self, task: Task, seed: int) -> BarSource:
-        """The bars with every row behind the training block drawn anew."""
+        """The bars with every row after the training block drawn anew."""
         return renewed_bars(task, seed)
 
     @abstractmethod
     def shaped(self, task: Task, source: BarSource, cut: Cut) -> Material:
-        """:meth:`shape` with given blocks of rows."""
+        """The material of a task with given blocks of rows.
+
+        Args:
+            task: the task, or one with the contract of an instance.
+            source: the bars of the task, or of an instance.
+            cut: rows and number of episodes of each block.
+        """
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """Other bars, symbols, look-backs and lengths of episodes; see :mod:`openfingym.kinds.bar_instances`."""
+        """An instance on some of the training bars and symbols; see :mod:`openfingym.kinds.bar_instances`."""
         from openfingym.kinds.bar_instances import bars_instance
 
         horizon = contract_of(data.task.spec.contract).horizon
@@ -92,12 +99,12 @@ class BarsKind(SequentialKind):
         return twin_arrays(np.asarray(read("train_bars")), hidden, spec.rows.embargo, seed)
 
     def scramble(self, task: Task, source: BarSource, generator: np.random.Generator) -> BarSource:
-        """The same training bars; everything hidden replaced by noise."""
+        """The same training bars, with everything hidden replaced by noise."""
         return scrambled(source, cut(task, len(source.bars), contract_of(task.spec.contract).horizon), generator)
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """Blocks of steps, through all episodes of a fold: one follows the other in time. Steps whose outcomes overlap
-        are in one block.
+        """A bootstrap of blocks of steps through all episodes of a fold, which follow one another in time. A block is
+        at least as long as a horizon, within which outcomes overlap.
         """
         from openfingym.metrics.resampling import block_bootstrap
 
@@ -105,7 +112,7 @@ class BarsKind(SequentialKind):
         return block_bootstrap(episodes * own.steps, fold.truth.seed, shortest=own.horizon)
 
     def channels(self, task: Task) -> int:
-        """Symbols."""
+        """Number of symbols."""
         return len(contract_of(task.spec.contract).symbols)
 
     def steps(self, contract: Contract) -> int:
@@ -127,7 +134,7 @@ class BarsKind(SequentialKind):
     def check_shown(
         self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None
     ) -> None:
-        """Every observation ends with the bar of its time, and the next one adds a single bar."""
+        """Check that every observation ends with the bar of its time, and that each adds a single bar."""
         rows = hidden[f"{fold_of(contract_of(contract), hidden, number)}_bars"]
         first = row_of(shown[0])
         if before is not None and first != row_of(before):
@@ -146,8 +153,9 @@ class BarsKind(SequentialKind):
     def later_changed(
         self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Step
     ) -> Mapping[str, Array]:
-        """The bars behind the newest one, turned around in time and scaled, so that they stay bars."""
+        """The hidden arrays with the later bars reversed in time and scaled, so that they are other values and bars."""
         name = f"{fold_of(contract_of(contract), hidden, number)}_bars"
         later, rows = row_of(shown) + 1, hidden[name].copy()
+        # Scaling keeps high and low around open and close; random numbers would not.
         rows[later:] = rows[later:][::-1] * 1.5
         return {**hidden, name: rows}

@@ -1,9 +1,9 @@
-"""Instances of tasks about curves: other countries, months and look-backs, or months drawn anew of simulated ones."""
+"""Instances of tasks about curves: some of the curves, months and maturities; of simulated curves, new months."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from openfingym.kinds.instances import InstanceSplit, TrainingData
 
 FEWEST_SERIES = 6
+"""Fewest curves of an instance, where the task has so many."""
 MATURITIES = (12, 40)
-"""Maturities of an instance at least and at most, where the task has so many."""
+"""Fewest and most maturities of an instance, where the task has so many."""
 FRESH_HIDDEN = (12, 16)
-"""Months of simulated curves that are asked for, at least and at most."""
+"""Fewest and most hidden windows of each curve in an instance of simulated curves."""
 FRESH_APART = 24
-"""Months between two hidden windows: the first month of one tells of the month that is asked for in the one before, the
-less the more lie between."""
+"""Months between two hidden windows of simulated curves. The first month of a window tells of the hidden month of the
+window before, the less, the more months lie between them."""
 FRESH_TRAIN = (40, 72)
-"""Training windows of a country that an instance of simulated curves has."""
+"""Fewest and most training windows of each curve in an instance of simulated curves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +37,19 @@ class _Months:
     """Curves in time, and where the windows of an instance begin in them."""
 
     values: NDArray[np.float64]
-    """float64[rows, series, maturities]"""
+    """Yields, float64[rows, series, maturities]."""
     times: Array
+    """Time of each row."""
     train: NDArray[np.int64]
+    """First input row of each training window, int64[windows]."""
     test: NDArray[np.int64]
+    """First input row of each hidden window, int64[windows]; the public fold first."""
     n_public: int
+    """Hidden windows of each curve in the public fold."""
     lookback: int
+    """Rows of input of a window."""
     part: str
-    """Which part of what, in words."""
+    """Which part of the training data the curves are, as a phrase."""
 
 
 def curves_instance(
@@ -56,15 +62,15 @@ def curves_instance(
 ) -> Instance:
     """An instance of a curves task; see :meth:`openfingym.kinds.kind.Kind.instance`.
 
-    The simulated set has too few training months to be divided again: its instances are drawn anew, with seeds that
-    differ between the splits. Others are cut from the training rows.
+    The bundled dataset has too few training months to be divided again: its instances are drawn anew by the simulator,
+    with seeds that differ between the splits. Other instances are cut from the training rows.
 
     Args:
-        data: what the task gives to train on.
-        contract: its contract.
-        split: what the instance is for.
-        generator: decides what is in it.
-        fresh: whether the data is the simulated set.
+        data: the training data of the task.
+        contract: the contract of the task.
+        split: split of the instance.
+        generator: random generator that everything about the instance is drawn from.
+        fresh: whether the data is the bundled dataset, which is simulated.
     """
     known = [str(name) for name in data.facts["series"]]
     places, names = some_of(generator, known, FEWEST_SERIES)
@@ -80,21 +86,53 @@ def curves_instance(
         public[f"{part}_times"] = np.repeat(windows_at(months.times, starts, lookback + 1), len(names), axis=0)
         public[f"{part}_series"] = np.tile(np.arange(len(names), dtype=np.int64), len(starts))
     public["train_targets"] = hidden["train"]
+    labels = tuple(str(data.facts["channels"][point]) for point in points)
+    facts = {
+        "lookback": lookback,
+        "horizon": 1,
+        "bounds": data.facts["bounds"],
+        "coverage": contract.coverage,
+        "maturities": maturities,
+        "series": names,
+        "channels": list(labels),
+    }
+    material = _material(data, months, public, hidden, labels, facts)
+    return Instance(material, {"lookback": lookback})
+
+
+def _material(
+    data: TrainingData,
+    months: _Months,
+    public: dict[str, Array],
+    targets: dict[str, Array],
+    labels: tuple[str, ...],
+    facts: dict[str, Any],
+) -> Material:
+    """The arrays of the instance's package, and the facts about them.
+
+    Args:
+        data: the training data of the task.
+        months: the curves, and where the windows begin.
+        public: the public arrays by name.
+        targets: the target curves of the training windows (``train``) and of the hidden ones (``test``).
+        labels: names of the maturities.
+        facts: what ``contract.json`` says beside what it says of every task.
+    """
     axes = {
         "inputs": ("window", "row", "maturity"),
         "targets": ("window", "maturity"),
         "times": ("window", "row"),
         "series": ("window",),
     }
-    n_public, count = months.n_public * len(names), len(hidden["test"])
-    labels = tuple(str(data.facts["channels"][point]) for point in points)
-    material = Material(
+    names = facts["series"]
+    n_public, count = months.n_public * len(names), len(targets["test"])
+    return Material(
         info=data.info,
         dataset_digest=data.digest,
         public=public,
         axes={name: axes[name.partition("_")[2]] for name in public},
-        hidden={"targets": hidden["test"]},
-        n_train=len(hidden["train"]),
+        hidden={"targets": targets["test"]},
+        n_train=len(targets["train"]),
         n_public=n_public,
         n_private=count - n_public,
         shape=(count, 3, len(labels)),
@@ -103,19 +141,10 @@ def curves_instance(
         recipe=(
             *origin(data, months.part),
             f"curves: {', '.join(names)}",
-            f"windows of {lookback} + 1 rows a curve; hidden ones lie apart in their block",
+            f"windows of {months.lookback} + 1 rows a curve; hidden ones lie apart in their block",
         ),
-        facts={
-            "lookback": lookback,
-            "horizon": 1,
-            "bounds": data.facts["bounds"],
-            "coverage": contract.coverage,
-            "maturities": maturities,
-            "series": names,
-            "channels": list(labels),
-        },
+        facts=facts,
     )
-    return Instance(material, {"lookback": lookback})
 
 
 def _drawn(
@@ -125,7 +154,7 @@ def _drawn(
     split: InstanceSplit,
     generator: np.random.Generator,
 ) -> _Months:
-    """Months of the simulator, drawn anew."""
+    """Months that the simulator draws anew: training windows, then the hidden windows of both folds, all apart."""
     from openfingym.data.curves import FIRST, drawn_curves
     from openfingym.data.months import month_ends
 
@@ -133,6 +162,8 @@ def _drawn(
     lookback = between(generator, -(-contract.lookback // 4), contract.lookback)
     count, train, whole = between(generator, *FRESH_HIDDEN), between(generator, *FRESH_TRAIN), lookback + 1
     n_public = public_part(count, public_share(table))
+    # First rows of the public and of the private fold. So many training windows, one a month, reach over
+    # train + lookback months.
     first, apart = train + lookback + table.embargo, whole + FRESH_APART
     second = first + n_public * apart + table.embargo
     months = second + (count - n_public) * apart
@@ -156,7 +187,7 @@ def _cut(
     split: InstanceSplit,
     generator: np.random.Generator,
 ) -> _Months:
-    """Some of the rows that the task's training windows show."""
+    """Some of the months that the task's training windows show."""
     task, table = data.task, split_of(data.task)
     assert table is not None, "a curves task needs one"
     series = len(data.facts["series"])

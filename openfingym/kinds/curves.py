@@ -1,20 +1,21 @@
-"""Yield curves of several countries: forecast next month's curve with an interval, from the last months."""
+"""The kind ``curves``: from the last months of a country's yield curve, forecast the next month's with an interval."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from openfingym.data.curves import NAME, SHA256
 from openfingym.data.recipe import stamps
 from openfingym.errors import SubmissionError, TaskError
+from openfingym.kinds.curves_brief import brief_of_curves, origin_of, words_of
 from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.months import MonthsKind, is_own
-from openfingym.kinds.panels import panel_of, panel_recipe, split_text
+from openfingym.kinds.panels import panel_of, split_text
 from openfingym.kinds.pictures import Curve, Picture, spread
 from openfingym.kinds.real_forms import required_form, split_of
 from openfingym.kinds.skillless.curves import skillless
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
     from openfingym.task import DataKind, Spec, Split, Task
 
 BOUNDS = ("lower", "central", "upper")
+"""The three curves of an answer, in the order of the second axis of a submission."""
 CURVES_SOURCE = "eiopa"
-"""The one source of whole curves."""
+"""The only source of real curves."""
 NAIVE_QUANTILE = 1.96
 """Half-width, in standard deviations of monthly changes in training, of the baseline's interval."""
 
@@ -50,11 +52,13 @@ class CurvesContract(Contract):
 
     kind: Literal["curves"]
     lookback: PositiveInt
-    """Months of input a window shows."""
+    """Months of input that a window shows."""
     horizon: Literal[1] = 1
+    """Months that are predicted."""
     value_semantics: Literal["yield_level"] = "yield_level"
+    """What the values are, as ``contract.json`` states it."""
     coverage: Fraction = 0.95
-    """Share of values that the interval should hold."""
+    """Share of the values that should lie within the interval, as agents are told."""
 
 
 START = Start(
@@ -88,11 +92,11 @@ class CurvesKind(MonthsKind):
     structured = True
 
     def data_kind(self, task: Task) -> DataKind:
-        """``real`` where pulled curves take the place of the simulated ones."""
+        """``real`` if pulled curves take the place of the simulated ones; else what the bundled or own data is."""
         return "real" if task.real else super().data_kind(task)
 
     def source_key(self, task: Task) -> str:
-        """The digest of the curves."""
+        """The digest of the curves; real ones are loaded for it."""
         return self.load(task).info.sha256 if task.real else super().source_key(task)
 
     def load(self, task: Task) -> Curves:
@@ -113,7 +117,7 @@ class CurvesKind(MonthsKind):
         return start_from_curves(self.start, given)
 
     def renewed(self, task: Task, seed: int) -> Curves:
-        """The curves with every month behind the training block drawn anew."""
+        """The curves with every month after the training block drawn anew."""
         from openfingym.data import recipe
         from openfingym.data.curves import MONTHS, simulated_curves
         from openfingym.data.processes.draws import Branch
@@ -122,10 +126,11 @@ class CurvesKind(MonthsKind):
         return simulated_curves(branch=Branch(seed, MONTHS - recipe.train_rows(MONTHS, task.spec.rows)))
 
     def shape(self, task: Task, source: Curves) -> Material:
-        """Windows of each country, month by month."""
+        """Cut the curves into windows, month by month, with a window for each country."""
         contract = _contract(task.spec.contract)
         windows = _cut(task, source)
         countries = len(source.countries)
+        # Cut with the curves of all countries side by side in a row, and taken apart here.
         arrays = {
             name: _by_country(getattr(windows, name), countries)
             for name in ("train_inputs", "train_targets", "test_inputs", "test_targets")
@@ -139,7 +144,7 @@ class CurvesKind(MonthsKind):
             "train_series": np.tile(np.arange(countries, dtype=np.int64), len(windows.train_inputs)),
             "test_series": np.tile(np.arange(countries, dtype=np.int64), len(windows.test_inputs)),
         }
-        words = _words(task)
+        words = words_of(task)
         axes = {
             "train_inputs": ("window", words.row, "maturity"),
             "train_targets": ("window", "maturity"),
@@ -164,7 +169,7 @@ class CurvesKind(MonthsKind):
             submission_axes=("window", "bound", "maturity"),
             labels=tuple(f"y{years:g}" for years in source.maturities),
             recipe=(
-                *_origin(task, source),
+                *origin_of(task, source),
                 f"{split_text(split)} {words.row}s dropped between",
                 (
                     f"training windows of {contract.lookback} + 1 {words.row}s a {words.series}, one every "
@@ -184,7 +189,7 @@ class CurvesKind(MonthsKind):
         )
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """Other countries, months and look-backs; see :mod:`openfingym.kinds.curve_instances`."""
+        """An instance on some of the curves and months; see :mod:`openfingym.kinds.curve_instances`."""
         from openfingym.kinds.curve_instances import curves_instance
 
         contract = _contract(data.task.spec.contract)
@@ -198,7 +203,7 @@ class CurvesKind(MonthsKind):
         return replace(source, values=values)
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The last curve, with the interval that would hold 95 % of a month's changes if they were normal."""
+        """The last curve, with an interval that would hold 95 % of monthly changes if these were normal."""
         inputs, targets, test = read("train_inputs"), read("train_targets"), read("test_inputs")
         width = NAIVE_QUANTILE * (np.asarray(targets) - inputs[:, -1]).std(axis=0)
         last = np.asarray(test[:, -1], dtype=np.float64)
@@ -207,41 +212,46 @@ class CurvesKind(MonthsKind):
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Curves and intervals that look at no window."""
+        """Curves and intervals that take no account of the inputs."""
         return skillless(_contract(contract), read, shape, generator)
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The hidden curves, with the narrowest intervals that cover exactly the asked share of them."""
+        """The hidden curves, with the narrowest intervals that cover exactly 95 % of them."""
         targets = np.asarray(hidden["targets"], dtype=np.float64)
         out = np.repeat(targets[:, None, :], 3, axis=1)
-        # Missing one cell in twenty by a hair, bounds and centre alike, keeps the width at zero.
+        # A metric wants a coverage of 95 %, not more. One cell in twenty is missed by a hair, by bounds and centre
+        # alike, so that intervals still have no width.
         missed = (np.arange(targets.size) % 20 == 0).reshape(targets.shape)
         out += 1e-9 * missed[:, None, :]
         return out
 
     def worst(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Noise, of which the smallest number is the lower bound and the largest the upper one."""
+        """Uniform noise, sorted so that the bounds do not cross."""
         return np.sort(super().worst(contract, hidden, shape), axis=1)
 
     def folds(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
     ) -> tuple[Fold, Fold]:
-        """The first and the remaining windows."""
+        """The first windows are the public fold, the others the private one."""
         from openfingym.metrics import Truth
 
         targets = np.ascontiguousarray(hidden["targets"], dtype=np.float64)
+        # Windows of all countries that end in the same month are one period.
         periods = np.unique(np.asarray(read("test_times"))[:, -1], return_inverse=True)[1].astype(np.int64)
-        parts = slice(counts[0]), slice(counts[0], sum(counts))
-        # There are always two folds.
-        return tuple(Fold(rows, Truth({"y_true": targets[rows], "period": periods[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]
+
+        def fold(rows: slice) -> Fold:
+            return Fold(rows, Truth({"y_true": targets[rows], "period": periods[rows]}, {}, seed))
+
+        return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
 
     def check(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
         """Refuse intervals whose lower bound is above the upper one, or that do not hold the central forecast.
 
         Raises:
-            SubmissionError: a lower bound is above the central forecast or that above the upper one; names the
-                position.
+            SubmissionError: a lower bound is above the central forecast, or the central forecast above the upper bound;
+                the message names the position.
         """
+        # Lower and central, then central and upper.
         for below, above in ((0, 1), (1, 2)):
             crossed = values[:, below] > values[:, above]
             if crossed.any():
@@ -253,31 +263,31 @@ class CurvesKind(MonthsKind):
                 )
 
     def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
-        """Central forecast and bounds."""
+        """Central forecast and bounds, float64[windows, maturities] each."""
         return {"lower": values[:, 0], "y_pred": values[:, 1], "upper": values[:, 2]}
 
     def hidden_shapes(self, shape: tuple[int, ...], n_test: int) -> Mapping[str, tuple[int, ...]]:
-        """A curve a window."""
+        """One curve for each window."""
         return {"targets": (shape[0], shape[2])}
 
     def target_times(self, contract: Contract, read: Reader) -> NDArray[np.datetime64]:
-        """The month of each window, once a bound."""
+        """The month that each window predicts, repeated for each of the three curves of its answer."""
         return np.repeat(np.asarray(read("test_times"))[:, -1], len(BOUNDS))
 
     def baselines(self, spec: Spec) -> frozenset[str]:
-        """Programs for this kind."""
+        """Names of the programs for this kind."""
         return frozenset({"mean", "nelson-siegel"})
 
     def plots(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
     ) -> Iterable[Plot]:
-        """Curves at a few dates, a yield in time, and distributions."""
+        """Curves at a few dates, a yield over time, and distributions of yields."""
         from openfingym.kinds.plots.series import curve_plots
 
         return curve_plots(read, hidden, counts[0], facts)
 
     def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
-        """The last known curve of some windows, and the one that was predicted with its bounds."""
+        """The last known curve of some windows, and the predicted one with its bounds."""
         known = answer.read("test_inputs")
         maturities = np.array([float(label.removeprefix("y")) for label in answer.labels])
         return tuple(
@@ -293,39 +303,8 @@ class CurvesKind(MonthsKind):
         )
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers."""
-        contract = _contract(task.spec.contract)
-        inputs, targets, test = (
-            material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs")
-        )
-        words = _words(task)
-        frequency = material.info.frequency if is_own(task) else "monthly"
-        facts = (
-            ("value", f"yield, {contract.unit}, {'no dates' if frequency == 'none' else frequency}"),
-            # The fact `series` is a list of names.
-            (words.all_series, ", ".join(map(str, material.facts["series"]))),  # type: ignore[call-overload]
-            ("maturities", f"{len(material.labels)}, in years: {material.labels[0][1:]} to {material.labels[-1][1:]}"),
-            ("training windows", str(material.n_train)),
-            ("windows to predict", str(material.shape[0])),
-            ("inputs of a window", f"{contract.lookback} {words.row}s of one {words.one}"),
-            (
-                "targets of a window",
-                (
-                    f"the next {words.row}'s curve: lower, central and upper, which should hold "
-                    f"{contract.coverage:.0%} of the values"
-                ),
-            ),
-        )
-        note = (
-            "Windows are in time order; those to predict are later than all of training, and none of their targets "
-            "appears\n"
-            "anywhere in the data you have. Nowhere may lower be above central, or central above upper."
-        )
-        usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
-test = interface.load_test_inputs()  # float64 {test}
-{words.series} = interface.load("test_series")  # int64, which {words.series} a window is of; also train_series
-feedback = interface.submit(predictions)  # predictions: float64 {material.shape}: lower, central, upper"""
-        return Brief(facts, note, usage)
+        """What an agent is told of the task, in numbers."""
+        return brief_of_curves(task, _contract(task.spec.contract), material)
 
 
 def _pulled(task: Task) -> Curves:
@@ -333,7 +312,7 @@ def _pulled(task: Task) -> Curves:
 
     Raises:
         TaskError: the source that the task states has no curves.
-        DataError: they have not been pulled; the message is the command that does.
+        DataError: the curves have not been pulled; the message is the command that pulls them.
     """
     from openfingym.data.pulled import pulled_curves, source_of
 
@@ -346,34 +325,6 @@ def _pulled(task: Task) -> Curves:
             key="dataset.pulled.source",
         )
     return pulled_curves(pulled.symbols or ("Euro",), source=pulled.source)
-
-
-class _Words(NamedTuple):
-    """What rows and curves are called: of an author's data nobody knows how long a row is, or whose a curve is."""
-
-    row: str
-    series: str
-    all_series: str
-    one: str
-
-
-def _words(task: Task) -> _Words:
-    if is_own(task):
-        return _Words("row", "curve", "curves", "curve")
-    return _Words("month", "country", "countries", "country's curve")
-
-
-def _origin(task: Task, source: Curves) -> tuple[str, ...]:
-    """The steps by which the curves were made, in words."""
-    info, words = source.info, _words(task)
-    if is_own(task):
-        return (*panel_recipe(source), f"{len(source.maturities)} maturities a curve; curves: {len(source.countries)}")
-    return (
-        f"dataset {info.name}: {info.kind}, {info.source}",
-        f"{len(source.times)} {words.row}s of {len(source.countries)} {words.all_series}, {info.first} to {info.last}",
-        f"calendar: {info.calendar}",
-        f"missing values: {info.missing or 'none'}; nothing is filled",
-    )
 
 
 def _contract(contract: Contract) -> CurvesContract:
@@ -396,7 +347,7 @@ def _cut(task: Task, source: Curves) -> Windows:
 
 
 def _by_country(windows: NDArray[np.float64], countries: int) -> NDArray[np.float64]:
-    """[n, months, countries * maturities] -> [n * countries, months, maturities], window by window."""
+    """Make a window for each country: [n, months, countries * maturities] to [n * countries, months, maturities]."""
     n, months, width = windows.shape
     apart = windows.reshape(n, months, countries, width // countries).transpose(0, 2, 1, 3)
     return np.ascontiguousarray(apart.reshape(n * countries, months, width // countries))

@@ -1,7 +1,7 @@
-"""Forecasts of a panel: from the last rows of every channel, the next ones.
+"""The kind ``forecast``: from the last rows of a panel, predict the next rows of some or all of its channels.
 
-Hidden windows tile their blocks (:mod:`openfingym.data.recipe`), so that no target is among the
-inputs of any window.
+Hidden windows tile their blocks (:mod:`openfingym.data.recipe`), so that no hidden target is among the inputs of any
+window.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import field_validator, model_validator
 
 from openfingym.errors import TaskError
+from openfingym.kinds.forecast_brief import brief_of_forecast
 from openfingym.kinds.forecast_windows import (
     GRAPHS,
     cut,
@@ -21,7 +22,6 @@ from openfingym.kinds.forecast_windows import (
     noisy_returns,
     pooled,
     require_positive,
-    scaling,
     select,
     unpivot,
     windows_recipe,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data import Panel
+    from openfingym.data.recipe import Windows
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.kinds.interpolation import Ends
     from openfingym.kinds.pictures import AgentAnswer, Picture
@@ -60,18 +61,19 @@ class ForecastContract(Contract):
 
     kind: Literal["forecast"]
     lookback: PositiveInt
-    """Rows of input a window shows."""
+    """Rows of input that a window shows."""
     horizon: PositiveInt
-    """Rows of target a window has, directly after the inputs."""
+    """Rows of target that a window has, directly after the inputs."""
     horizons: tuple[PositiveInt, ...] = ()
-    """Steps ahead that are predicted, increasing and ending with ``horizon``; none for every step."""
+    """Steps ahead that are predicted, increasing and ending with ``horizon``; empty for every step."""
     targets: tuple[str, ...] = ()
-    """Channels that are predicted, in the dataset's order; none for all."""
+    """Channels that are predicted, in the dataset's order; empty for all."""
     value_semantics: ValueSemantics
+    """What the values are: returns, prices, yields, volatilities, or a mixture."""
     pooled: bool = False
-    """Whether every channel of a window is a window of its own, with one channel: a panel of alike series."""
+    """Whether every channel of a window is a window of its own, with one channel: for panels of similar series."""
     graph_window: PositiveInt | None = None
-    """Rows behind the correlation and the spillover graph that come with every window; none for no graphs."""
+    """Rows from which the correlation and the spillover graph of every window are computed; None for no graphs."""
 
     _lists = field_validator("horizons", "targets", mode="before")(as_tuple)
 
@@ -114,7 +116,7 @@ high = 1.0
 
 
 class ForecastKind(PanelKind):
-    """Windows of a panel, with what follows them to predict."""
+    """Windows of a panel, whose next rows are to be predicted."""
 
     contract = ForecastContract
     start = START
@@ -135,50 +137,21 @@ class ForecastKind(PanelKind):
         return start_from_values(self.start, given, "Forecast")
 
     def shape(self, task: Task, source: Panel) -> Material:
-        """Windows of the panel; see :class:`openfingym.kinds.Kind`."""
-        from openfingym.data.dataset import suggestion
-
+        """Cut the panel into windows; see :meth:`openfingym.kinds.Kind.shape`."""
         contract, split = _contract(task.spec.contract), task.spec.rows
-        for key, names in (
-            ("split.log1p", split.log1p),
-            ("split.scaled", split.scaled),
-            ("contract.targets", contract.targets),
-        ):
-            for name in names:
-                if name not in source.channels:
-                    raise TaskError(
-                        f"no channel {name!r}{suggestion(name, source.channels)}", path=task.config_path, key=key
-                    )
+        _require_channels(task, contract, source)
         windows = cut(task, contract, source)
         targets = [source.channels.index(name) for name in contract.targets] or list(range(len(source.channels)))
         labels = tuple(source.channels[i] for i in targets)
+        # A panel of prices is positive as it is, but may be scaled so that returns cannot be formed any more.
         if contract.value_semantics == "price_level" and (source.info.measure == "mixed" or _has_returns(task)):
             require_positive(task, windows, dict(zip(labels, targets, strict=True)))
         steps = [step - 1 for step in contract.steps]
-        public: dict[str, Array] = {
-            "train_inputs": windows.train_inputs,
-            "train_targets": select(windows.train_targets, steps, targets),
-            "test_inputs": windows.test_inputs,
-            "train_times": windows.train_times,
-            "test_times": windows.test_times,
-        }
+        public, axes = _public_arrays(contract, source, windows, steps, targets)
         hidden = {"targets": select(windows.test_targets, steps, targets)}
-        axes = {
-            "train_inputs": ("window", "row", "channel"),
-            "train_targets": ("window", "step", "channel"),
-            "test_inputs": ("window", "row", "channel"),
-            "train_times": ("window", "row"),
-            "test_times": ("window", "row"),
-        }
-        if contract.targets:
-            public["target_columns"], axes["target_columns"] = np.array(targets, dtype=np.int64), ("target",)
-        if contract.graph_window is not None:
-            public |= graphs(source, windows, contract)
-            axes |= dict.fromkeys(
-                (f"{part}_{name}" for part in ("train", "test") for name in GRAPHS), ("window", "from", "to")
-            )
         n_train, counts = len(windows.train_inputs), (windows.n_public, windows.n_private)
         if contract.pooled:
+            # Every number of windows becomes as many times larger as there are series.
             width = len(source.channels)
             public, hidden = pooled(public), {"targets": unpivot(hidden["targets"])}
             axes |= {"train_series": ("window",), "test_series": ("window",)}
@@ -213,20 +186,22 @@ class ForecastKind(PanelKind):
         )
 
     def renewed(self, task: Task, seed: int) -> Panel:
-        """The panel with every row behind the training block drawn anew."""
+        """The panel with every row after the training block drawn anew."""
         from openfingym.data import recipe
 
+        # The split divides returns, of which there are fewer than rows of the panel.
         lost = recipe.rows_lost(_contract(task.spec.contract).value_semantics)
         return renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows))
 
     def scramble(self, task: Task, source: Panel, generator: np.random.Generator) -> Panel:
-        """The panel with the rows of every hidden target replaced by noise of the panel's own range."""
+        """The panel with the rows of every hidden target replaced by noise in the range of the panel."""
         from openfingym.data import recipe
 
         contract = _contract(task.spec.contract)
         times = cut(task, contract, source).test_times[:, contract.lookback :]
         hidden = np.isin(recipe.stamps(source.times), times)
         if contract.value_semantics in {"log_return", "realised_vol"}:
+            # Here the hidden values are returns: other prices in hidden rows would change the return after them too.
             return replace(source, values=noisy_returns(source.values, hidden, generator))
         values = source.values.copy()
         low, high = values.min(axis=0), values.max(axis=0)
@@ -234,13 +209,13 @@ class ForecastKind(PanelKind):
         return replace(source, values=values)
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """Other rows, channels, look-backs and horizons; see :mod:`openfingym.kinds.forecast_instances`."""
+        """An instance on some of the training rows; see :mod:`openfingym.kinds.forecast_instances`."""
         from openfingym.kinds.forecast_instances import forecast_instance
 
         return forecast_instance(data, _contract(data.task.spec.contract), split, generator)
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Zero returns, or the last level repeated."""
+        """Returns of zero, or the last level repeated."""
         from openfingym.metrics import naive_forecast
 
         own = _contract(contract)
@@ -249,7 +224,7 @@ class ForecastKind(PanelKind):
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Forecasts that look at no window, or depart from the baseline without looking."""
+        """Forecasts that ignore the inputs, or depart from the baseline in disregard of them."""
         return skillless(_contract(contract), read, shape, generator)
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -259,13 +234,13 @@ class ForecastKind(PanelKind):
     def folds(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
     ) -> tuple[Fold, Fold]:
-        """The first and the remaining windows."""
+        """The first windows are the public fold, the others the private one."""
         from openfingym.metrics import Truth
 
         contract = _contract(spec.contract)
         last = _last(contract, read)[:, -1, :]
         benchmark = float(np.mean(read("train_targets")))
-        # Numbered in order of time, since a panel metric forms one portfolio a period.
+        # Windows that end at the same time are one period, of which a panel metric forms one portfolio.
         periods = np.unique(np.asarray(read("test_times"))[:, -1], return_inverse=True)[1]
         options = metric_options(contract.value_semantics, spec.scoring)
 
@@ -282,11 +257,11 @@ class ForecastKind(PanelKind):
         return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
 
     def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
-        """The predictions, one number a row where windows are pooled."""
+        """The predictions; one number a row where series are pooled."""
         return {"y_pred": values.reshape(-1) if _contract(contract).pooled else values}
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """Blocks of periods: of a window, or of all series where they are pooled, whose errors go together."""
+        """A bootstrap of blocks of periods: windows, or all pooled series at a time, whose errors go together."""
         from openfingym.kinds.resampled import count_of_periods
         from openfingym.metrics.resampling import block_bootstrap
 
@@ -295,13 +270,13 @@ class ForecastKind(PanelKind):
     def resampled(
         self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
     ) -> tuple[Fold, NDArray[np.float64]]:
-        """The rows of these periods."""
+        """The fold and the submission restricted to the rows of the drawn periods."""
         from openfingym.kinds.resampled import taken_by_period
 
         return taken_by_period(fold, values, units)
 
     def target_times(self, contract: Contract, read: Reader) -> NDArray[np.datetime64] | None:
-        """The time of each step of each window; None where rows have no date."""
+        """The time of each predicted step of each window, datetime64[ns][windows * steps]; None without dates."""
         own = _contract(contract)
         if read("test_times").dtype.kind != "M":
             return None
@@ -309,13 +284,13 @@ class ForecastKind(PanelKind):
         return np.ascontiguousarray(np.asarray(read("test_times"))[:, columns]).reshape(-1)
 
     def ends(self, contract: Contract, read: Reader) -> Ends | None:
-        """Of levels; see :mod:`openfingym.kinds.interpolation`."""
+        """Both ends of hidden stretches of levels; see :mod:`openfingym.kinds.interpolation`."""
         from openfingym.kinds.interpolation import ends_of
 
         return ends_of(_contract(contract), read)
 
     def baselines(self, spec: Spec) -> frozenset[str]:
-        """Programs that forecast what the values of the task are."""
+        """Names of the programs that fit what the values of the task are."""
         contract = _contract(spec.contract)
         semantics, compared = contract.value_semantics, {metric.name for metric in spec.scoring.metrics}
         fits = {
@@ -331,66 +306,18 @@ class ForecastKind(PanelKind):
     def plots(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
     ) -> Iterable[Plot]:
-        """Series in time, with what is hidden of them, and distributions of targets."""
+        """Series in time, with their hidden parts, and distributions of targets."""
         from openfingym.kinds.plots.series import panel_plots
 
         return panel_plots(_contract(spec.contract), read, hidden, counts[0], facts)
 
     def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
-        """Inputs of some windows, with the forecast that follows them."""
+        """The inputs of some windows, and the forecasts that follow them."""
         return forecasts(answer, _contract(contract).steps)
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers."""
-        contract = _contract(task.spec.contract)
-        inputs, targets = material.public["train_inputs"].shape, material.public["train_targets"].shape
-        channels = [str(name) for name in _listed(material.facts["series" if contract.pooled else "channels"])]
-        value = (
-            "unlike things, see the text above"
-            if contract.value_semantics == "mixed"
-            else contract.value_semantics.replace("_", " ")
-        )
-        ahead = "the next row" if contract.horizon == 1 else f"the next {contract.horizon} rows"
-        if contract.horizons:
-            ahead = f"the rows {', '.join(map(str, contract.horizons))} steps ahead"
-        facts = [
-            ("value", f"{value}, {contract.unit}, {task.spec.frequency}"),
-            ("series, each a window of its own" if contract.pooled else "channels", ", ".join(channels)),
-            ("training windows", str(material.n_train)),
-            ("windows to predict", str(material.shape[0])),
-            ("inputs of a window", f"{inputs[1]} rows x {inputs[2]} channels"),
-            (
-                "targets of a window",
-                f"{ahead}: {', '.join(material.labels)}" if contract.targets else f"{ahead} x {targets[2]} channels",
-            ),
-            ("scaling", scaling(task, channels)),
-        ]
-        extra = ""
-        if contract.graph_window is not None:
-            facts.append(
-                (
-                    "graphs of a window",
-                    f"correlation and Diebold-Yilmaz spillover of the last {contract.graph_window} daily volatilities",
-                )
-            )
-            extra = (
-                '\ngraphs = interface.load("train_correlation"), interface.load("train_spillover")'
-                "  # float64 (windows, from, to); also test_"
-            )
-        if contract.pooled:
-            extra = (
-                '\nseries = interface.load("test_series")  # int64, which series a window is of; times: '
-                "interface.load_times()"
-            )
-        test = material.public["test_inputs"].shape
-        usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
-test = interface.load_test_inputs()  # float64 {test}{extra}
-feedback = interface.submit(predictions)  # predictions: float64 {material.shape}"""
-        note = (
-            "Windows are in time order; those to predict are later than all of training, and none of their targets\n"
-            "appears anywhere in the data you have."
-        )
-        return Brief(tuple(facts), note, usage)
+        """What an agent is told of the task, in numbers."""
+        return brief_of_forecast(task, _contract(task.spec.contract), material)
 
 
 def _contract(contract: Contract) -> ForecastContract:
@@ -398,9 +325,57 @@ def _contract(contract: Contract) -> ForecastContract:
     return contract
 
 
-def _listed(value: object) -> list[object]:
-    assert isinstance(value, list)
-    return value
+def _require_channels(task: Task, contract: ForecastContract, source: Panel) -> None:
+    """Refuse a task that names channels that its panel does not have."""
+    from openfingym.data.dataset import suggestion
+
+    split = task.spec.rows
+    for key, names in (
+        ("split.log1p", split.log1p),
+        ("split.scaled", split.scaled),
+        ("contract.targets", contract.targets),
+    ):
+        for name in names:
+            if name not in source.channels:
+                raise TaskError(
+                    f"no channel {name!r}{suggestion(name, source.channels)}", path=task.config_path, key=key
+                )
+
+
+def _public_arrays(
+    contract: ForecastContract, source: Panel, windows: Windows, steps: list[int], targets: list[int]
+) -> tuple[dict[str, Array], dict[str, tuple[str, ...]]]:
+    """The public arrays of a task by name, and the meaning of their axes, before series are pooled.
+
+    Args:
+        contract: the contract of the task.
+        source: the panel that the task is about.
+        windows: the windows that were cut from the panel.
+        steps: steps ahead that are predicted, counted from 0.
+        targets: positions of the predicted channels in the panel.
+    """
+    public: dict[str, Array] = {
+        "train_inputs": windows.train_inputs,
+        "train_targets": select(windows.train_targets, steps, targets),
+        "test_inputs": windows.test_inputs,
+        "train_times": windows.train_times,
+        "test_times": windows.test_times,
+    }
+    axes = {
+        "train_inputs": ("window", "row", "channel"),
+        "train_targets": ("window", "step", "channel"),
+        "test_inputs": ("window", "row", "channel"),
+        "train_times": ("window", "row"),
+        "test_times": ("window", "row"),
+    }
+    if contract.targets:
+        public["target_columns"], axes["target_columns"] = np.array(targets, dtype=np.int64), ("target",)
+    if contract.graph_window is not None:
+        public |= graphs(source, windows, contract)
+        axes |= dict.fromkeys(
+            (f"{part}_{name}" for part in ("train", "test") for name in GRAPHS), ("window", "from", "to")
+        )
+    return public, axes
 
 
 def _last(contract: ForecastContract, read: Reader) -> NDArray[np.float64]:
@@ -410,7 +385,7 @@ def _last(contract: ForecastContract, read: Reader) -> NDArray[np.float64]:
 
 
 def _has_returns(task: Task) -> bool:
-    """Whether a metric of the task forms returns along the paths."""
+    """Whether a metric of the task forms returns from the values."""
     from openfingym.metrics import find_metric
 
     return any("semantics" in find_metric(metric.name).options for metric in task.spec.scoring.metrics)

@@ -1,4 +1,4 @@
-"""Instances of forecast tasks: other rows, channels, look-backs and horizons of the task's training rows."""
+"""Instances of forecast tasks: some of the training rows and channels, with other look-backs and horizons."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from openfingym.kinds.instances import InstanceSplit, TrainingData
 
 FEWEST_SERIES = 12
-"""Series of a pooled instance at least, of which a metric forms portfolios."""
+"""Fewest series of a pooled instance, since a metric forms portfolios of them."""
 MOST_GRAPHS = 160
-"""Training windows that an instance with graphs has at most."""
+"""Most training windows of an instance with graphs."""
 LEVELS = ("price_level", "yield_level", "mixed")
+"""Value semantics of which the last input is close to the targets."""
 GRAPHS = ("correlation", "spillover")
+"""Names of the two graphs of a window."""
 
 
 def forecast_instance(
@@ -35,8 +37,7 @@ def forecast_instance(
     """An instance of a forecast task; see :meth:`openfingym.kinds.kind.Kind.instance`.
 
     Hidden windows do not overlap, so that no hidden target is among the inputs of a window; those of levels lie apart,
-    since the row behind a target tells much of it. Where the task scales, an
-    instance is scaled by its own training rows.
+    since the row after a target tells much of it. An instance is scaled by its own training rows, if the task scales.
     """
     task, table = data.task, data.task.spec.rows
     names = [str(name) for name in data.facts["series" if contract.pooled else "channels"]]
@@ -53,6 +54,7 @@ def forecast_instance(
         longest=None if shown.gapless else shown.run,
         levels=contract.value_semantics in LEVELS,
     )
+    # As many training rows as hidden ones, or more.
     hidden = sizes.n_public * sizes.whole, sizes.n_private * sizes.whole
     most = (sum(hidden), len(shown))
     stretch = placed(task, len(shown), hidden, most, split, generator, embargo=table.embargo)
@@ -81,17 +83,20 @@ class _Chosen:
     """What an instance is about."""
 
     names: list[str]
-    """Channels, or series of a pooled task."""
+    """Names of the channels, or of the series of a pooled task."""
     targets: list[int]
-    """Places of those that are predicted."""
+    """Positions of the predicted channels among the instance's channels."""
     steps: list[int]
+    """Steps ahead that are predicted, from 1."""
     scaling: dict[str, Any]
+    """The entry ``scaling`` of ``contract.json``."""
 
 
 def _shown(data: TrainingData, contract: ForecastContract, width: int) -> ShownWindows:
-    """The rows of the task's training windows."""
+    """The rows of the task's training windows, of ``width`` channels or pooled series."""
     inputs, targets, times = (data.read(f"train_{name}") for name in ("inputs", "targets", "times"))
     series = width if contract.pooled else 1
+    # Targets show whole rows only if every step and every channel is predicted.
     full = not contract.horizons and not contract.targets
     return ShownWindows(
         inputs.reshape(-1, series, *inputs.shape[1:]),
@@ -102,14 +107,14 @@ def _shown(data: TrainingData, contract: ForecastContract, width: int) -> ShownW
 
 
 def _graph(contract: ForecastContract, width: int, generator: np.random.Generator) -> tuple[int | None, Any]:
-    """Rows behind a graph, and from a look-back to the rows before the inputs that belong to a window."""
+    """Rows from which a graph is computed, None without graphs; and a function from look-back to lead of a window."""
     from openfingym.data.volatility import VOLATILITY_WINDOW, rows_apart
 
     if contract.value_semantics != "realised_vol":
         return None, no_lead
     if contract.graph_window is None:
         return None, partial(rows_apart, window=1, volatility_window=VOLATILITY_WINDOW)
-    # Twice as many rows as the regression of the smallest panel has coefficients.
+    # At least twice as many rows as the regression behind a spillover graph of three channels has coefficients.
     fewest = min(max(2 * (1 + LAGS * min(width, 3)), -(-contract.graph_window // 3)), contract.graph_window)
     graph = between(generator, fewest, contract.graph_window)
     return graph, partial(rows_apart, window=graph, volatility_window=VOLATILITY_WINDOW)
@@ -118,23 +123,24 @@ def _graph(contract: ForecastContract, width: int, generator: np.random.Generato
 def _channels(
     contract: ForecastContract, names: Sequence[str], graph: int | None, generator: np.random.Generator
 ) -> tuple[list[int], list[int]]:
-    """Places of the instance's channels among those of the task, and of its targets among its own."""
+    """Positions of the instance's channels among those of the task, and of its targets among its own channels."""
     if contract.pooled:
         return some_of(generator, names, max(FEWEST_SERIES, len(names) // 3))[0], [0]
     if not contract.targets:
-        # A graph has fewer coefficients than rows.
+        # With graphs, so few channels that their regression has at most half as many coefficients as rows.
         fewest, most = (len(names) // 3, None) if graph is None else (2, max((graph // 2 - 1) // LAGS, 2))
         places = some_of(generator, names, fewest, most)[0]
         return places, list(range(len(places)))
-    wanted = some_of(generator, contract.targets, 1)[1]
-    others = [name for name in names if name not in wanted]
+    # Some of the task's targets, and some of the channels that are inputs only.
+    predicted = some_of(generator, contract.targets, 1)[1]
+    others = [name for name in names if name not in predicted]
     beside = some_of(generator, others, 1)[1] if others else []
-    places = [place for place, name in enumerate(names) if name in wanted or name in beside]
-    return places, [places.index(names.index(name)) for name in wanted]
+    places = [place for place, name in enumerate(names) if name in predicted or name in beside]
+    return places, [places.index(names.index(name)) for name in predicted]
 
 
 def _steps(contract: ForecastContract, horizon: int, generator: np.random.Generator) -> list[int]:
-    """Steps ahead that are predicted; of a task that names some, those that are not too far."""
+    """Steps ahead that are predicted; if the task names some, the nearer ones of those within ``horizon``."""
     if not contract.horizons:
         return list(range(1, horizon + 1))
     near = [step for step in contract.horizons if step <= horizon]
@@ -149,7 +155,16 @@ def _scaled(
     values: NDArray[np.float64],
     cut: Cutting,
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """The chosen channels on the instance's own scale, and what was done to them, as ``contract.json`` has it."""
+    """The chosen channels on the instance's own scale, and the entry ``scaling`` of its ``contract.json``.
+
+    Args:
+        data: the training data of the task.
+        contract: the contract of the task.
+        places: positions of the instance's channels among those of the task.
+        targets: positions of the predicted channels among the instance's channels.
+        values: float64[rows, series, channels], all channels on the task's scale.
+        cut: where the windows begin.
+    """
     table, known = data.task.spec.rows, data.facts["scaling"]
     if contract.pooled:
         # Each series is a channel of the panel, and is scaled by itself.
@@ -161,8 +176,9 @@ def _scaled(
     ready = (values - mean) / scale
     answers = ready[:, :, targets]
     if answers.min() < contract.low or answers.max() > contract.high:
-        # The limits of an answer were chosen for the task's scale.
+        # The limits of an answer were chosen for the task's scale, which is then kept.
         ready, mean, scale = values, np.zeros_like(mean), np.ones_like(scale)
+    # From the raw data to the instance's values, both scalings in one.
     before = np.array(known["mean"])[places], np.array(known["scale"])[places]
     facts = {
         "method": table.scaling,
@@ -176,7 +192,16 @@ def _scaled(
 def _arrays(
     values: NDArray[np.float64], times: Array, cut: Cutting, lookback: int, chosen: _Chosen, *, pooled: bool
 ) -> tuple[dict[str, Array], Array]:
-    """The public arrays of windows, and the hidden targets."""
+    """The public arrays of windows by name, and the hidden targets.
+
+    Args:
+        values: float64[rows, series, channels], the instance's channels, scaled.
+        times: time of each row.
+        cut: where the windows begin.
+        lookback: rows of input of a window.
+        chosen: channels, targets and steps of the instance.
+        pooled: whether every series of a window is a window of its own.
+    """
     length, series = lookback + chosen.steps[-1], values.shape[1]
     columns = [lookback + step - 1 for step in chosen.steps]
     public: dict[str, Array] = {}
@@ -193,7 +218,7 @@ def _arrays(
 
 
 def _graphs(volatility: NDArray[np.float64], cut: Cutting, lookback: int, graph: int) -> dict[str, Array]:
-    """Correlation and spillover graphs of the volatilities up to each window's last input row."""
+    """Correlation and spillover graphs of the volatilities up to each window's last input row, by array name."""
     from openfingym.data.volatility import rolling_graphs
 
     out: dict[str, Array] = {}
@@ -213,7 +238,7 @@ def _material(
     cut: Cutting,
     sizes: Lengths,
 ) -> Material:
-    """What the package of the instance holds."""
+    """The arrays of the instance's package, and the facts about them."""
     width = len(chosen.names) if contract.pooled else 1
     labels = ["value"] if contract.pooled else [chosen.names[place] for place in chosen.targets]
     axes = {
@@ -256,6 +281,6 @@ def _material(
 
 
 def _lie(contract: ForecastContract, sizes: Lengths) -> str:
-    """How the hidden windows of a block lie in it."""
+    """How the hidden windows lie in their block, in words."""
     apart = contract.value_semantics in LEVELS
     return f"lie {sizes.lead} rows apart in their block" if apart else "tile their block without overlap"

@@ -1,4 +1,4 @@
-"""Windows of a panel, as a forecasting task has them: cut, scaled, with what goes along."""
+"""The windows of a forecasting task: cut from a panel, scaled, with graphs, and described in words."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from openfingym.task import Task
 
 GRAPHS = ("correlation", "spillover")
+"""Names of the two graphs of a window."""
 
 
 def cut(task: Task, contract: ForecastContract, panel: Panel) -> Windows:
-    """The windows of a task's panel, in its units and scaled as it says.
+    """The windows of a task's panel, in the task's units and scaled as its split states.
 
     Raises:
-        TaskError: a channel of which logarithms are taken has values that have none.
+        TaskError: ln(1 + x) is to be taken of a channel that has values of -1 or less.
     """
     from openfingym.data import recipe
     from openfingym.data.volatility import rows_apart
@@ -42,7 +43,8 @@ def cut(task: Task, contract: ForecastContract, panel: Panel) -> Windows:
     scaled = np.array([not split.scaled or name in split.scaled for name in panel.channels])
     lead = 0
     if contract.value_semantics == "realised_vol":
-        # Between a hidden target and the next window, so that volatilities of the two share no return.
+        # Rows left out before each window: without them, the volatility in its first input and the hidden volatilities
+        # of the window before would be made of nearly the same returns.
         lead = rows_apart(contract.lookback, contract.graph_window or 1)
     return recipe.cut(
         values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=lead, scaled=scaled
@@ -52,13 +54,22 @@ def cut(task: Task, contract: ForecastContract, panel: Panel) -> Windows:
 def noisy_returns(
     prices: NDArray[np.float64], hidden: NDArray[np.bool_], generator: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Prices whose returns are noise in the hidden rows, and to the last bit the same in all others."""
-    # A return belongs to the step between two prices, so the last price of a hidden run also makes the first return
-    # after it. Scaling a stretch of prices by a power of two leaves every bit of their ratios as it was.
+    """Prices whose returns are noise in the hidden rows, and to the last bit the same in all other rows.
+
+    Args:
+        prices: float64[rows, channels], positive.
+        hidden: bool[rows], the rows whose returns are hidden.
+        generator: random generator that the noise is drawn from.
+    """
+    # A return is the ratio of two prices, so the last price of a hidden run also makes the first return after it. All
+    # prices from the start of a run to that of the next are scaled by a power of two, which changes the hidden return
+    # into the run and leaves every bit of the ratios after the run as it was.
     begins = hidden & ~np.concatenate([[False], hidden[:-1]])
     stretch = np.cumsum(begins)
+    # Exponents that differ from one stretch to the next, and stay below 16, so that nothing overflows.
     steps = generator.integers(1, 16, (int(stretch[-1]) + 1, prices.shape[1]))
     out: NDArray[np.float64] = prices * np.exp2(np.cumsum(steps, axis=0) % 16)[stretch]
+    # The other prices of a run make hidden returns alone, and are replaced.
     within = hidden & np.concatenate([hidden[1:], [False]])
     low, high = np.log(prices.min(axis=0)), np.log(prices.max(axis=0))
     out[within] = np.exp(generator.uniform(low, high, (int(within.sum()), prices.shape[1])))
@@ -66,7 +77,16 @@ def noisy_returns(
 
 
 def require_positive(task: Task, windows: Windows, targets: Mapping[str, int]) -> None:
-    """Refuse targets that are no prices, of which no returns can be formed."""
+    """Refuse targets of 0 or less, from which no returns can be formed.
+
+    Args:
+        task: the task that predicts prices, for the message.
+        windows: the task's windows, scaled.
+        targets: positions of the predicted channels among all channels, by name.
+
+    Raises:
+        TaskError: a predicted channel has a value of 0 or less; the message names it.
+    """
     arrays = windows.train_inputs, windows.train_targets, windows.test_inputs, windows.test_targets
     wrong = [name for name, column in targets.items() if any((array[:, :, column] <= 0.0).any() for array in arrays)]
     if wrong:
@@ -79,12 +99,18 @@ def require_positive(task: Task, windows: Windows, targets: Mapping[str, int]) -
 
 
 def select(windows: NDArray[np.float64], steps: list[int], targets: list[int]) -> NDArray[np.float64]:
-    """These steps of these channels of windows [n, rows, channels]."""
+    """Some steps and channels of windows, float64[n, steps, targets].
+
+    Args:
+        windows: float64[n, rows, channels].
+        steps: rows to take, from 0.
+        targets: channels to take, from 0.
+    """
     return np.ascontiguousarray(windows[:, steps][:, :, targets])
 
 
 def graphs(panel: Panel, windows: Windows, contract: ForecastContract) -> dict[str, Array]:
-    """Correlation and spillover graphs of the volatilities up to each window's last input row."""
+    """Correlation and spillover graphs of the volatilities up to each window's last input row, by array name."""
     from openfingym.data.recipe import to_values
     from openfingym.data.volatility import rolling_graphs
 
@@ -93,18 +119,22 @@ def graphs(panel: Panel, windows: Windows, contract: ForecastContract) -> dict[s
     out: dict[str, Array] = {}
     for part, starts in (("train", windows.train_starts), ("test", windows.test_starts)):
         ends = starts + contract.lookback - 1
-        for name, found in zip(GRAPHS, rolling_graphs(volatility, ends, contract.graph_window), strict=True):
-            out[f"{part}_{name}"] = found
+        for name, matrices in zip(GRAPHS, rolling_graphs(volatility, ends, contract.graph_window), strict=True):
+            out[f"{part}_{name}"] = matrices
     return out
 
 
 def unpivot(windows: Array) -> Array:
-    """[n, rows, d] -> [n * d, rows, 1], window by window."""
+    """Make every channel of a window a window of its own: [n, rows, d] to [n * d, rows, 1], window by window."""
     return np.ascontiguousarray(windows.transpose(0, 2, 1).reshape(-1, windows.shape[1], 1))
 
 
 def pooled(public: dict[str, Array]) -> dict[str, Array]:
-    """Public arrays in which every channel of a window is a window of its own, with the number of its series."""
+    """Public arrays in which every channel of a window is a window of its own, with the number of its series.
+
+    Args:
+        public: inputs, targets and times of the windows of a panel, by name.
+    """
     width = public["test_inputs"].shape[2]
     out: dict[str, Array] = {}
     for part in ("train", "test"):
@@ -115,7 +145,12 @@ def pooled(public: dict[str, Array]) -> dict[str, Array]:
 
 
 def scaling(task: Task, channels: Sequence[str]) -> str:
-    """What was done to these channels, of which an instance may have less than the task."""
+    """How some channels are scaled, in words.
+
+    Args:
+        task: the task whose split states the scaling.
+        channels: names of the channels; an instance may have fewer than the task.
+    """
     split = task.spec.rows
     scaled, logs = ([name for name in names if name in channels] for names in (split.scaled, split.log1p))
     which = f" ({', '.join(scaled)})" if scaled else ""
@@ -127,7 +162,7 @@ def scaling(task: Task, channels: Sequence[str]) -> str:
 
 
 def windows_recipe(task: Task, contract: ForecastContract, panel: Panel, windows: Windows) -> tuple[str, ...]:
-    """How the windows were made, step by step, for the task's papers."""
+    """How the windows were made from the dataset, step by step, as sentences; see :attr:`Material.recipe`."""
     split = task.spec.rows
     value = {
         "log_return": "log returns ln(p_t / p_(t-1)), stamped with the later time, 10 decimals",

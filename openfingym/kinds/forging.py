@@ -1,4 +1,4 @@
-"""What the forge fills in of a kind's tasks where a paper is silent."""
+"""How the forge makes a task of a kind where a paper leaves things open."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ class Forging:
     """How a paper becomes a task of one kind, beside the kind's scaffold."""
 
     stated: tuple[str, ...] = ()
-    """Keys of the contract that a paper may state beside those of the scaffold."""
+    """Keys of the contract that a paper may state, beside those of the scaffold."""
     assumed: Mapping[str, tuple[float, str]] = field(default_factory=dict)
-    """Keys of the contract that papers seldom state: a value, and what it is, for people."""
+    """For keys of the contract that papers seldom state: the value that is assumed, and what it means, in words."""
     open_range: bool = False
-    """Whether answers have the range of the training data where the paper states none, not that of the scaffold."""
+    """Whether answers get a range from the training data if the paper states none; else they get the scaffold's."""
     overlapping: bool = False
     """Whether training examples begin at every row, and so overlap."""
     one_target: bool = False
-    """Whether one of several series may be asked."""
+    """Whether a task may ask for one of several series only."""
     scaled_as_stated: bool = False
-    """Whether values are scaled by the training block where the paper says so."""
+    """Whether values are scaled by the training block if the paper says so."""
     scaling_of_prices: str = ""
-    """How windows of prices are scaled; empty for not at all."""
+    """Scaling of windows of prices, as in ``split.scaling``; empty for none."""
     limits: Mapping[str, float] = field(default_factory=dict)
-    """Keys of the table about verification that differ from their defaults."""
+    """Values of the table ``verification`` that differ from its defaults, by key."""

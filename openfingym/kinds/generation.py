@@ -1,4 +1,4 @@
-"""Generation: windows drawn from the law of the training windows, with or without a context."""
+"""The kind ``generation``: draw windows from the distribution of the training windows, with or without a context."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.forging import Forging
 from openfingym.kinds.gaussian import gaussian_windows
+from openfingym.kinds.generation_brief import brief_of_generation
 from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.own_tables import start_from_values
@@ -42,17 +43,18 @@ if TYPE_CHECKING:
     from openfingym.task import DataKind, Spec, Task
 
 AXES = ("window", "row", "channel")
+"""Axes of an array of windows."""
 FEWEST_IN_GROUP = 20
-"""Windows that a group must hold to be scored on its own: the fewest from which a classifier learns anything."""
+"""Fewest windows of a group that is scored on its own: with fewer, a classifier learns nothing."""
 TRAIN_SAMPLE = 10_000
-"""Training windows that metrics about copies are given."""
+"""Number of training windows that metrics about copies compare with."""
 
 
 class GenerationContract(Contract):
-    """Windows drawn from the law of the training windows.
+    """Windows drawn from the distribution of the training windows.
 
-    Without a context, a submission is [samples, horizon, channels], and the whole of it is compared
-    with either fold. With one it is [contexts, futures, horizon, channels].
+    Without a context, a submission is [samples, horizon, channels], and the whole of it is compared with either fold.
+    With a context it is [contexts, futures, horizon, channels], and each context belongs to one fold.
     """
 
     family: ClassVar[Family] = "generation"
@@ -67,10 +69,12 @@ class GenerationContract(Contract):
     horizon: PositiveInt
     """Rows to generate."""
     futures: PositiveInt = 1
-    """Futures asked for each context, K of the paper; without a context it stays 1."""
+    """Futures to generate for each context, K of the paper; 1 without a context."""
     value_semantics: ValueSemantics
+    """What the values are: returns, prices, yields, volatilities, or a mixture."""
     max_memorised: Fraction = 0.1
-    """Share of memorised windows, beyond that of held-out ones, above which an answer is refused."""
+    """Largest share of generated windows that may be copies of training windows, beyond the share among real windows
+    that were held out; an answer with more is refused."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -101,7 +105,7 @@ high = 1.0
 
 
 class GenerationKind(Kind):
-    """Windows to draw, with a context or without."""
+    """Windows to generate, with or without a context."""
 
     contract = GenerationContract
     start = START
@@ -109,7 +113,7 @@ class GenerationKind(Kind):
         stated=("futures", "low", "high"),
         open_range=True,
         scaling_of_prices="start",
-        # Many draws are compared at once, which takes the verifier longer.
+        # Comparing many windows at once takes the verifier long.
         limits={"requests_per_minute": 10.0, "burst": 5, "feedback_clip": 100.0},
     )
     load_train = ("train_inputs", "train_targets")
@@ -117,7 +121,7 @@ class GenerationKind(Kind):
     heavy = True
     drawn = True
     reference_version = 3
-    """Version 1 drew white noise for paths, too; version 2 decided for each channel alone whether it was a random
+    """Version 1 drew white noise for paths too; version 2 decided for each channel by itself whether it was a random
     walk."""
 
     def start_from(self, given: Given) -> Start:
@@ -125,30 +129,30 @@ class GenerationKind(Kind):
         return start_from_values(self.start, given, "Generate", FEWEST_IN_GROUP)
 
     def data_kind(self, task: Task) -> DataKind:
-        """What the process set or the panel says of itself, without loading it."""
+        """The kind of data of the process set or of the panel, without loading it."""
         known = process_of(task)
         return panel_kind(task) if known is None else known.kind
 
     def source_key(self, task: Task) -> str:
-        """A value that changes with the paths."""
+        """A value that changes whenever the process set or the panel does."""
         from openfingym.data.processes.info import process_info
 
         known = process_of(task)
         return panel_key(task) if known is None else process_info(known).sha256
 
     def load(self, task: Task) -> Paths:
-        """The windows of all three splits."""
+        """The windows to train on, and those of both folds."""
         known = process_of(task)
         if known is not None:
             return from_process(task, known)
         return from_panel(task, _contract(task.spec.contract), panel_of(task))
 
     def renewable(self, task: Task) -> bool:
-        """Where the windows come from a process set, or from a simulated panel."""
+        """Whether the windows come from a process set, or from a simulated panel."""
         return process_of(task) is not None or panel_renewable(task)
 
     def renewed(self, task: Task, seed: int) -> Paths:
-        """The same training windows; public and private ones drawn anew."""
+        """The same training windows, with those of both folds drawn anew."""
         from openfingym.data import recipe
 
         known = process_of(task)
@@ -160,7 +164,7 @@ class GenerationKind(Kind):
         return from_panel(task, contract, panel)
 
     def shape(self, task: Task, source: Paths) -> Material:
-        """Contexts and futures."""
+        """Divide windows into contexts and futures; without a context, the contexts have no rows."""
         contract = _contract(task.spec.contract)
         lookback, length, width = contract.lookback, contract.lookback + contract.horizon, len(source.channels)
         if source.public.shape[1:] != (length, width):
@@ -172,6 +176,7 @@ class GenerationKind(Kind):
         hidden = np.concatenate([source.public, source.private])
         counts = len(source.public), len(source.private)
         conditional = lookback > 0
+        # Without contexts the same samples are compared with either fold, and there are as many as private windows.
         samples = sum(counts) if conditional else counts[1]
         train = source.train
         public: dict[str, Array | Blocks] = {
@@ -204,13 +209,13 @@ class GenerationKind(Kind):
         )
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """Some of the training windows; see :mod:`openfingym.kinds.generation_instances`."""
+        """An instance on some of the training windows; see :mod:`openfingym.kinds.generation_instances`."""
         from openfingym.kinds.generation_instances import generation_instance
 
         return generation_instance(data, _contract(data.task.spec.contract), split, generator)
 
     def scramble(self, task: Task, source: Paths, generator: np.random.Generator) -> Paths:
-        """The same training windows and contexts; everything hidden replaced by noise."""
+        """The same training windows and contexts, with everything hidden replaced by noise."""
         lookback = _contract(task.spec.contract).lookback
 
         def noise(windows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -221,19 +226,17 @@ class GenerationKind(Kind):
         return replace(source, public=noise(source.public), private=noise(source.private))
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Independent Gaussian draws with the moments of training: of each value, or of each increment where windows
-        wander.
-        """
+        """Independent Gaussian values with the moments of training, or random walks if training windows are paths."""
         return gaussian_windows(read("train_targets"), shape, contract.low, contract.high)
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Windows that know no more of the law than the baseline, or are those of training."""
+        """Windows that know no more of the distribution than the baseline does, or are copied from training."""
         return skillless(contract, read, shape, generator)
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The real futures of each context, K times over; without contexts, those of the private fold."""
+        """The real future of each context, once for each future asked for; without contexts, the private windows."""
         real = np.asarray(hidden["real"], dtype=np.float64)
         if len(shape) == 4:
             return np.repeat(real[:, None], shape[1], axis=1)
@@ -242,13 +245,16 @@ class GenerationKind(Kind):
     def folds(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
     ) -> tuple[Fold, Fold]:
-        """With contexts, the first and the remaining ones; without, all samples against either real set."""
+        """With contexts, the first are the public fold, the others the private one; without, either fold compares all
+        samples with its own real windows.
+        """
         from openfingym.metrics import Truth, find_metric
         from openfingym.metrics.copying import copy_reference
 
         contract = _contract(spec.contract)
         real = np.asarray(hidden["real"], dtype=np.float64)
         train = read("train_targets")
+        # Public windows alone are the ones held out: whether an answer is refused must tell nothing of private ones.
         reference = copy_reference(train, real[: counts[0]], seed=seed)
         copies = any(find_metric(entry.name).problem == "copying" for entry in spec.scoring.metrics)
         sample = {"train": np.asarray(train[:TRAIN_SAMPLE], dtype=np.float64)} if copies else {}
@@ -260,6 +266,7 @@ class GenerationKind(Kind):
             arrays = {**sample, "held_out": futures} if copies else {}
             if not contract.lookback:
                 return Fold(slice(None), Truth({**arrays, "real": futures}, options, seed), known)
+            # Metrics compare whole paths, or (with `on = "future"`) futures alone.
             contexts = np.ascontiguousarray(read("test_inputs")[rows], dtype=np.float64)
             whole = np.concatenate([contexts, futures], axis=1)
             return Fold(
@@ -271,10 +278,10 @@ class GenerationKind(Kind):
         return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
 
     def check(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
-        """Refuse an answer that holds more of the training windows than chance explains.
+        """Refuse an answer that holds more copies of training windows than chance explains.
 
         Raises:
-            SubmissionError: with the share.
+            SubmissionError: the share of copies is too large; the message states it.
         """
         from openfingym.metrics.copying import CopyReference, examine
 
@@ -282,6 +289,7 @@ class GenerationKind(Kind):
         flat = values.reshape(-1, *values.shape[-2:])
         reference = CopyReference(**{field.name: fold.known[f"copy_{field.name}"] for field in fields(CopyReference)})
         report = examine(reference, flat, seed=fold.truth.seed)
+        # Real windows resemble training windows as well, by as much as held-out ones do.
         excess = report.memorised_share - report.held_out_share
         if report.flagged and excess > limit:
             raise SubmissionError(
@@ -292,7 +300,7 @@ class GenerationKind(Kind):
             )
 
     def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
-        """Generated windows: whole paths (``fake``), futures alone, and futures by context."""
+        """The generated windows: whole paths (``fake``), futures alone, and futures by context."""
         flat = values.reshape(-1, *values.shape[-2:])
         own = _contract(contract)
         if not own.lookback:
@@ -301,9 +309,7 @@ class GenerationKind(Kind):
         return {"fake": np.concatenate([contexts, flat], axis=1), "future.fake": flat, "futures": values}
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """Groups of consecutive windows, generated and real ones together: metrics of windows take too long for a
-        bootstrap.
-        """
+        """Groups of consecutive windows, real and generated ones; these metrics take too long for a bootstrap."""
         from openfingym.metrics.resampling import grouped
 
         return grouped(len(fold.truth.arrays["real"]), FEWEST_IN_GROUP)  # type: ignore[arg-type]  # an array
@@ -311,46 +317,49 @@ class GenerationKind(Kind):
     def resampled(
         self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
     ) -> tuple[Fold, NDArray[np.float64]]:
-        """The real windows of these numbers, and the generated ones that stand in the same place."""
+        """The fold restricted to the real windows ``units``, with the generated ones at the same relative position."""
         from openfingym.metrics import Truth
 
         real = len(fold.truth.arrays["real"])  # type: ignore[arg-type]  # an array
         of_real = {"real", "future.real", "held_out"}
-        arrays = {name: array[units] if name in of_real else array for name, array in fold.truth.arrays.items()}  # type: ignore[index]
+        arrays = {
+            name: array[units] if name in of_real else array  # type: ignore[index]  # an array
+            for name, array in fold.truth.arrays.items()
+        }
         known = {name: array[units] if name == "contexts" else array for name, array in fold.known.items()}
-        # Without contexts there may be more generated windows than real ones, or fewer; their order is nobody's but the
-        # agent's.
+        # Without contexts there may be more or fewer generated windows than real ones, in an order that means nothing:
+        # each group of real windows gets its share of them.
         place = np.arange(len(values)) * real // len(values)
         return Fold(slice(None), Truth(arrays, fold.truth.options, fold.truth.seed), known), values[
             np.isin(place, units)
         ]
 
     def channels(self, task: Task) -> int | None:
-        """Of the process set, or series of the panel."""
+        """Channels of the process set, or series of the panel."""
         known = process_of(task)
         return panel_width(task) if known is None or task.spec.dataset.channels else len(known.process.channels)
 
     def hidden_shapes(self, shape: tuple[int, ...], n_test: int) -> Mapping[str, tuple[int, ...]]:
-        """A real window for each hidden item."""
+        """One real window for each hidden item."""
         return {"real": (n_test, *shape[-2:])}
 
     def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """The futures of each context, sorted: exchanging them changes nothing.
+        """The futures of each context, sorted, since exchanging them changes no metric.
 
-        Without contexts there is nothing to probe: such a window belongs to no label, and whatever one submission tells
-        about a window, it tells about the law of them all.
+        Without contexts there is nothing to probe: a generated window belongs to no hidden window, and whatever the
+        score of a submission tells, it tells about the distribution of all of them.
         """
         return None if values.ndim == 3 else np.sort(values, axis=1)
 
     def baselines(self, spec: Spec) -> frozenset[str]:
-        """Programs that draw windows; a GARCH model is of returns or prices."""
+        """Names of the programs that draw windows; a GARCH model fits returns and prices only."""
         garch = {"garch-sim"} if _contract(spec.contract).value_semantics in {"log_return", "price_level"} else set()
         return frozenset({"bootstrap", "copula"} | garch)
 
     def plots(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
     ) -> Iterable[Plot]:
-        """Some windows, their spread by row, and distributions of values."""
+        """Some windows, their quantiles by row, and distributions of values."""
         from openfingym.kinds.plots.windows import path_plots
 
         return path_plots(read, hidden, counts[0], facts["labels"])
@@ -360,37 +369,8 @@ class GenerationKind(Kind):
         return paths(answer)
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers."""
-        contract = _contract(task.spec.contract)
-        inputs, targets, test = (
-            tuple(material.public[name].shape) for name in ("train_inputs", "train_targets", "test_inputs")
-        )
-        given = f"{contract.lookback} rows of context and " if contract.lookback else ""
-        facts = (
-            ("value", f"{contract.value_semantics.replace('_', ' ')}, {contract.unit}, {task.spec.frequency}"),
-            ("channels", ", ".join(material.labels)),
-            (
-                "training windows",
-                f"{material.n_train}: {given}{contract.horizon} rows x {len(material.labels)} channels",
-            ),
-            (
-                "wanted",
-                f"{contract.futures} futures for each of {test[0]} contexts"
-                if contract.lookback
-                else f"{test[0]} windows",
-            ),
-        )
-        note = (
-            "What counts is the law of the windows, not any single one: they are compared with real windows that are "
-            "in none of the\n"
-            "data you have. Returning training windows, or small changes of them, is detected: beyond a share of\n"
-            f"{contract.max_memorised:.0%} more than among real windows, a submission is refused."
-        )
-        context = "  # contexts" if contract.lookback else "  # no context: zero rows"
-        usage = f"""contexts, windows = interface.load_train()  # float64 {inputs}, {targets}
-test = interface.load_test_inputs(){context}, float64 {test}
-feedback = interface.submit(samples)  # samples: float64 {material.shape}"""
-        return Brief(facts, note, usage)
+        """What an agent is told of the task, in numbers."""
+        return brief_of_generation(task, _contract(task.spec.contract), material)
 
 
 def _contract(contract: Contract) -> GenerationContract:
@@ -399,6 +379,7 @@ def _contract(contract: Contract) -> GenerationContract:
 
 
 def _part(train: Blocks | NDArray[np.float64], rows: slice) -> Blocks | NDArray[np.float64]:
+    """Some rows of every training window; of windows that are made in blocks, in blocks again."""
     if not isinstance(train, Blocks):
         return np.ascontiguousarray(train[:, rows])
     steps = len(range(*rows.indices(train.shape[1])))

@@ -1,7 +1,7 @@
 """Instances of generation tasks: some of the task's training windows to learn from, and others to compare with.
 
-Windows are those of the task from their first row on, with some of their channels and not always all of their rows.
-They keep the task's scaling.
+The windows of an instance are the task's own, cut short to their first rows and to some of their channels. They keep
+the task's scaling.
 """
 
 from __future__ import annotations
@@ -22,29 +22,38 @@ if TYPE_CHECKING:
 
 AXES = ("window", "row", "channel")
 LADDER = ((60, 2), (48, 2), (48, 4), (48, 8), (40, 12))
-"""Fewest hidden windows, and which part of the task's horizon a window has at least; the first that fits the data."""
+"""What an instance demands, from the most to the least; the first entry that the data can satisfy is taken. An entry
+``(n, a)`` means at least ``n`` hidden windows, with at least 1/a of the task's horizon."""
 FEWEST_COMPARED = 20
-"""Windows of each part at least: fewer do not tell copies, or the windows of two laws apart."""
+"""Fewest windows of each part: with fewer, neither copies nor two distributions can be told apart."""
 FEWEST_ROWS = 5
-"""Rows that are generated at least, where the task's windows have so many."""
+"""Fewest rows to generate, where the task's windows have so many."""
 MOST_HIDDEN = 240
+"""Most hidden windows of an instance."""
 MOST_TRAIN = 1000
+"""Most training windows of an instance."""
 MOST_NUMBERS = 1 << 18
-"""Numbers that the training windows of an instance have at most."""
+"""Most numbers that the training windows of an instance have together."""
 MOST_FUTURES = 32
+"""Most futures that an instance asks for each context."""
 
 
 @dataclass(frozen=True)
 class _Sizes:
-    """How long the windows of an instance are and where they lie, as a number of the task's training windows."""
+    """How long the windows of an instance are, and how far apart."""
 
     lookback: int
+    """Rows of context."""
     horizon: int
+    """Rows to generate."""
     apart: int
-    """From a hidden window to the next one that shares no row with it."""
+    """Training windows of the task from a hidden window to the next one that shares no row with it."""
     embargo: int
+    """Training windows of the task that are dropped before each fold."""
     n_public: int
+    """Hidden windows of the public fold."""
     n_private: int
+    """Hidden windows of the private fold."""
 
 
 def generation_instance(
@@ -52,7 +61,8 @@ def generation_instance(
 ) -> Instance:
     """An instance of a generation task; see :meth:`openfingym.kinds.kind.Kind.instance`.
 
-    Of a panel, hidden windows share no row with each other or with training. The paths of a process are independent.
+    Hidden windows of a panel share no row with each other or with training windows. Paths of a process are independent,
+    and need no distance.
     """
     inputs, targets = data.read("train_inputs"), data.read("train_targets")
     count = len(targets)
@@ -64,6 +74,7 @@ def generation_instance(
     )
     places, channels = some_of(generator, [str(name) for name in data.facts["channels"]], 2)
     limit = max(min(MOST_TRAIN, MOST_NUMBERS // ((sizes.lookback + sizes.horizon) * len(channels))), FEWEST_COMPARED)
+    # A window that begins among the last ones of the training part would reach into the embargo, or beyond.
     train = np.arange(stretch.train.start, stretch.train.stop - sizes.apart + 1)
     train = train[:: max(-(-len(train) // limit), 1)]
     if len(train) < FEWEST_COMPARED:
@@ -84,31 +95,42 @@ def generation_instance(
 
 
 def _reserved(data: TrainingData, count: int) -> int:
-    """The first reserved window. Of a panel it is the last third, since hidden windows that share no row are few."""
+    """Position of the first reserved window. Of a panel a third is reserved, as windows that share no row are few."""
     return first_reserved(count) if split_of(data.task) is None else count - count // 3
 
 
 def _sizes(data: TrainingData, contract: GenerationContract, count: int, generator: np.random.Generator) -> _Sizes:
-    """How long windows are, how far apart, and how many are hidden; the same for both splits.
+    """How long windows are, how far apart, and how many are hidden; drawn in the same way for both splits.
+
+    Args:
+        data: the training data of the task.
+        contract: the contract of the task.
+        count: number of the task's training windows.
+        generator: random generator that the sizes are drawn from.
 
     Raises:
-        UsageError: there are too few.
+        UsageError: the task has too few training windows.
     """
     table = split_of(data.task)
     space = count - _reserved(data, count)
     lookback = between(generator, -(-contract.lookback // 2), contract.lookback)
 
     def apart(horizon: int) -> int:
-        """Of a window that is divided by the row before it, that row as well."""
+        """Windows from one to the next that shares no row with it, nor the row that it is divided by, if it is."""
+        # Rows over the stride, rounded up.
         return 1 if table is None else -(-(lookback + horizon + (table.scaling == "start")) // table.train_stride)
 
     def embargo(horizon: int) -> int:
-        """The task's, as much shorter as the horizon."""
+        """The task's embargo as a number of windows, shorter in proportion to the horizon."""
         return 0 if table is None else -(-table.embargo * horizon // (contract.horizon * table.train_stride))
 
     for fewest, part in LADDER:
         shortest = min(max(-(-contract.horizon // part), FEWEST_ROWS), contract.horizon)
-        horizons = [one for one in range(shortest, contract.horizon + 1) if fewest * apart(one) + embargo(one) <= space]
+        horizons = [
+            horizon
+            for horizon in range(shortest, contract.horizon + 1)
+            if fewest * apart(horizon) + embargo(horizon) <= space
+        ]
         if not horizons:
             continue
         horizon = horizons[below(generator, len(horizons))]
@@ -127,7 +149,17 @@ def _material(
     channels: list[str],
     futures: int,
 ) -> Material:
-    """What the package of the instance holds."""
+    """The arrays of the instance's package, and the facts about them.
+
+    Args:
+        data: the training data of the task.
+        contract: the contract of the task.
+        arrays: whole windows, float64[windows, rows, channels]: those to learn from (``train``) and hidden ones
+            (``test``).
+        sizes: how long windows are, and how many are hidden.
+        channels: names of the channels.
+        futures: futures to generate for each context.
+    """
     lookback, width = sizes.lookback, len(channels)
     samples = sizes.n_private + (sizes.n_public if lookback else 0)
     public: dict[str, Array] = {
@@ -136,8 +168,9 @@ def _material(
         "test_inputs": np.ascontiguousarray(arrays["test"][:, :lookback]),
     }
     if not lookback:
+        # Without contexts, all samples are compared with either fold, and only their number is told.
         public["test_inputs"] = np.empty((samples, 0, width))
-    one = (sizes.horizon, width)
+    window = (sizes.horizon, width)
     return Material(
         info=data.info,
         dataset_digest=data.digest,
@@ -147,7 +180,7 @@ def _material(
         n_train=len(arrays["train"]),
         n_public=sizes.n_public,
         n_private=sizes.n_private,
-        shape=(samples, futures, *one) if lookback else (samples, *one),
+        shape=(samples, futures, *window) if lookback else (samples, *window),
         submission_axes=("context", "future", "row", "channel") if lookback else AXES,
         labels=tuple(channels),
         recipe=(

@@ -1,4 +1,4 @@
-"""Scores for whole graphs, of which some labels are known."""
+"""The kind ``graphs``: score whole graphs, some of whose labels are known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Material, Reader
 from openfingym.kinds.own_graphs import own_graphs, own_key, own_kind, start_from_graphs
 from openfingym.kinds.real_forms import required_form
-from openfingym.kinds.scores import GENERATORS, Divided, LabelsContract, ScoresKind, divided, divided_material
+from openfingym.kinds.scores import (
+    GENERATORS,
+    Divided,
+    LabelsContract,
+    ScoresKind,
+    divided,
+    divided_material,
+    exchanged_labels,
+)
 from openfingym.kinds.skillless.scores import of_graphs
 from openfingym.kinds.start import Given, Start
 from openfingym.task.contracts import Contract
@@ -52,7 +60,7 @@ high = 1.0
 
 
 class GraphsKind(ScoresKind):
-    """Graphs of a set to score."""
+    """A set of graphs, some of which are to be scored."""
 
     contract = GraphsContract
     start = START
@@ -62,13 +70,13 @@ class GraphsKind(ScoresKind):
     takes_pulled = False
 
     def data_kind(self, task: Task) -> DataKind:
-        """Specified, since the source paper defines the set; of an own set what its author says."""
+        """``specified``, since the source paper defines the bundled set; of an own set what its author states."""
         if task.spec.dataset.file is not None:
             return own_kind(task)
         return "specified"
 
     def source_key(self, task: Task) -> str:
-        """A value that changes with the set."""
+        """A value that changes whenever the set does."""
         if task.spec.dataset.file is not None:
             return own_key(task)
         return f"{task.spec.dataset.name}:{GENERATORS}"
@@ -80,6 +88,7 @@ class GraphsKind(ScoresKind):
         if task.spec.dataset.file is not None:
             return own_graphs(task)
         if task.real:
+            # Raises, as there is no real form of a set that is synthetic by definition.
             required_form(task)
         loaded = load_graph_set(str(task.spec.dataset.name))
         return divided(loaded.graphs, loaded.info, task.spec.contract)
@@ -93,12 +102,13 @@ class GraphsKind(ScoresKind):
         return start_from_graphs(self.start, given)
 
     def renewed(self, task: Task, seed: int) -> Divided[GraphSet]:
-        """The same training graphs; of each fold the labels are exchanged among its graphs, which are drawn anew."""
+        """The same training graphs; in each fold, labels change places at random, and a new graph is drawn for each."""
         from openfingym.data.graphs.motifs import redraw
         from openfingym.data.processes.draws import permutation, stream
 
         if not self.renewable(task):
             return super().renewed(task, seed)  # type: ignore[no-any-return]  # it raises
+        # Exchanged and not drawn, so that each fold keeps its number of either class.
         usual = self.load(task)
         labels = usual.items.labels.copy()
         for place, part in enumerate((usual.split.public, usual.split.private)):
@@ -107,7 +117,7 @@ class GraphsKind(ScoresKind):
         return replace(usual, items=redraw(usual.items, hidden, labels[hidden], seed))
 
     def shape(self, task: Task, source: Divided[GraphSet]) -> Material:
-        """All graphs are public; the labels are divided."""
+        """All graphs are public, and their labels are divided."""
         from openfingym.data.graphs import graph_set_arrays
 
         graphs, info = source.items, source.info
@@ -125,18 +135,15 @@ class GraphsKind(ScoresKind):
     def scramble(
         self, task: Task, source: Divided[GraphSet], generator: np.random.Generator
     ) -> Divided[GraphSet] | None:
-        """The author's graphs with the labels of each fold exchanged among them; None for the bundled set, of which a
-        graph is made from its label, which is what makes the label worth finding.
+        """The author's graphs with the labels of each fold exchanged among them; None for the bundled set, where every
+        graph is made from its label, so that other labels need other graphs.
         """
         if task.spec.dataset.file is None:
             return None
-        labels = source.items.labels.copy()
-        for part in (source.split.public, source.split.private):
-            labels[part] = generator.permutation(labels[part])
-        return replace(source, items=replace(source.items, labels=labels))
+        return replace(source, items=replace(source.items, labels=exchanged_labels(source, generator)))
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """Graphs drawn anew, or of an author's own some with known labels; see
+        """An instance on graphs that are drawn anew, or on some of an author's own with known labels; see
         :mod:`openfingym.kinds.label_instances`.
         """
         from openfingym.kinds.label_instances import drawn_graphs_instance, graphs_instance
@@ -149,23 +156,23 @@ class GraphsKind(ScoresKind):
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Scores that do not look at the graphs."""
+        """Scores that take no account of the graphs."""
         return of_graphs(contract, read, shape, generator)
 
     def baselines(self, spec: Spec) -> frozenset[str]:
-        """Programs for this kind."""
+        """Names of the programs for this kind."""
         return frozenset({"graph-smooth"})
 
     def plots(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
     ) -> Iterable[Plot]:
-        """Shares of the classes, degrees and sizes."""
+        """Shares of the classes, and distributions of degrees and sizes."""
         from openfingym.kinds.plots.labels import graph_plots
 
         return graph_plots(read, hidden, counts[0])
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers."""
+        """What an agent is told of the task, in numbers."""
         facts = material.facts
         rows = (
             ("graphs", str(facts["n_graphs"])),
@@ -177,9 +184,10 @@ class GraphsKind(ScoresKind):
             "All graphs are known; the labels of those to score are not. A score of 0.5 or more calls a graph positive."
         )
         usage = f"""\
-graphs, labels = interface.load_train()  # list of {material.n_train} graphs (.edges int64 (2, m), .features), int64 labels
+graphs, labels = interface.load_train()  # list of {material.n_train} graphs (.edges int64 (2, m), .features), \
+int64 labels
 test = interface.load_test_inputs()  # list of {material.shape[0]} graphs
-feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""  # noqa: E501
+feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""
         return Brief(rows, note, usage)
 
 

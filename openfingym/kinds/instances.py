@@ -1,7 +1,7 @@
-"""Instances: what a kind makes of a task's training data so that an agent can be trained on it.
+"""Instances: tasks of the same form, cut from a task's training data, on which agents are trained.
 
-An instance is a task of the same form, with training data and hidden parts of its own, all of them cut from what the
-task gives to train on. Who trains on instances has seen nothing of what the task is scored on.
+An instance has training data and hidden parts of its own, all of them cut from the training data of the task. An agent
+that trains on instances has seen nothing of what the task is scored on.
 
 The rule of the two splits. A part of the training data is *reserved* for what ``validation`` hides:
 
@@ -15,7 +15,8 @@ The rule of the two splits. A part of the training data is *reserved* for what `
 An instance of ``train`` has nothing reserved in it. One of ``validation`` hides reserved data alone, and trains on what
 comes before, or on what is not reserved. So nothing that it hides is in any instance of ``train``, shown or hidden.
 
-Choices are made from the raw bits of the generator, which NumPy promises to stay what they are.
+Choices are made from the raw bits of the generator, which NumPy promises never to change; how its methods, such as
+``integers``, use these bits may change with any version.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ if TYPE_CHECKING:
     from openfingym.task import Task
 
 InstanceSplit = Literal["train", "validation"]
-"""What an instance is for. What is hidden in one of ``validation`` is in none of ``train``, shown or hidden."""
+"""Split of an instance. What is hidden in one of ``validation`` is in none of ``train``, shown or hidden."""
 RESERVED = 5
-"""One part of so many of the training data is for what ``validation`` hides."""
+"""One part in so many of the training data is reserved for what ``validation`` hides."""
 FRESH_SEEDS = 256
-"""Seeds of instances have more bits than this, which those of packages and of fresh tapes have at most."""
+"""Most bits that seeds of packages and of fresh tapes have; seeds of instances have more, and so are never the same."""
 _ORDER_SEED = 20261123
 
 T = TypeVar("T")
@@ -48,17 +49,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """What the built package of a task gives to train on, from which its instances are cut."""
+    """The training data of a built package, from which instances of its task are cut."""
 
     task: Task
+    """The task of the package."""
     read: Reader
-    """A public array by its name, read-only. Rows that the task hides, and inputs of hidden rows, must not be used."""
+    """Reads a public array, given its name, read-only. Inputs of the task's hidden items must not be used."""
     facts: Mapping[str, Any]
-    """``contract.json`` of the package."""
+    """Content of ``contract.json`` of the package."""
     info: DatasetInfo
-    """Provenance of the data, which is that of the instance."""
+    """Provenance of the data, which is that of the instance too."""
     digest: str
-    """Hex SHA-256 that stands for the data, from which the package was built."""
+    """Hex SHA-256 of the data that the package was built from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +68,23 @@ class Instance:
     """A task of the same form on other rows."""
 
     material: Material
-    """What the package of the instance holds of its data."""
+    """The arrays of the instance's package, and the facts about them."""
     contract: Mapping[str, object] = field(default_factory=dict)
-    """Keys of the contract in which the instance differs from its task, such as a shorter ``horizon``."""
+    """Values of the contract, by key, in which the instance differs from its task, such as a shorter ``horizon``."""
 
 
 def with_contract(task: Task, changes: Mapping[str, object]) -> Task:
-    """The task with other values of some keys of its contract, as the package of an instance states them.
+    """The task with other values in its contract, as the package of an instance states them.
+
+    Args:
+        task: the task that the instance is cut from.
+        changes: the new values by key of the contract.
 
     Raises:
-        ValueError: the contract would contradict itself, or the rest of the file.
+        ValueError: the contract would contradict itself, or the rest of ``task.toml``.
     """
     spec, file = task.spec, task.file
+    # model_copy does not validate, so the contract is made anew, and compared with the rest of the file.
     contract = type(spec.contract).model_validate({**spec.contract.model_dump(), **changes})
     changed = spec.model_copy(update={"contract": contract})
     contract.agree(changed)
@@ -86,7 +93,13 @@ def with_contract(task: Task, changes: Mapping[str, object]) -> Task:
 
 
 def too_little(task: Task, found: str, needed: str) -> UsageError:
-    """What is said of a task that has too little training data for an instance."""
+    """The error for a task that has too little training data for an instance.
+
+    Args:
+        task: the task that the instance was to be cut from.
+        found: how much training data there is, as a phrase.
+        needed: how much an instance needs, as a phrase.
+    """
     return UsageError(
         f"{task.name}: its training data has {found}, but an instance of the task needs {needed}. Train on another "
         "task, or give this one a larger share of training"
@@ -94,41 +107,49 @@ def too_little(task: Task, found: str, needed: str) -> UsageError:
 
 
 def origin(data: TrainingData, part: str) -> tuple[str, ...]:
-    """The first steps of an instance's recipe: where its data is from, and which part of the training data it is."""
+    """The first steps of an instance's recipe: where its data come from, and which part of the training data they are.
+
+    Args:
+        data: the training data of the task.
+        part: the part that the instance is cut from, as a phrase.
+    """
     info = data.info
     return (f"dataset {info.name}: {info.kind}, {info.source}", f"an instance of {data.task.name}: {part}")
 
 
 def first_reserved(items: int) -> int:
-    """The first of so many items in time, or in the order of :func:`fixed_order`, that is reserved."""
+    """Position of the first reserved item among ``items`` items in order of time, or of :func:`fixed_order`."""
     return items - items // RESERVED
 
 
 def fixed_order(items: int) -> NDArray[np.int64]:
-    """An order of items without time, int64[items], the same each time; what comes last in it is reserved."""
+    """An order of items that have no time, int64[items], the same each time; the last ones in it are reserved."""
     from openfingym.data.processes.draws import permutation, stream
 
     return permutation(stream(_ORDER_SEED, items), items)
 
 
 def fresh_seed(split: InstanceSplit, generator: np.random.Generator) -> int:
-    """A seed of a simulator that no package, no fresh tape and no instance of the other split has."""
+    """A seed of a simulator that no package, no fresh tape and no instance of the other split can have."""
+    # In binary, 10 or 11 and then 256 bits: longer than any other seed, and different between the splits.
     first = (2 if split == "train" else 3) << FRESH_SEEDS
     return first | (_raw(generator) << 64) | _raw(generator)
 
 
 def below(generator: np.random.Generator, count: int) -> int:
-    """A number from 0 to ``count - 1``."""
+    """A random number from 0 to ``count - 1``."""
+    # The remainder of 64 bits is uniform up to count / 2**64, which is nothing for the counts here.
     return _raw(generator) % count
 
 
 def between(generator: np.random.Generator, low: int, high: int) -> int:
-    """A number from ``low`` to ``high``, both included; ``low`` where there is none."""
+    """A random number from ``low`` to ``high``, both included; ``low`` if ``high`` is below it."""
     return low + below(generator, max(high - low, 0) + 1)
 
 
 def order_of(generator: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """A random order of so many items, int64[count]."""
+    """A random order of ``count`` items, int64[count]."""
+    # Sorting random keys gives every order with the same probability.
     keys: NDArray[np.uint64] = np.asarray(generator.bit_generator.random_raw(count), dtype=np.uint64)
     return np.argsort(keys, kind="stable").astype(np.int64)
 
@@ -136,7 +157,17 @@ def order_of(generator: np.random.Generator, count: int) -> NDArray[np.int64]:
 def some_of(
     generator: np.random.Generator, items: Sequence[T], fewest: int, most: int | None = None
 ) -> tuple[list[int], list[T]]:
-    """From ``fewest`` to ``most`` of the items, or to all of them, in their order: their places, and themselves."""
+    """Some of a list of items, drawn at random and kept in their order.
+
+    Args:
+        generator: random generator that number and items are drawn from.
+        items: the items to draw from.
+        fewest: the fewest items to draw, at least one, if there are so many.
+        most: the most items to draw; None for all.
+
+    Returns:
+        The positions of the drawn items, and the items.
+    """
     most = len(items) if most is None else min(most, len(items))
     count = between(generator, min(max(fewest, 1), most), most)
     places = sorted(order_of(generator, len(items))[:count].tolist())

@@ -1,6 +1,6 @@
-"""Instances of tasks about labels of nodes or graphs: some of those whose labels the task shows, and nothing else.
+"""Instances of tasks about labels of nodes or graphs: some of the items whose labels the task shows, and nothing else.
 
-Of one graph, an instance is the graph between the chosen nodes: no edge, feature or label of any other node is in it.
+An instance of a nodes task is the subgraph of the chosen nodes: it has no edge, feature or label of any other node.
 """
 
 from __future__ import annotations
@@ -33,27 +33,24 @@ if TYPE_CHECKING:
     from openfingym.kinds.material import Array
 
 FEWEST = (2, 1, 3)
-"""Items of a class that the training, the public and the private part of an instance have at least."""
+"""Fewest items of each class in the training, the public and the private part of an instance."""
 DRAWN_GRAPHS = (50, 90)
-"""Graphs of each class that are drawn for an instance, at least and at most."""
+"""Fewest and most graphs of each class that are drawn for an instance of the bundled set."""
 MOST = 4000
-"""Items of an instance at most."""
+"""Most items of an instance."""
 
 
 def nodes_instance(
     data: TrainingData, contract: LabelsContract, split: InstanceSplit, generator: np.random.Generator
 ) -> Instance:
     """An instance of a nodes task; see :meth:`openfingym.kinds.kind.Kind.instance`."""
-    from openfingym.data.graphs import Graph, graph_arrays, undirected
+    from openfingym.data.graphs import Graph, graph_arrays
     from openfingym.data.graphs.features import take_rows
 
     nodes, labels = np.asarray(data.read("train_nodes")), np.asarray(data.read("train_labels"))
     chosen, parts = _chosen(data, contract, labels, split, generator)
     features = _features(data)
-    number = np.full(features.shape[0], -1, dtype=np.int64)
-    number[nodes[chosen]] = np.arange(len(chosen))
-    edges = number[np.asarray(data.read("graph_edges"))]
-    edges = undirected(edges[:, (edges >= 0).all(axis=0)], len(chosen))
+    edges = _edges_among(data, nodes[chosen], features.shape[0])
     if not edges.shape[1]:
         raise too_little(data.task, "no edge between nodes with a known label", "one edge at least")
     graph = Graph(edges, take_rows(features, nodes[chosen]), labels[chosen].astype(np.int8))
@@ -73,19 +70,18 @@ def graphs_instance(
     data: TrainingData, contract: LabelsContract, split: InstanceSplit, generator: np.random.Generator
 ) -> Instance:
     """An instance of a graphs task; see :meth:`openfingym.kinds.kind.Kind.instance`."""
-    from openfingym.data.graphs import GraphSet, graph_set_arrays, undirected
+    from openfingym.data.graphs import GraphSet, graph_set_arrays
     from openfingym.data.graphs.features import take_rows
 
     graphs, labels = np.asarray(data.read("train_graphs")), np.asarray(data.read("train_labels"))
     chosen, parts = _chosen(data, contract, labels, split, generator)
+    # The nodes of a graph have consecutive numbers, from its offset on. Those of the chosen graphs, one graph after the
+    # other, get new consecutive numbers.
     bounds, features = np.asarray(data.read("graph_offsets")), _features(data)
     sizes = np.diff(bounds)[graphs[chosen]]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     nodes = np.repeat(bounds[graphs[chosen]] - offsets[:-1], sizes) + np.arange(offsets[-1])
-    number = np.full(int(bounds[-1]), -1, dtype=np.int64)
-    number[nodes] = np.arange(len(nodes))
-    edges = number[np.asarray(data.read("graph_edges"))]
-    edges = undirected(edges[:, (edges >= 0).all(axis=0)], len(nodes))
+    edges = _edges_among(data, nodes, int(bounds[-1]))
     items = GraphSet(edges, offsets, take_rows(features, nodes), labels[chosen].astype(np.int8))
     return Instance(
         divided_material(
@@ -102,13 +98,13 @@ def graphs_instance(
 def drawn_graphs_instance(
     data: TrainingData, contract: LabelsContract, split: InstanceSplit, generator: np.random.Generator
 ) -> Instance:
-    """An instance of a graphs task on the bundled set, of which all graphs are drawn anew, with seeds that differ
-    between the splits.
+    """An instance of a graphs task on the bundled set: all graphs are drawn anew, with seeds that differ between the
+    splits.
     """
     from openfingym.data.graphs import ba_2motifs, graph_set_arrays, stratified_split
 
     items = ba_2motifs(fresh_seed(split, generator), 2 * between(generator, *DRAWN_GRAPHS))
-    # The set's own order is random.
+    # No order of items is needed as in `_chosen`: the simulator puts them in a random one.
     parts = stratified_split(items.labels, below(generator, 1 << 32), contract.train, contract.public)
     return Instance(
         divided_material(
@@ -122,8 +118,24 @@ def drawn_graphs_instance(
     )
 
 
+def _edges_among(data: TrainingData, nodes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The edges between some nodes of a package, with the nodes numbered anew; int64[2, edges].
+
+    Args:
+        data: the training data of the task.
+        nodes: numbers of the nodes in the package, in the order of their new numbers.
+        count: number of all nodes of the package.
+    """
+    from openfingym.data.graphs import undirected
+
+    number = np.full(count, -1, dtype=np.int64)
+    number[nodes] = np.arange(len(nodes))
+    edges = number[np.asarray(data.read("graph_edges"))]
+    return undirected(edges[:, (edges >= 0).all(axis=0)], len(nodes))
+
+
 def _features(data: TrainingData) -> SparseRows | NDArray[np.float64]:
-    """One row a node, as the package has them."""
+    """Features of all nodes of the package, one row for each, dense or sparse as the package holds them."""
     from openfingym.data.graphs import SparseRows
 
     if "graph_features_indptr" not in data.facts["arrays"]:
@@ -141,12 +153,12 @@ def _chosen(
     split: InstanceSplit,
     generator: np.random.Generator,
 ) -> tuple[NDArray[np.int64], LabelSplit]:
-    """The items of an instance in a random order, as places among those with known labels, and its parts, as places
-    among the chosen items.
+    """The items of an instance in a random order, as positions among those with known labels, and its three parts, as
+    positions among the chosen items.
     """
     parts = _parts(data, contract, labels, split, generator)
     chosen = np.concatenate(parts)
-    # By their numbers in the task, a policy could tell items again from one instance to the next.
+    # By their order, a policy could recognise items from one instance to the next, and remember their labels.
     chosen = chosen[order_of(generator, len(chosen))]
     return chosen, LabelSplit(*(np.flatnonzero(np.isin(chosen, part)).astype(np.int64) for part in parts))
 
@@ -158,21 +170,23 @@ def _parts(
     split: InstanceSplit,
     generator: np.random.Generator,
 ) -> tuple[NDArray[np.int64], ...]:
-    """Places, among the items with known labels, of those of the training, the public and the private part.
+    """The items of the training, the public and the private part, as positions among those with known labels.
 
-    Each class is divided by itself, in the shares of the task's contract. What ``validation`` hides is the reserved
-    fifth, from a fixed order of each class.
+    Each class is divided by itself, in the shares of the task's contract. ``validation`` hides only items of the
+    reserved fifth, which are the last ones in a fixed order of each class.
 
     Raises:
         UsageError: a class has too few items.
     """
     hidden_share = 1.0 - contract.train
+    # The share of the available items that the instance has.
     size = between(generator, 50, 100) / 100.0
     parts: list[list[NDArray[np.int64]]] = [[], [], []]
     for kind in (0, 1):
         members = np.flatnonzero(labels == kind)
         members = members[fixed_order(len(members))]
         shown, reserved = np.split(members, [first_reserved(len(members))])
+        # Of a large task, each class has its share of the most items that an instance may have.
         most = MOST * len(members) / len(labels)
         if split == "train":
             count = round(min(size * len(shown), most))
@@ -183,6 +197,7 @@ def _parts(
             hidden = hidden[: round(min(max(size, 0.75) * len(hidden), most * hidden_share))]
             train = shown[order_of(generator, len(shown))]
             train = train[: round(len(hidden) * contract.train / hidden_share)]
+        # The hidden items in two folds, and the training items above, in the ratios of the contract.
         cut = round(len(hidden) * contract.public / hidden_share)
         for part, piece, fewest in zip(parts, (train, hidden[:cut], hidden[cut:]), FEWEST, strict=True):
             if len(piece) < fewest:

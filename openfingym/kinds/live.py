@@ -1,8 +1,8 @@
-"""Trading on a live market, or on a simulated venue that speaks its protocols: trading tasks, while it happens.
+"""The kind ``live``: trade on a live market, or on a simulated venue that speaks its protocols.
 
-The package holds simulated bars, on which an agent trains and practises and the task is checked. The private episode is
-a session: the verifier keeps the feed, the account and the tape, and the agent sees a bar when it has ended. What is
-scored is the account's record, and the baseline is scored on the bars of the same session.
+The package holds simulated bars, on which an agent trains and practises, and on which the task is checked. The private
+episode is a session: the verifier keeps the feed, the account and the tape, and the agent sees a bar when it has ended.
+The account's record is scored, and the baseline is scored on the bars of the same session.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ if TYPE_CHECKING:
 
 
 class LiveContract(TradingContract):
-    """An account that trades on a live market: as a trading contract, with a venue and a grid of time."""
+    """An account that trades on a live market: a trading contract with a venue, and bars of a few seconds."""
 
     kind: Literal["live"]  # type: ignore[assignment]  # one name for each kind
     venue: Literal["alpaca", "binance"]
-    """Whose protocols are spoken, and whose data a session on the real venue has."""
+    """The venue whose protocols are spoken, and whose data a real session has."""
     calendar: Literal["XNYS"] | None = None
     """Code of the exchange in whose regular hours a real session is; None for a market that never closes."""
     instruments: tuple[str, ...]
-    """The venue's names of the symbols, in their order."""
+    """The venue's names of the symbols, in the order of ``symbols``."""
     interval_s: Annotated[int, Field(ge=1, le=60)]
-    """Whole seconds of a bar, after each of which the agent decides."""
+    """Length of a bar in whole seconds; the agent decides after each."""
     orders: Literal["paper", "broker"] = "paper"
-    """Whether orders are filled on paper, or sent to an account at the venue, which is one of paper too."""
+    """Whether orders are filled on paper by the verifier, or sent to an account at the venue, which trades on paper
+    too."""
     longest_s: Annotated[int, Field(ge=1)]
-    """Seconds that a session may last at most, where its duration is chosen."""
+    """Most seconds that a session may last, if its duration is chosen."""
 
     _instruments = field_validator("instruments", mode="before")(as_tuple)
 
@@ -78,10 +79,12 @@ def session_terms(contract: LiveContract, duration_s: int | None = None) -> Sess
 
     Args:
         contract: the contract of the task.
-        duration_s: seconds that it lasts, divided into the contract's number of steps; None for the contract's own.
+        duration_s: duration of the session in seconds, which is divided into the contract's number of steps; None for
+            bars of the contract's own length.
 
     Raises:
-        UsageError: it cannot be divided into so many bars of whole seconds, or is longer than the task allows.
+        UsageError: the duration cannot be divided into so many bars of whole seconds, or is longer than the task
+            allows.
     """
     interval = contract.interval_s
     if duration_s is not None:
@@ -98,13 +101,15 @@ def session_terms(contract: LiveContract, duration_s: int | None = None) -> Sess
         contract.steps,
         contract.lookback,
         contract.initial_cash,
+        # Shorter bars, more of them in a year: the yearly cost of borrowing stays the same.
         replace(market_of(contract), bars_per_year=contract.bars_per_year * contract.interval_s / interval),
         contract.orders,
     )
 
 
 def on_session(spec: Spec, terms: SessionTerms) -> Spec:
-    """The task as it is for a session of these terms: its year has as many bars as theirs."""
+    """The specification of a task for a session: its bars are as long as those of the session's terms."""
+    # Contract and scoring table must state the same number; see `TradingContract.agree`.
     year = terms.rules.bars_per_year
     return spec.model_copy(
         update={
@@ -115,13 +120,13 @@ def on_session(spec: Spec, terms: SessionTerms) -> Spec:
 
 
 def session_arrays(hidden: Mapping[str, Array], bars: Array, first: int, interval: int) -> dict[str, Array]:
-    """The hidden arrays of a task with those of a session in place of the private ones.
+    """The hidden arrays of a task, with those of a session in place of the private ones.
 
     Args:
-        hidden: those of the package.
+        hidden: the hidden arrays of the package, by name.
         bars: the bars of the session, float64[lookback + steps, symbols, 5].
-        first: left edge of the first of them, in nanoseconds since the epoch.
-        interval: their length in nanoseconds.
+        first: start of the first bar, in nanoseconds since the epoch.
+        interval: length of a bar in nanoseconds.
     """
     rows, symbols, _ = bars.shape
     actions = np.zeros((rows, symbols, 2))
@@ -131,16 +136,16 @@ def session_arrays(hidden: Mapping[str, Array], bars: Array, first: int, interva
 
 
 class PlayedSession(Protocol):
-    """What an episode is played on: a session in real time, or on a tape."""
+    """A session that an episode is played on: in real time, or from a tape."""
 
     def begin(self) -> Mark:
         """Wait for the first mark."""
 
     def step(self, action: object) -> Mark:
-        """Decide, and wait for the next mark."""
+        """Take a decision, and wait for the next mark."""
 
     def outcome(self) -> NDArray[np.float64]:
-        """The record so far."""
+        """The account's record so far, float64[steps + 1, 7]."""
 
 
 class SessionEpisode:
@@ -150,15 +155,18 @@ class SessionEpisode:
         self.session = session
 
     def start(self) -> Step:
-        """The bars before the session, and an account of cash."""
+        """The bars before the session, and an account that holds cash alone."""
         return _step(self.session.begin())
 
     def step(self, action: object) -> Step:
-        """Decide, wait for the end of the bar, and see what happened.
+        """Take a decision, wait for the end of the bar, and show what happened.
+
+        Args:
+            action: target weights or orders, as JSON values; see :mod:`openfingym.trading.actions`. None does nothing.
 
         Raises:
-            SubmissionError: the action has not the form of :mod:`openfingym.trading.actions`.
-            VenueError: the session is broken.
+            SubmissionError: the action is not of a form that :mod:`openfingym.trading.actions` reads.
+            VenueError: the session has broken off.
         """
         return _step(self.session.step(action))
 
@@ -180,22 +188,22 @@ class LiveKind(TradingKind):
     live = True
 
     def shape(self, task: Task, source: BarSource) -> Material:
-        """As of trading bars, with one private episode, in whose place the session comes."""
+        """Divide bars as trading does, with a single private episode, whose place the session takes."""
         contract = live_contract(task.spec.contract)
         cut = bar_episodes.cut(task, len(source.bars), TAIL)
         start = cut.private.start
-        one = replace(cut, private=slice(start, start + bar_episodes.rows_of(1, contract, TAIL)), n_private=1)
-        return self.shaped(task, source, one)
+        single = replace(cut, private=slice(start, start + bar_episodes.rows_of(1, contract, TAIL)), n_private=1)
+        return self.shaped(task, source, single)
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """Bars alone, as in the package: an instance has no session, and its private episodes are of bars, too."""
+        """An instance on bars alone: it has no session, and its private episodes are played on bars as well."""
         from openfingym.kinds.bar_instances import bars_instance
 
         names = live_contract(data.task.spec.contract).instruments
         return bars_instance(data, TAIL, self.shaped, split, generator, instruments=names)
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers, and what is different while a market goes on."""
+        """What an agent is told of the task: as for trading, and what differs while a market goes on."""
         contract, brief = live_contract(task.spec.contract), super().brief(task, material)
         note = (
             f"{brief.note}\n"

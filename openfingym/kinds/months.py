@@ -1,6 +1,4 @@
-"""What the kinds share that have one bundled set, simulated month by month with many rows a month, and take the
-author's own.
-"""
+"""What the kinds ``curves`` and ``rows`` share: one bundled dataset that is simulated by month, or the author's own."""
 
 from __future__ import annotations
 
@@ -22,21 +20,22 @@ if TYPE_CHECKING:
 
 
 class MonthsKind(Kind):
-    """A kind with one bundled set of simulated months or the author's data, whose rows in a month are resampled
-    together.
+    """A kind with one bundled dataset of simulated months, or with the author's data.
+
+    Many series have a row in each month, and their errors go together; so the rows of a month are resampled together.
     """
 
     dataset: ClassVar[str]
-    """Name of the bundled set."""
+    """Name of the bundled dataset."""
     dataset_sha256: ClassVar[str]
-    """Of what its simulator makes."""
+    """Hex SHA-256 of the data that its simulator makes."""
 
     def require_known(self, task: Task) -> None:
-        """Refuse a task of another bundled set, or of real data that there is not.
+        """Refuse a task on another bundled dataset, or on real data that are not known.
 
         Raises:
             TaskError: real data is asked for, and none is known.
-            DataError: there is no such set.
+            DataError: there is no bundled dataset of the name that the task states.
         """
         if task.real:
             required_form(task)
@@ -44,7 +43,7 @@ class MonthsKind(Kind):
             raise DataError(f"no set of {self.name} {task.spec.dataset.name!r}; known: {self.dataset}")
 
     def data_kind(self, task: Task) -> DataKind:
-        """What the author says of their own data; simulated, as the one bundled set is, without any."""
+        """What the author states of their own data; ``simulated`` for the bundled dataset."""
         self.require_known(task)
         return task.spec.dataset.kind or "simulated"
 
@@ -54,11 +53,11 @@ class MonthsKind(Kind):
         return panel_key(task) if is_own(task) else self.dataset_sha256
 
     def renewable(self, task: Task) -> bool:
-        """Whether the data is the bundled set, which is simulated."""
+        """Whether the data is the bundled dataset, which is simulated."""
         return not task.real and not is_own(task)
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """Blocks of months: the rows of a month go together."""
+        """A bootstrap of blocks of months, in which the rows of a month stay together."""
         from openfingym.kinds.resampled import count_of_periods
         from openfingym.metrics.resampling import block_bootstrap
 
@@ -67,7 +66,7 @@ class MonthsKind(Kind):
     def resampled(
         self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
     ) -> tuple[Fold, NDArray[np.float64]]:
-        """The rows of these months."""
+        """The fold and the submission restricted to the rows of the drawn months."""
         from openfingym.kinds.resampled import taken_by_period
 
         return taken_by_period(fold, values, units)

@@ -1,4 +1,4 @@
-"""Anomaly scores for the nodes of one graph, of which some labels are known."""
+"""The kind ``nodes``: score the nodes of one graph for anomalies, some of whose labels are known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Material, Reader
 from openfingym.kinds.own_graphs import own_graph, own_key, own_kind, start_from_graph
 from openfingym.kinds.real_forms import required_form
-from openfingym.kinds.scores import GENERATORS, Divided, LabelsContract, ScoresKind, divided, divided_material
+from openfingym.kinds.scores import (
+    GENERATORS,
+    Divided,
+    LabelsContract,
+    ScoresKind,
+    divided,
+    divided_material,
+    exchanged_labels,
+)
 from openfingym.kinds.skillless.scores import of_nodes
 from openfingym.kinds.start import Given, Start
 from openfingym.task.contracts import Contract
@@ -54,7 +62,7 @@ high = 1e6
 
 
 class NodesKind(ScoresKind):
-    """Nodes of one graph to score."""
+    """One graph, some of whose nodes are to be scored."""
 
     contract = NodesContract
     start = START
@@ -64,15 +72,15 @@ class NodesKind(ScoresKind):
     numbers = "test_nodes"
 
     def data_kind(self, task: Task) -> DataKind:
-        """``real`` where the published graph has been pulled and is asked for, what its author says of an own
-        graph, and ``simulated`` otherwise.
+        """``real`` for the published graph with ``--real``, ``simulated`` for the bundled one; of an own graph what its
+        author states.
         """
         if task.spec.dataset.file is not None:
             return own_kind(task)
         return "real" if task.real else "simulated"
 
     def source_key(self, task: Task) -> str:
-        """A value that changes with the graph."""
+        """A value that changes whenever the graph does."""
         if task.spec.dataset.file is not None:
             return own_key(task)
         return self.load(task).info.sha256 if task.real else f"{task.spec.dataset.name}:{GENERATORS}"
@@ -86,6 +94,7 @@ class NodesKind(ScoresKind):
             return own_graph(task)
         name = str(task.spec.dataset.name)
         if task.real and name in PUBLISHED:
+            # A task may state its source itself, and then another graph than the one that it names.
             stated = required_form(task)[1].source
             if source_of(stated) != source_of(PUBLISHED[name]):
                 raise TaskError(
@@ -101,15 +110,13 @@ class NodesKind(ScoresKind):
         return start_from_graph(self.start, given)
 
     def renewed(self, task: Task, seed: int) -> Divided[Graph]:
-        """Never: the labels of one graph belong to it, and those that are known would change with those that are
-        hidden.
-        """
+        """Always raises: the labels of a graph belong together, and known ones would change along with hidden ones."""
         raise UsageError(
             f"{task.name}: the hidden labels of one graph cannot be drawn anew beside those that are known"
         )
 
     def shape(self, task: Task, source: Divided[Graph]) -> Material:
-        """The whole graph is public; the labels are divided."""
+        """The whole graph is public, and the labels of its nodes are divided."""
         from openfingym.data.graphs import graph_arrays
 
         graph, info = source.items, source.info
@@ -132,13 +139,11 @@ class NodesKind(ScoresKind):
         """The same graph and split, with the labels of each fold exchanged among its nodes."""
         from openfingym.data.graphs import Graph
 
-        graph, labels = source.items, source.items.labels.copy()
-        for part in (source.split.public, source.split.private):
-            labels[part] = generator.permutation(labels[part])
-        return replace(source, items=Graph(graph.edges, graph.features, labels))
+        graph = source.items
+        return replace(source, items=Graph(graph.edges, graph.features, exchanged_labels(source, generator)))
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """Some of the nodes with known labels; see :mod:`openfingym.kinds.label_instances`."""
+        """An instance on some of the nodes with known labels; see :mod:`openfingym.kinds.label_instances`."""
         from openfingym.kinds.label_instances import nodes_instance
 
         contract = data.task.spec.contract
@@ -148,23 +153,23 @@ class NodesKind(ScoresKind):
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Scores that do not look at the nodes."""
+        """Scores that take no account of features and edges."""
         return of_nodes(contract, read, shape, generator)
 
     def baselines(self, spec: Spec) -> frozenset[str]:
-        """Programs for this kind."""
+        """Names of the programs for this kind."""
         return frozenset({"isolation-forest", "degree", "graph-smooth"})
 
     def plots(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
     ) -> Iterable[Plot]:
-        """Shares of anomalies, and degrees of nodes."""
+        """Shares of anomalies, and the distribution of degrees."""
         from openfingym.kinds.plots.labels import node_plots
 
         return node_plots(read, hidden, counts[0])
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers."""
+        """What an agent is told of the task, in numbers."""
         facts = material.facts
         rows = (
             ("nodes", str(facts["n_nodes"])),
@@ -180,10 +185,11 @@ class NodesKind(ScoresKind):
             "Edges and features of all nodes are known; the labels of the nodes to score are not. A higher score means "
             "more anomalous."
         )
-        usage = f"""graph = interface.load_graph()  # .edges int64 (2, m), .features (n, f): an array, or sparse rows (see Graph)
+        usage = f"""\
+graph = interface.load_graph()  # .edges int64 (2, m), .features (n, f): an array, or sparse rows (see Graph)
 nodes, labels = interface.load_train()  # int64 ({material.n_train},) each; 1 is an anomaly
 test = interface.load_test_inputs()  # int64 ({material.shape[0]},), the nodes to score
-feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""  # noqa: E501
+feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""
         return Brief(rows, note, usage)
 
 

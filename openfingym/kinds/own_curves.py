@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 
 
 def start_from_curves(start: Start, given: Given) -> Start:
-    """The scaffold of a curves task that holds the author's curves.
+    """The scaffold of a curves task that holds the author's curves, with a contract that fits them.
+
+    Args:
+        start: the scaffold of the kind.
+        given: the author's files, and how they are to be read.
 
     Raises:
-        UsageError: an option is given that is for something else.
-        DataError: a file is malformed, has gaps that nothing is to be done about, or there are too few rows.
+        UsageError: an option is given that is for other kinds.
+        DataError: a file is malformed, has gaps and ``--fill`` is not given, or there are too few rows.
     """
     from openfingym.data.own.curves import grid_of, read_own_curves
 

@@ -1,4 +1,4 @@
-"""Graphs of an author's own, which a task package holds: reading them, and starting a task from them."""
+"""An author's own graphs: loading them from a task's folder, and starting a task from them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def own_kind(task: Task) -> DataKind:
-    """What the author says that the data is."""
+    """The kind of the data, as the author states it."""
     kind = task.spec.dataset.kind
     assert kind is not None, "a dataset with a file states it"
     return kind
 
 
 def own_key(task: Task) -> str:
-    """A value that changes with the file."""
+    """A value that changes whenever the file does."""
     return sha256_of(_content(task))
 
 
@@ -38,8 +38,8 @@ def own_graph(task: Task) -> Divided[Graph]:
     """The graph that the task's folder holds, and the split of its labels.
 
     Raises:
-        TaskError: the file is not there, or real data is asked for instead.
-        DataError: it is damaged, or is a set of graphs.
+        TaskError: the file is missing, or real data is asked for instead.
+        DataError: the file is damaged, or holds a set of graphs.
     """
     from openfingym.data.graphs import Graph
 
@@ -53,8 +53,8 @@ def own_graphs(task: Task) -> Divided[GraphSet]:
     """The set of graphs that the task's folder holds, and the split of its labels.
 
     Raises:
-        TaskError: the file is not there, or real data is asked for instead.
-        DataError: it is damaged, or is a single graph.
+        TaskError: the file is missing, or real data is asked for instead.
+        DataError: the file is damaged, or holds a single graph.
     """
     from openfingym.data.graphs import GraphSet
 
@@ -67,9 +67,13 @@ def own_graphs(task: Task) -> Divided[GraphSet]:
 def start_from_graphs(start: Start, given: Given) -> Start:
     """The scaffold of a graphs task that holds the author's graphs.
 
+    Args:
+        start: the scaffold of the kind.
+        given: the author's files, and how they are to be read.
+
     Raises:
-        UsageError: labels are missing, or an option is given that is for something else.
-        DataError: the files make no set of graphs.
+        UsageError: labels are missing, or an option is given that is for other kinds.
+        DataError: the files cannot be read as a set of graphs.
     """
     from openfingym.data.own import graph_sets, graphs
 
@@ -94,9 +98,13 @@ def start_from_graphs(start: Start, given: Given) -> Start:
 def start_from_graph(start: Start, given: Given) -> Start:
     """The scaffold of a nodes task that holds the author's graph.
 
+    Args:
+        start: the scaffold of the kind.
+        given: the author's files, and how they are to be read.
+
     Raises:
-        UsageError: there is more than one file of edges, or an option of tables is given.
-        DataError: the files make no graph.
+        UsageError: there is more than one file of edges, or an option is given that is for other kinds.
+        DataError: the files cannot be read as a graph.
     """
     from openfingym.data.own import graphs
 
@@ -116,7 +124,14 @@ def start_from_graph(start: Start, given: Given) -> Start:
 
 
 def _own_data(items: Graph | GraphSet, names: Mapping[str, str], given: Given, notes: tuple[str, ...]) -> OwnData:
-    """What a task holds of an author's graphs: the graphs, and in a file beside them the names of their items."""
+    """An author's data as a task holds it: the graphs, and a file with the author's names of nodes or graphs.
+
+    Args:
+        items: the graph or the set of graphs.
+        names: text of the files of names, by the files' names.
+        given: the author's files.
+        notes: what was done to the author's data, as sentences.
+    """
     from openfingym.data.own import graphs
 
     content = {graphs.STORED: graphs.stored_bytes(items), **{file: text.encode() for file, text in names.items()}}
@@ -124,11 +139,12 @@ def _own_data(items: Graph | GraphSet, names: Mapping[str, str], given: Given, n
 
 
 def require_graph_options(given: Given) -> None:
-    """Refuse what is for tables alone.
+    """Refuse options that are for tables.
 
     Raises:
-        UsageError: names the option.
+        UsageError: such an option is given, which the message names, or there is more than one file of edges.
     """
+    # Each message says what the option is for, so that the author knows where it belongs.
     if len(given.files) > 1:
         raise UsageError(f"--from: {len(given.files)} files; a graph's edges are in one")
     if given.fill is not None or given.measure is not None:
@@ -140,9 +156,11 @@ def require_graph_options(given: Given) -> None:
 
 
 def _items(task: Task) -> Graph | GraphSet:
+    """The graph or the set of graphs in the task's folder."""
     from openfingym.data.own.graphs import read_stored
 
     if task.real:
+        # Raises, and says why there are no real data, unless the task states some.
         required_form(task)
         raise TaskError("an own graph has no other form; remove --real", path=task.config_path, key="dataset.file")
     return read_stored(_content(task), str(task.folder / str(task.spec.dataset.file)))
@@ -153,8 +171,10 @@ def _content(task: Task) -> bytes:
 
 
 def _split_seed(digest: str) -> int:
-    """A seed that nobody knows who lacks the labels: with a known one, the places of the known labels among all of
-    their class bound how many hidden ones lie between them.
+    """A seed of the split that nobody can know without the labels.
+
+    With a known seed, the shuffle of a class is known, and the places of its known labels in it would bound how many
+    hidden labels of the class lie between them. The digest is over the labels too.
     """
     return int(hashlib.sha256(f"{SPLIT_SEED}:{digest}".encode()).hexdigest(), 16)
 

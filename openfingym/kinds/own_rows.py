@@ -1,4 +1,4 @@
-"""Rows of an author's own, which a task package holds: loading them, and starting a task from them."""
+"""An author's own rows of features: loading them from a task's folder, starting a task from them, describing them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def own_rows(task: Task) -> FeatureRows:
     """The rows that the task's folder holds.
 
     Raises:
-        TaskError: the file is not there, columns are chosen, or training ends before a value from which a gap was
-            filled.
-        DataError: it is malformed, or a value is missing.
+        TaskError: the file is missing, ``dataset.channels`` or ``dataset.dates`` does not fit it, or the training block
+            ends before a value from which a gap was filled.
+        DataError: the file is malformed, or a value is missing.
     """
     reference = task.spec.dataset
     if reference.channels:
@@ -43,6 +43,7 @@ def own_rows(task: Task) -> FeatureRows:
         )
     content = dataset_content(task)
     path = task.folder / str(reference.file)
+    # Without `fill`, a gap is an error: whatever was filled was filled when the file was written.
     rows = rows_without_gaps(read_own_rows(path, content=content), None, 1.0).rows
     if (rows.times is not None) != reference.dates:
         raise TaskError(
@@ -85,9 +86,13 @@ def own_rows(task: Task) -> FeatureRows:
 def start_from_rows(start: Start, given: Given) -> Start:
     """The scaffold of a rows task that holds the author's rows.
 
+    Args:
+        start: the scaffold of the kind.
+        given: the author's file, and how it is to be read.
+
     Raises:
-        UsageError: an option is given that is for something else, or there are several files.
-        DataError: the file is malformed, or has gaps that nothing is to be done about.
+        UsageError: an option is given that is for other kinds, or there are several files.
+        DataError: the file is malformed, has gaps and ``--fill`` is not given, or has too few rows.
     """
     if given.labels is not None or given.features is not None:
         raise UsageError("--labels and --features are for graphs; rows have features and target in one file")
@@ -102,9 +107,10 @@ def start_from_rows(start: Start, given: Given) -> Start:
     known = rows.values[: starts[train_share(start.split[0], len(starts) - 1)], -1]
     if not len(known):
         raise DataError(f"{given.names[0]}: {len(starts) - 1} rows are too few for a training block")
+    # Of targets less their mean, as the contract below has them (`centred`).
     low, high = limits_of(float(np.abs(known - known.mean()).max()))
     size = f"{len(rows.values)} rows" + (f" of {len(rows.ids)} ids" if rows.ids else "")
-    told = "" if dated else " The rows have no date; they are in order, and known by their number."
+    note = "" if dated else " The rows have no date; they are in order, and known by their number."
     own = OwnData(
         file=STORED,
         content={STORED: stored_csv(rows)},
@@ -123,7 +129,7 @@ def start_from_rows(start: Start, given: Given) -> Start:
         start,
         data=given.names[0],
         description=f"Forecast {target} from {len(rows.columns) - 1} features.",
-        asks=f"Forecast {target} of every row from its {len(rows.columns) - 1} features.{told}",
+        asks=f"Forecast {target} of every row from its {len(rows.columns) - 1} features.{note}",
         frequency=frequency_of(rows.clock[starts[:-1]]) if dated else "none",
         panel=f"{size}, {len(rows.columns) - 1} features",
         dataset=None,
@@ -133,7 +139,7 @@ def start_from_rows(start: Start, given: Given) -> Start:
 
 
 def brief_of_own_rows(task: Task, material: Material) -> Brief:
-    """What an agent is told of an author's rows."""
+    """What an agent is told of a task on an author's rows."""
     dated = task.spec.dataset.dates
     inputs, targets, test = (material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs"))
     unit, target = task.spec.contract.unit, material.labels[0]

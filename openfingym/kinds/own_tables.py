@@ -1,4 +1,4 @@
-"""Starting a task from an author's own table."""
+"""Starting a task from an author's own table: the data that the task holds, and a contract that fits them."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ if TYPE_CHECKING:
     from openfingym.kinds.start import Given, Start
 
 FILE = "data.csv"
+"""Name of the file that holds the table in the task's folder."""
 WIDEST = 1e12
-"""Limits of a contract are below this."""
+"""Bound below which the limits of a contract must be; see :class:`openfingym.task.contracts.Contract`."""
 ROOM = 10.0
-"""How many times as large as anything in the training block an answer may be."""
+"""How many times as large as any value of the training block an answer may be."""
 FEWEST = 6
-"""Hidden windows of a fold that a scaffold leaves, where its rows allow it."""
+"""Hidden windows that a scaffold leaves to each fold, if the table has enough rows."""
 SEMANTICS: dict[str, tuple[str, str]] = {
     "price": ("log_return", "log return per row"),
     "yield": ("yield_level", "as in the data; say it here"),
     "mixed": ("mixed", "as in the data; say it here"),
 }
-"""What a task predicts of data of each measure, and its unit."""
+"""Value semantics and unit of a task, by what its table holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,23 +47,31 @@ class OwnTable:
     """An author's table, ready for a task."""
 
     filled: Filled
+    """The table with its gaps filled, and how many were."""
     given: Given
+    """The author's files, and how they were to be read."""
     measure: Measure
+    """What the columns hold."""
     train: int
-    """Rows of the training block."""
+    """Number of rows of the training block."""
 
     @property
     def table(self) -> DataTable:
-        """Its values, without gaps."""
+        """The table, without gaps."""
         return self.filled.table
 
     @property
     def frequency(self) -> str:
-        """Frequency by the median spacing of the dates; ``none`` without dates."""
+        """Frequency by the median distance of the dates; ``none`` without dates."""
         return "none" if self.table.times is None else frequency_of(self.table.times)
 
     def start(self, start: Start, **changes: object) -> Start:
-        """The scaffold with this table as its data."""
+        """The scaffold of a kind with this table as its data.
+
+        Args:
+            start: the kind's scaffold.
+            changes: values of further fields of the scaffold, by name.
+        """
         table, names = self.table, ", ".join(self.given.names)
         dates = table.times is not None
         times: NDArray[Any] = table.times if table.times is not None else np.arange(len(table.values))
@@ -79,7 +88,7 @@ class OwnTable:
             dates=dates,
             interpolated_to=self.filled.interpolated_to,
         )
-        told = "" if dates else " The rows have no date; they are in order, and known by their number."
+        note = "" if dates else " The rows have no date; they are in order, and known by their number."
         values: dict[str, object] = {
             "data": names,
             "frequency": self.frequency,
@@ -88,20 +97,20 @@ class OwnTable:
             "own_data": own,
             **changes,
         }
-        return replace(start, **{**values, "asks": f"{values['asks']}{told}"})  # type: ignore[arg-type]  # its fields
+        return replace(start, **{**values, "asks": f"{values['asks']}{note}"})  # type: ignore[arg-type]  # its fields
 
 
 def read_own_table(given: Given, start: Start, read: Callable[[Sequence[Path]], DataTable] = read_tables) -> OwnTable:
-    """The author's table, its gaps filled as asked.
+    """Read the author's table, and fill its gaps as asked.
 
     Args:
-        given: the author's files, and what was said of them.
-        start: the kind's scaffold, whose split says which rows are training.
-        read: makes a table of the files.
+        given: the author's files, and how they are to be read.
+        start: the kind's scaffold, whose split says which rows are for training.
+        read: reads the files as a table.
 
     Raises:
-        UsageError: an option for graphs is given.
-        DataError: a file is malformed, has gaps that nothing is to be done about, or prices that are not positive.
+        UsageError: an option is given that is for other kinds.
+        DataError: a file is malformed, has gaps and ``--fill`` is not given, or has prices that are not positive.
     """
     if given.labels is not None or given.features is not None:
         raise UsageError("--labels and --features are for graphs; this kind takes tables alone")
@@ -122,28 +131,28 @@ def read_own_table(given: Given, start: Start, read: Callable[[Sequence[Path]], 
 
 
 def start_from_panel(start: Start, given: Given) -> Start:
-    """A scaffold whose contract is as it is, with the author's table as data; for kinds that know no better."""
+    """The scaffold of a kind with the author's table as data, and its contract unchanged."""
     return read_own_table(given, start).start(start, asks=start.asks)
 
 
 def start_from_values(start: Start, given: Given, verb: str, fewest: int = 1) -> Start:
-    """The scaffold of a task about the next ``horizon`` values of every channel.
+    """The scaffold of a task about the next ``horizon`` values of every channel, with a contract that fits the table.
 
     Args:
         start: the kind's scaffold, whose contract has ``lookback``, ``horizon`` and ``value_semantics``.
-        given: the author's files.
-        verb: what is asked: ``Forecast`` or ``Generate``.
-        fewest: hidden windows that a fold must have.
+        given: the author's files, and how they are to be read.
+        verb: what the task asks for: ``Forecast`` or ``Generate``.
+        fewest: fewest hidden windows that a fold must have.
 
     Raises:
-        UsageError: an option of another kind is given; see :func:`read_own_table`.
-        DataError: a file is malformed or has gaps that nothing is to be done about, or there are too few rows.
+        UsageError: an option is given that is for other kinds; see :func:`read_own_table`.
+        DataError: a file is malformed, has gaps and ``--fill`` is not given, or there are too few rows.
     """
     own = read_own_table(given, start)
     require_windows(start, len(own.table.values), fewest)
     semantics, unit = SEMANTICS[own.measure]
     low, high = range_of(own)
-    said = {"price": "log returns", "yield": "values", "mixed": "values"}[own.measure]
+    noun = {"price": "log returns", "yield": "values", "mixed": "values"}[own.measure]
     contract = edited(
         start.contract,
         **fitted_lookback(start, len(own.table.values)),
@@ -154,15 +163,26 @@ def start_from_values(start: Start, given: Given, verb: str, fewest: int = 1) ->
     )
     return own.start(
         start,
-        description=f"{verb} the next five {said} of {len(own.table.channels)} series.",
-        asks=f"{verb} the next five {said} of each of {len(own.table.channels)} series.",
+        description=f"{verb} the next five {noun} of {len(own.table.channels)} series.",
+        asks=f"{verb} the next five {noun} of each of {len(own.table.channels)} series.",
         contract=contract,
     )
 
 
 def start_from_bars(start: Start, given: Given, asks: str) -> Start:
-    """The scaffold of a task that steps through bars."""
+    """The scaffold of a task that steps through bars, with a contract that fits the author's bars.
+
+    Args:
+        start: the kind's scaffold, whose contract has ``lookback``, ``steps`` and ``symbols``.
+        given: the author's files, and how they are to be read.
+        asks: what the task asks for, up to the symbols, as the beginning of a sentence.
+
+    Raises:
+        UsageError: an option is given that is for other kinds.
+        DataError: a file is malformed, or its columns are no bars or have no dates.
+    """
     stem = given.files[0].name.split(".")[0]
+    # Bars hold prices and volumes: mixed values, which need not be positive (a volume can be 0).
     own = read_own_table(replace(given, measure="mixed"), start, lambda files: _bars(read_tables(files), stem))
     if own.table.times is None:
         raise DataError(f"{given.files[0]}: bars need dates; add a column 'date' with dates such as 2024-01-31")
@@ -178,16 +198,28 @@ def start_from_bars(start: Start, given: Given, asks: str) -> Start:
 
 
 def edited(lines: str, **values: object) -> str:
-    """Lines of a table of ``task.toml`` with other values, each of which must be there."""
+    """Lines of a table of ``task.toml`` with other values.
+
+    Args:
+        lines: the lines, with comments behind values.
+        values: new values by key, as TOML; each key must be there already.
+    """
     for key, value in values.items():
-        # The function is called before `value` changes.
-        lines, count = re.subn(rf"(?m)^{key} = (\[[^\]]*\]|\"[^\"]*\"|\S+)", lambda _: f"{key} = {value}", lines)  # noqa: B023
+        # A function as the replacement, since a text would have its backslashes read; it is called before `value`
+        # changes.
+        old = rf"(?m)^{key} = (\[[^\]]*\]|\"[^\"]*\"|\S+)"
+        lines, count = re.subn(old, lambda _: f"{key} = {value}", lines)  # noqa: B023
         assert count == 1, f"one line for {key}"
     return lines
 
 
 def require_windows(start: Start, rows: int, fewest: int) -> None:
-    """Refuse a table of which a hidden block holds too few windows."""
+    """Refuse a table with so few rows that a hidden block holds fewer than ``fewest`` windows.
+
+    Raises:
+        DataError: there are too few rows; the message says how many are enough.
+    """
+    # The shortest windows that a scaffold can have; see `fitted_lookback`.
     length = number_of(start.contract, "horizon", 1) + (1 if number_of(start.contract, "lookback") else 0)
     if _block(start, rows) // length < fewest:
         assert start.split is not None, "kinds of tables are split by time"
@@ -198,13 +230,13 @@ def require_windows(start: Start, rows: int, fewest: int) -> None:
 
 
 def fitted_lookback(start: Start, rows: int) -> dict[str, object]:
-    """A ``lookback`` that leaves some hidden windows in a table with few rows; the scaffold's own where it has many."""
+    """A ``lookback`` that leaves some hidden windows in a table of few rows, at most the scaffold's own."""
     lookback, horizon = number_of(start.contract, "lookback"), number_of(start.contract, "horizon", 1)
     return {"lookback": min(lookback, max(_block(start, rows) // FEWEST - horizon, min(lookback, 1)))}
 
 
 def _fitted_bars(start: Start, rows: int) -> dict[str, object]:
-    """A ``lookback`` and ``steps`` of which an episode fits into each hidden block."""
+    """A ``lookback`` and ``steps`` with which an episode fits into each hidden block."""
     lookback, steps = (number_of(start.contract, key) for key in ("lookback", "steps"))
     block = _block(start, rows)
     shown = min(lookback, max(block // 3, 1))
@@ -212,24 +244,31 @@ def _fitted_bars(start: Start, rows: int) -> dict[str, object]:
 
 
 def _block(start: Start, rows: int) -> int:
-    """Rows of the smaller hidden block."""
+    """Number of rows of the smaller hidden block."""
     assert start.split is not None, "kinds of tables are split by time"
+    # Of the split (train, public, private, embargo).
     return int(min(start.split[1:3]) * rows) - start.split[3]
 
 
 def number_of(lines: str, key: str, default: int | None = None) -> int:
-    """The whole number that lines of a table of ``task.toml`` give a key, or its default where they do not."""
-    found = re.search(rf"(?m)^{key} = (\d+)", lines)
-    if found is None:
+    """The whole number that lines of a table of ``task.toml`` state for a key, or ``default`` if they state none."""
+    match = re.search(rf"(?m)^{key} = (\d+)", lines)
+    if match is None:
         assert default is not None, f"a line for {key}"
         return default
-    return int(found[1])
+    return int(match[1])
 
 
 def _bars(table: DataTable, stem: str) -> DataTable:
-    """The channels that are fields of bars, named ``<symbol>_<field>``; a table of one symbol goes by its file."""
+    """The columns that are fields of bars, named ``<symbol>_<field>``.
+
+    Args:
+        table: the table that was read from the author's files.
+        stem: name of the symbol whose columns have no symbol before the field: the name of the file.
+    """
     columns, names, symbols = [], [], set()
     for place, channel in enumerate(table.channels):
+        # From the right: a symbol may have an underscore in its name.
         symbol, _, fieldname = channel.rpartition("_")
         if fieldname.lower() in FIELDS:
             columns.append(place)
@@ -249,7 +288,7 @@ def _bars(table: DataTable, stem: str) -> DataTable:
 
 
 def range_of(own: OwnTable) -> tuple[str, str]:
-    """Limits of an answer. Of training rows alone: the largest of all values would tell of the hidden ones."""
+    """Limits of an answer, as TOML, from training rows alone: the largest of all values would tell of hidden ones."""
     values = own.table.values[: own.train]
     if own.measure == "price":
         values = np.diff(np.log(values), axis=0)
@@ -257,7 +296,15 @@ def range_of(own: OwnTable) -> tuple[str, str]:
 
 
 def limits_of(largest: float) -> tuple[str, str]:
-    """Limits of an answer, given the largest known value without its sign."""
+    """Lower and upper limit of an answer, as TOML.
+
+    Args:
+        largest: the largest absolute value of the training block.
+
+    Raises:
+        DataError: the values are too large for a contract.
+    """
+    # A power of ten, so that the limits look chosen, and tell little of the data.
     limit = 10.0 ** math.ceil(math.log10(max(ROOM * largest, 1.0)))
     if limit >= WIDEST:
         raise DataError(f"values of {largest:g} are too large for a contract; divide them, and say so in the unit")

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class PanelKind(Kind):
-    """A kind that starts from a panel."""
+    """A kind whose data is a panel: rows in time of one or more series."""
 
     def data_kind(self, task: Task) -> DataKind:
-        """What the task's panel is, without loading it."""
+        """The kind of data of the task's panel, without loading it."""
         return panel_kind(task)
 
     def source_key(self, task: Task) -> str:
@@ -60,7 +60,7 @@ def panel_of(task: Task) -> Panel:
     """The task's panel, restricted to its channels and its period.
 
     Raises:
-        TaskError: no row is in the period.
+        TaskError: no row of the panel is in the period.
     """
     return _restricted(task, _whole_panel(task))
 
@@ -74,11 +74,11 @@ def panel_renewable(task: Task) -> bool:
 
 
 def renewed_panel(task: Task, seed: int, train: Callable[[int], int]) -> Panel:
-    """The task's panel with every row behind its training block drawn anew; where :func:`panel_renewable` holds.
+    """The task's panel with every row after its training block drawn anew.
 
     Args:
         task: the task whose panel is drawn anew; :func:`panel_renewable` must hold for it.
-        seed: seed of the new rows.
+        seed: seed from which the new rows are drawn.
         train: given the number of rows in the task's period, returns how many of them the training block has.
     """
     from openfingym.data.panel import continue_panel, panel_times
@@ -90,7 +90,7 @@ def renewed_panel(task: Task, seed: int, train: Callable[[int], int]) -> Panel:
 
 
 def _inside(task: Task, times: NDArray[np.datetime64]) -> NDArray[np.bool_]:
-    """A mask of the rows that lie in the task's period."""
+    """A mask of the rows that lie in the task's period, bool[rows]."""
     reference, days = task.spec.dataset, times.astype("datetime64[D]")
     inside = np.ones(len(days), dtype=np.bool_)
     if reference.first is not None:
@@ -101,6 +101,7 @@ def _inside(task: Task, times: NDArray[np.datetime64]) -> NDArray[np.bool_]:
 
 
 def _restricted(task: Task, panel: Panel) -> Panel:
+    """The rows of a panel that lie in the task's period."""
     reference = task.spec.dataset
     if reference.first is None and reference.last is None:
         _require_past_of(task, 0, len(panel.times))
@@ -120,7 +121,7 @@ def _restricted(task: Task, panel: Panel) -> Panel:
 
 
 def _require_past_of(task: Task, first: int, rows: int) -> None:
-    """:func:`require_past` of the task's split, where so many rows from ``first`` on are used."""
+    """Call :func:`require_past` with the end of the training block, where ``rows`` rows from ``first`` on are used."""
     from openfingym.data.recipe import train_rows
 
     if task.spec.split is not None:
@@ -128,14 +129,14 @@ def _require_past_of(task: Task, first: int, rows: int) -> None:
 
 
 def require_past(task: Task, train: int) -> None:
-    """Refuse a training block that ends before a value from which a visible one was interpolated.
+    """Refuse a training block that ends before a value from which one inside the block was interpolated.
 
     Args:
-        task: the task.
-        train: the row of the file at which the training block ends.
+        task: the task whose data an author prepared.
+        train: number of rows of the file before the end of the training block.
 
     Raises:
-        TaskError: such a value would be hidden, and its neighbours would show it.
+        TaskError: such a value would be hidden, and the interpolated values next to it would show it.
     """
     prepared = task.spec.dataset.prepared
     if prepared is None or prepared.interpolated_to is None or prepared.interpolated_to < train:
@@ -150,6 +151,7 @@ def require_past(task: Task, train: int) -> None:
 
 
 def _whole_panel(task: Task) -> Panel:
+    """The task's panel with all its rows, restricted to its channels."""
     from openfingym import data
 
     reference = task.spec.dataset
@@ -177,11 +179,11 @@ def _whole_panel(task: Task) -> Panel:
 
 
 def _real_panel(task: Task) -> Panel:
-    """The panel that was pulled, by the names of the task's channels, so that the contract stays the same.
+    """The panel that was pulled, with the names of the task's channels, so that the contract stays the same.
 
     Raises:
-        TaskError: no real data is known, or it has another number of columns.
-        DataError: it has not been pulled; the message is the command that does.
+        TaskError: no real data is known, or the number of its columns is not that of the task's channels.
+        DataError: the data have not been pulled; the message is the command that pulls them.
     """
     from openfingym.data.indicators import with_indicators
     from openfingym.data.pulled import pulled_panel
@@ -197,6 +199,7 @@ def _real_panel(task: Task) -> Panel:
         measure="mixed" if form.indicators else None,
     )
     names = form.names or reference.channels or panel.channels
+    # Before the columns are counted: the names cover the indicators too.
     if form.indicators:
         panel = with_indicators(panel)
     if len(names) != len(panel.channels):
@@ -216,7 +219,7 @@ def _real_panel(task: Task) -> Panel:
 
 
 def panel_kind(task: Task) -> DataKind:
-    """What the task's panel is, without loading it."""
+    """The kind of data of the task's panel, without loading it."""
     from openfingym import data
 
     reference = task.spec.dataset
@@ -226,7 +229,7 @@ def panel_kind(task: Task) -> DataKind:
 
 
 def panel_width(task: Task) -> int | None:
-    """Number of series in the task's panel, without loading it; None where only loading it tells."""
+    """Number of series in the task's panel, without loading it; None if that is known only once it is loaded."""
     from openfingym import data
 
     reference = task.spec.dataset
@@ -236,22 +239,24 @@ def panel_width(task: Task) -> int | None:
         form, pulled = required_form(task)
         return len(form.names or pulled.symbols) or None
     if reference.file is not None:
+        # The header has a comma before each series: its first column is the date, or the number of the row.
         return dataset_content(task).partition(b"\n")[0].count(b",")
     return len(data.dataset_info(str(reference.name)).channels)
 
 
 def panel_key(task: Task) -> str:
-    """A value that changes with the panel."""
+    """A value that changes whenever the panel does."""
     from openfingym import data
 
     reference = task.spec.dataset
     if task.real:
+        # Loads the panel: what was pulled can change without any file of the task changing.
         return panel_of(task).digest
     return sha256_of(_packed(task)) if reference.file is not None else data.dataset_info(str(reference.name)).sha256
 
 
 def panel_recipe(panel: Panel | Curves | FeatureRows) -> tuple[str, ...]:
-    """The steps by which the panel was made, before windows are cut from it, in words."""
+    """The steps by which a panel was made, up to where windows are cut from it, as sentences."""
     info, dated = panel.info, panel.times.dtype.kind == "M"
     days = panel.times.astype("datetime64[D]") if dated else panel.times
     reach = f"from {'' if dated else 'number '}{days[0]} to {days[-1]}"
@@ -265,16 +270,16 @@ def panel_recipe(panel: Panel | Curves | FeatureRows) -> tuple[str, ...]:
 
 
 def split_text(split: Split) -> str:
-    """How rows are divided, up to the number that is dropped between blocks."""
+    """How rows are divided, as a phrase that ends with the number of rows dropped between blocks."""
     return f"split by time: {split.train:g} train, {split.public:g} public, {split.private:g} private; {split.embargo}"
 
 
 def dataset_content(task: Task) -> bytes:
-    """The author's CSV, unpacked if its name ends in ``.gz``.
+    """The author's CSV, decompressed if its name ends in ``.gz``.
 
     Raises:
-        TaskError: it is not in the task's folder, is a link, no file, or too large.
-        DataError: it cannot be unpacked.
+        TaskError: the file is missing, is a link, is no regular file, or is too large.
+        DataError: the file cannot be decompressed.
     """
     name = str(task.spec.dataset.file)
     content = _packed(task)
@@ -284,4 +289,5 @@ def dataset_content(task: Task) -> bytes:
 
 
 def _packed(task: Task) -> bytes:
+    """The author's file as it is, compressed or not."""
     return read_task_file(task.folder, str(task.spec.dataset.file), key="metadata.openfingym.dataset.file")

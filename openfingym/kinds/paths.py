@@ -1,5 +1,5 @@
-"""Where the windows of a generation task come from: a process set, whose splits share no random number, or a panel,
-whose blocks are cut into windows that do not overlap across the split.
+"""The windows of a generation task: paths of a process set, whose parts share no random number, or cut from a panel,
+whose windows do not overlap across the split.
 """
 
 from __future__ import annotations
@@ -26,20 +26,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Where windows come from, and what they are."""
+    """The windows of a generation task, contexts included, and where they come from."""
 
     info: DatasetInfo
+    """Provenance of the data."""
     digest: str
+    """Hex SHA-256 of the data."""
     channels: tuple[str, ...]
+    """Names of the channels."""
     train: Blocks | NDArray[np.float64]
-    """[n, steps, channels]"""
+    """Training windows, float64[n, rows, channels]."""
     public: NDArray[np.float64]
+    """Hidden windows of the public fold, float64[n, rows, channels]."""
     private: NDArray[np.float64]
+    """Hidden windows of the private fold, float64[n, rows, channels]."""
     recipe: tuple[str, ...]
+    """The steps from the dataset to the windows, as sentences."""
 
 
 def process_of(task: Task) -> ProcessSet | None:
-    """The process set that the task is on; None where it names none, or a real panel takes its place."""
+    """The process set that a task is on; None if its dataset is a panel, or if a real panel takes the set's place."""
     from openfingym.data.processes import process_sets
 
     if task.real:
@@ -49,20 +55,26 @@ def process_of(task: Task) -> ProcessSet | None:
 
 
 def from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Paths:
-    """The paths of a set; those of the two hidden splits from another seed, where one is given.
+    """The paths of a process set.
+
+    Args:
+        task: the task that names the set.
+        known: the process set that the task names.
+        seed: seed of the paths of both folds; None for the set's own seed. Training paths are always the same.
 
     Raises:
-        TaskError: the task has a split or a period, which a set has not.
+        TaskError: the task states a split or a period, which a process set does not have.
     """
     from openfingym.data.processes import DEFAULT_SEED, draw_sets, stream_paths
     from openfingym.data.processes.info import process_info
     from openfingym.data.processes.sets import Counts
 
-    # Where the task states real data of its own, the split is theirs.
+    # A task that states real data needs a split for these, which is not used here.
     if task.spec.split is not None and task.spec.dataset.pulled is None:
         raise TaskError("a process set has splits of its own; remove the table", path=task.config_path, key="split")
     if task.spec.dataset.first or task.spec.dataset.last:
         raise TaskError("a process set has no dates; remove first and last", path=task.config_path, key="dataset")
+    # One training path, which is not used: those of the task are made block by block, as there can be too many to hold.
     drawn = draw_sets(
         known.name, DEFAULT_SEED if seed is None else seed, Counts(1, known.counts.public, known.counts.private)
     )
@@ -88,8 +100,13 @@ def from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Path
 def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
     """The windows of a panel.
 
+    Args:
+        task: the generation task that the windows are for.
+        contract: the contract of the task.
+        panel: the panel that the windows are cut from.
+
     Raises:
-        TaskError: the split is missing or says what is not for windows, or a row to divide by is not positive.
+        TaskError: the split is missing, or has keys that are for forecasts; or a row to divide by is not positive.
     """
     from openfingym.data import recipe
 
@@ -105,6 +122,7 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
             key="split",
         )
     times, values = recipe.to_values(panel, contract.value_semantics)
+    # Each window is divided by the row before it, which then belongs to the window (`lead`), so that no two share it.
     anchored = split.scaling == "start"
     windows = recipe.cut(
         values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=int(anchored)

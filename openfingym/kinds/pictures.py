@@ -1,6 +1,6 @@
-"""What of an answer is worth looking at: curves and histograms as plain numbers, which a page draws.
+"""Pictures of an agent's answer: curves and histograms as plain numbers, which a page of a report draws.
 
-A picture is made of what the agent submitted and of public arrays alone. No hidden array comes near it.
+A picture is made of the submission and of public arrays alone, and never of hidden ones.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from openfingym.kinds.material import Reader
 
 PICTURES = 6
-"""Pictures of one submission at most."""
+"""Most pictures of one submission."""
 PATHS = 12
-"""Paths drawn over one another, of each sort."""
+"""Most paths drawn over one another, of generated ones and of known ones each."""
 LINES = 8
-"""Series of one picture, each in a colour of its own."""
+"""Most series of one picture, each in a colour of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +33,13 @@ class Curve:
     """One line of a picture."""
 
     name: str
+    """What the line shows, for the legend."""
     x: NDArray[np.float64]
-    """float64[points], increasing."""
+    """Horizontal positions, float64[points], increasing."""
     y: NDArray[np.float64]
-    """float64[points]."""
+    """Values, float64[points]."""
     known: bool = False
-    """Whether it is public data, which the agent was given, and not what it answered."""
+    """Whether it is public data, which the agent was given, and not a part of its answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,43 +47,45 @@ class Picture:
     """Curves over a common axis, or how often values occur."""
 
     title: str
+    """Heading of the picture."""
     across: str
-    """What the horizontal axis shows."""
+    """Label of the horizontal axis."""
     curves: tuple[Curve, ...] = ()
+    """The lines of the picture; empty for a histogram."""
     zero: bool = False
-    """Whether the vertical axis must hold zero."""
+    """Whether the vertical axis must include zero."""
     values: NDArray[np.float64] | None = None
-    """float64[...]: draws a histogram of these instead of curves."""
+    """Values of which a histogram is drawn, float64 of any shape; None for a picture of curves."""
 
 
 @dataclass(frozen=True, eq=False)
 class AgentAnswer:
-    """An accepted submission, and what is public of its task."""
+    """An accepted submission, and the public data of its task."""
 
     values: NDArray[np.float64]
-    """float64, in the shape of a submission."""
+    """The submission, float64, in the task's submission shape."""
     actions: Sequence[Sequence[object]]
-    """Of a sequential task the JSON values of the actions, of each private episode in the order of its steps."""
+    """The actions in each private episode of a sequential task, in order, as JSON values; empty for a batch task."""
     labels: Sequence[str]
-    """Names along the last axis, as far as it has any."""
+    """Names along the last axis of the submission; empty if it has none."""
     channels: Sequence[str]
     """Names of the channels of the inputs."""
     read: Reader
-    """Reads a public array."""
+    """Reads a public array, given its name."""
 
 
 def spread(count: int, most: int = PICTURES) -> list[int]:
-    """At most so many places among ``count``, evenly spread, the first and the last among them."""
+    """Evenly spread positions among ``count`` items, the first and the last among them; at most ``most``."""
     return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int)).tolist() if count else []
 
 
 def histogram(values: NDArray[np.float64]) -> tuple[Picture, ...]:
-    """How often values occur."""
+    """How often values occur; no picture if there are none."""
     return (Picture("What was submitted", "value", values=values),) if values.size else ()
 
 
 def forecasts(answer: AgentAnswer, steps: Sequence[int]) -> tuple[Picture, ...]:
-    """The inputs of some windows, and what was forecast to follow them; channel after channel in turn.
+    """The inputs of some windows, and the forecasts that follow them; each picture shows the next channel in turn.
 
     Args:
         answer: the answer, whose values are [windows, steps, labels]; the public ``test_inputs`` are [windows, rows,
@@ -95,25 +98,27 @@ def forecasts(answer: AgentAnswer, steps: Sequence[int]) -> tuple[Picture, ...]:
         label = number % answer.values.shape[2]
         name = answer.labels[label] if label < len(answer.labels) else ""
         channel = answer.channels.index(name) if name in answer.channels else label
-        given, told = np.asarray(inputs[window, :, channel], dtype=np.float64), answer.values[window, :, label]
-        before = np.arange(1.0 - len(given), 1.0)
-        # A forecast of one step is a point, which has no line of its own: it is joined with what came before.
-        curve = Curve("forecast", np.append(0.0, ahead), np.append(given[-1:], told)[-len(ahead) - 1 :])
+        known, forecast = np.asarray(inputs[window, :, channel], dtype=np.float64), answer.values[window, :, label]
+        before = np.arange(1.0 - len(known), 1.0)
+        # A forecast of one step is a point, through which no line can be drawn: it is joined with the last input.
+        curve = Curve("forecast", np.append(0.0, ahead), np.append(known[-1:], forecast)[-len(ahead) - 1 :])
         title = f"{name or 'Forecast'}, window {window}"
-        pictures.append(Picture(title, "steps from the last input", (Curve("known input", before, given, True), curve)))
+        pictures.append(Picture(title, "steps from the last input", (Curve("known input", before, known, True), curve)))
     return tuple(pictures)
 
 
 def paths(answer: AgentAnswer) -> tuple[Picture, ...]:
-    """Generated paths over windows of training, a picture a channel.
+    """Generated paths over training windows, one picture for each channel.
 
     Args:
         answer: the answer, whose values are [samples, rows, channels], or [contexts, futures, rows, channels].
     """
     context, train = answer.read("test_inputs"), answer.read("train_targets")
     before = answer.read("train_inputs")
+    # Without contexts, each sample is the one future of a context without rows.
     samples = answer.values if answer.values.ndim == 4 else answer.values[:, None]
     rows = context.shape[1]
+    # The last row of the context is 0, and the first generated one is 1.
     x = np.arange(1.0 - rows, samples.shape[2] + 1.0)
     chosen, trained = spread(len(samples), PATHS), spread(len(train), PATHS)
     pictures = []
@@ -127,12 +132,12 @@ def paths(answer: AgentAnswer) -> tuple[Picture, ...]:
 
 
 def by_step(title: str, labels: Sequence[str], values: NDArray[np.float64]) -> Picture:
-    """A line for each label over the steps of an episode: those that are largest, where there are many.
+    """A line for each label over the steps of an episode; of many labels, those with the largest values.
 
     Args:
         title: heading of the picture.
         labels: names of the columns.
-        values: float64[steps, labels].
+        values: what is drawn, float64[steps, labels].
     """
     largest = np.sort(np.argsort(-np.abs(values).sum(axis=0), kind="stable")[:LINES])
     steps = np.arange(1.0, len(values) + 1.0)
@@ -140,21 +145,25 @@ def by_step(title: str, labels: Sequence[str], values: NDArray[np.float64]) -> P
 
 
 def decided(symbols: Sequence[str], steps: int, actions: Sequence[object]) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """(title, float64[steps, symbols]) of what an agent decided in an episode of trading: target weights, which stay
-    until others are given, and shares ordered so far, bought less sold; without what was never used.
+    """What an agent decided in an episode of trading, step by step.
 
     Args:
         symbols: names of the symbols.
-        steps: steps of the episode.
-        actions: JSON values of the actions in order; one that cannot be read changes nothing.
+        steps: number of steps of the episode.
+        actions: actions of the agent in order, as JSON values; one that cannot be read changes nothing.
+
+    Yields:
+        A title and float64[steps, symbols]: target weights, which hold until others are given; and units ordered so
+        far, bought less sold. One of the two that the agent never used is left out.
     """
     weights, ordered = (np.zeros((steps, len(symbols))) for _ in range(2))
     for step in range(steps):
         try:
-            # Who ends an episode early holds to its end.
+            # An agent that ends an episode early holds what it has to the end.
             decision = parse_decision(actions[step] if step < len(actions) else None, symbols)
         except SubmissionError:
             decision = HOLD
+        # At step 0, step - 1 is the last row, which is still zero.
         weights[step] = weights[step - 1] if decision.weights is None else decision.weights
         ordered[step] = ordered[step - 1]
         for order in decision.orders:

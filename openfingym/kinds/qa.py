@@ -1,33 +1,32 @@
-"""Questions of a suite, each an episode in which tools look things up as of the question's time.
+"""The kind ``qa``: questions of a suite, each an episode in which tools look things up as of the question's time.
 
-Episodes run where the answers are, in the verifier: an agent is sent what a tool answers and nothing else. A row of a
-submission is how a question ended (:class:`~openfingym.kinds.qa_episodes.AnswerState`) and the numbers of its answer,
-which are all 0 where there is none, as those of an empty set.
+Episodes run where the answers are, in the verifier: an agent is sent what a tool answers, and nothing else. A row of a
+submission is how a question ended (:class:`~openfingym.kinds.qa_episodes.AnswerState`) and the numbers of its answer.
+Without an answer these are all 0, as those of an empty set.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import model_validator
 
 from openfingym.errors import TaskError, UsageError
-from openfingym.kinds.kind import SequentialKind
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
+from openfingym.kinds.qa_contract import QaContract, qa_contract
 from openfingym.kinds.qa_episodes import AnswerState, QuestionEpisode
+from openfingym.kinds.sequential import SequentialKind
 from openfingym.kinds.start import Start
-from openfingym.suites.registry import find_suite
 from openfingym.suites.suite import Asking, SuiteQuestion
-from openfingym.task.contracts import Contract, Family, PositiveInt
+from openfingym.task.contracts import Contract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics.resampling import Resampling
-    from openfingym.suites.suite import AnswerForm, QuestionSet, Scalar, Suite, SuiteClient, SuiteTool
+    from openfingym.suites.suite import QuestionSet, SuiteTool
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.episodes import Step, SteppedEpisode
     from openfingym.vault import Vault
@@ -61,70 +60,14 @@ while env.episodes_left:
     env.reset()
     env.step({"answer": interface.contract["prior"]})
 """
+"""Program of the agent ``naive``, which gives every question the same answer."""
 OBJECTS = """
     # the same as Python objects: `from {module} import *`, and then its functions; each call is one call of a tool"""
-
-
-class QaContract(Contract):
-    """Questions of a suite. A submission is [questions, 1 + numbers of an answer]."""
-
-    family: ClassVar[Family] = "questions"
-    baseline: ClassVar[str] = "naive"
-    has_split: ClassVar[bool | None] = False
-
-    kind: Literal["qa"]
-    suite: str
-    """Name of the suite that asks."""
-    options: Mapping[str, str | int | float] = {}
-    """What the suite lets a task choose, such as a month and a horizon."""
-    steps: PositiveInt = 20
-    """Actions that a question takes at most."""
-    invalid: PositiveInt = 3
-    """Invalid actions in a row that end a question."""
-    repeated: PositiveInt = 3
-    """How often the same call may be made."""
-    attempts: PositiveInt = 10
-    """How often a question may be attempted before it is answered, as self-consistency does; each has these limits."""
-    hindsight: bool = False
-    """An experiment, which says so in every result: tools ignore when things became known, and show what was to
-    come."""
-
-    @model_validator(mode="after")
-    def _known(self) -> Self:
-        try:
-            find_suite(self.suite).options(self.options)
-        except UsageError as error:
-            raise ValueError(f"suite: {error}") from error
-        return self
-
-    @property
-    def chosen(self) -> Mapping[str, Scalar]:
-        """The options, with the suite's defaults."""
-        return self.asked_by.options(self.options)
-
-    @property
-    def asked_by(self) -> Suite:
-        """The suite."""
-        return find_suite(self.suite)
-
-    @property
-    def form(self) -> AnswerForm:
-        """What an answer is."""
-        return self.asked_by.form(self.chosen)
-
-    @property
-    def client(self) -> SuiteClient | None:
-        """The tools as a module for programs, where the suite has one."""
-        return self.asked_by.client(self.chosen)
-
-    @property
-    def tools(self) -> tuple[SuiteTool, ...]:
-        """What agents may call."""
-        return self.asked_by.tools(self.chosen)
+"""Added to the instruction's lines of Python if the suite has a module for programs."""
 
 
 class QaKind(SequentialKind):
-    """Questions with tools."""
+    """Questions of a suite, with tools to look things up."""
 
     contract = QaContract
     start = START
@@ -138,20 +81,20 @@ class QaKind(SequentialKind):
     environment = "openfingym.envs.qa:QuestionEnv"
 
     def data_kind(self, task: Task) -> DataKind:
-        """Simulated where the suite's world is."""
-        contract = _contract(task.spec.contract)
+        """``simulated`` if the suite's world is, else ``real``; and whether tools show it with hindsight."""
+        contract = qa_contract(task.spec.contract)
         if contract.hindsight:
             return "simulated with hindsight" if contract.asked_by.simulated(_dataset(task)) else "real with hindsight"
         return "simulated" if contract.asked_by.simulated(_dataset(task)) else "real"
 
     def source_key(self, task: Task) -> str:
-        """A value that changes with the questions."""
-        contract = _contract(task.spec.contract)
+        """A value that changes whenever the questions do."""
+        contract = qa_contract(task.spec.contract)
         return contract.asked_by.source_key(_dataset(task), contract.chosen)
 
     def modules(self, contract: Contract) -> Mapping[str, str]:
-        """The suite's tools as a module, where it has one."""
-        client = _contract(contract).client
+        """The suite's tools as a module for programs, if it has one."""
+        client = qa_contract(contract).client
         return {} if client is None else {client.module: client.source}
 
     def load(self, task: Task) -> QuestionSet:
@@ -163,14 +106,16 @@ class QaKind(SequentialKind):
         if task.real:
             from openfingym.kinds.real_forms import required_form
 
-            required_form(task)  # says where real data are, since there is none to put in the place of these
-        contract = _contract(task.spec.contract)
-        found = contract.asked_by.questions(_dataset(task), contract.chosen)
-        return replace(found, info=replace(found.info, kind=self.data_kind(task))) if contract.hindsight else found
+            required_form(task)  # raises, and says where real data can be found
+        contract = qa_contract(task.spec.contract)
+        questions = contract.asked_by.questions(_dataset(task), contract.chosen)
+        if not contract.hindsight:
+            return questions
+        return replace(questions, info=replace(questions.info, kind=self.data_kind(task)))
 
     def shape(self, task: Task, source: QuestionSet) -> Material:
-        """Training questions with their answers, and those to be asked, whose answers are hidden."""
-        contract = _contract(task.spec.contract)
+        """Show the training questions with their answers, and hide the answers to those that are asked."""
+        contract = qa_contract(task.spec.contract)
         form, train = contract.form, len(source.train)
         asked = (*source.public, *source.private)
         prior = contract.asked_by.prior(source.truths[:train], 1)[0]
@@ -217,12 +162,16 @@ class QaKind(SequentialKind):
         )
 
     def scramble(self, task: Task, source: QuestionSet, generator: np.random.Generator) -> None:
-        """None: questions and answers come from one snapshot, which tools read too."""
+        """None, because questions, answers and what tools show all come from one snapshot."""
         return
 
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> SteppedEpisode:
-        """One of the questions: public ones first, then the private ones."""
-        contract = _contract(spec.contract)
+        """One of the questions: public ones first, then the private ones.
+
+        Raises:
+            UsageError: there is no question of this number.
+        """
+        contract = qa_contract(spec.contract)
         texts = read("test_questions")
         if not 0 <= number < len(texts):
             raise UsageError(f"there is no question {number}; there are {len(texts)}, counted from 0")
@@ -232,6 +181,7 @@ class QaKind(SequentialKind):
             question,
             suite.question_form(question, options),
             contract.tools,
+            # Opened with the first call only: a question that is answered at once needs no vault.
             lambda: suite.lookup(vault_of(contract, snapshot), question, options),
             steps=contract.steps,
             invalid=contract.invalid,
@@ -240,7 +190,7 @@ class QaKind(SequentialKind):
         )
 
     def twin(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], seed: int) -> dict[str, Array]:
-        """There is none: the world happened once.
+        """Not possible, as the world happened only once.
 
         Raises:
             UsageError: always.
@@ -248,53 +198,56 @@ class QaKind(SequentialKind):
         raise UsageError("questions of a suite cannot be drawn anew; run without --fresh")
 
     def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
-        """The true answer."""
-        yield {"answer": _contract(spec.contract).form.write(np.asarray(hidden["targets"][number]))}
+        """The only action: the true answer."""
+        yield {"answer": qa_contract(spec.contract).form.write(np.asarray(hidden["targets"][number]))}
 
     def steps(self, contract: Contract) -> int:
-        """Actions that a question takes at most."""
-        return _contract(contract).steps
+        """Most actions that may be taken on a question."""
+        return qa_contract(contract).steps
 
     def baselines(self, spec: Spec) -> frozenset[str]:
-        """Programs of the suite."""
-        return _contract(spec.contract).asked_by.programs
+        """Names of the programs of the suite."""
+        return qa_contract(spec.contract).asked_by.programs
 
     def lookups(self, contract: Contract) -> tuple[SuiteTool, ...]:
         """The tools of the task."""
-        return _contract(contract).tools
+        return qa_contract(contract).tools
 
     def of_the_past(self, contract: Contract) -> bool:
-        """As the suite says."""
-        return _contract(contract).asked_by.of_the_past
+        """Whether the answers were known already, as the suite states."""
+        return qa_contract(contract).asked_by.of_the_past
 
     def asking(self, contract: Contract) -> Asking:
-        """Who asks, and how."""
-        found = _contract(contract)
-        return Asking(found.asked_by, found.chosen, found.attempts)
+        """The suite that asks, its options, and how often a question may be attempted."""
+        own = qa_contract(contract)
+        return Asking(own.asked_by, own.chosen, own.attempts)
 
     def question_row(
         self, contract: Contract, read: Reader, number: int, outcome: NDArray[np.float64]
     ) -> Mapping[str, object]:
-        """Its id, its tags, and the :class:`~openfingym.kinds.qa_episodes.AnswerState`, which its agent was shown."""
+        """The question's id, its tags and the :class:`~openfingym.kinds.qa_episodes.AnswerState`, all of them known to
+        the agent that was asked.
+        """
         question = SuiteQuestion.from_json(str(read("test_questions")[number]))
         return {"id": question.id, "tags": list(question.tags), "state": AnswerState(int(outcome[0])).name.lower()}
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The suite's own answer that looks at no question."""
-        suite = _contract(contract).asked_by
+        """The suite's own baseline: an answer that takes no account of the question."""
+        suite = qa_contract(contract).asked_by
         return _answered(suite.prior(np.asarray(read("train_answers")), shape[0]))
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Others that look at no question."""
-        suite = _contract(contract).asked_by
-        found = suite.skillless(np.asarray(read("train_answers")), shape[0], generator)
-        return {name: _answered(numbers) for name, numbers in found.items()}
+        """The suite's other answers that take no account of the question."""
+        suite = qa_contract(contract).asked_by
+        answers = suite.skillless(np.asarray(read("train_answers")), shape[0], generator)
+        return {name: _answered(numbers) for name, numbers in answers.items()}
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The truth, as it is read from an answer that says it."""
-        form = _contract(contract).form
+        """The true answers."""
+        form = qa_contract(contract).form
+        # Written and read again: an answer in words may not be able to state every number of the truth.
         return _answered(np.stack([form.read(form.write(np.asarray(row))) for row in hidden["targets"]]))
 
     def worst(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -306,7 +259,7 @@ class QaKind(SequentialKind):
     def folds(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
     ) -> tuple[Fold, Fold]:
-        """The questions to practise on, and those that count."""
+        """The questions to practise on are the public fold, those that count the private one."""
         from openfingym.metrics import Truth
 
         targets = np.asarray(hidden["targets"], dtype=np.float64)
@@ -317,25 +270,25 @@ class QaKind(SequentialKind):
         return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
 
     def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
-        """The numbers of the answers."""
+        """The numbers of the answers, without how questions ended."""
         return {"y_pred": np.ascontiguousarray(values[:, 1:])}
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """Questions, a few consecutive ones together, since those of one time share its news."""
+        """A bootstrap of blocks of consecutive questions, since those of one time share its news."""
         from openfingym.metrics.resampling import block_bootstrap
 
         return block_bootstrap(len(np.asarray(fold.truth.arrays["y_true"])), fold.truth.seed, units_are_rows=True)
 
     def hidden_shapes(self, shape: tuple[int, ...], n_test: int) -> Mapping[str, tuple[int, ...]]:
-        """The numbers of an answer a question."""
+        """The numbers of one answer for each question."""
         return {"targets": (n_test, shape[1] - 1)}
 
     def known_targets(self, contract: Contract, read: Reader) -> None:
-        """None: an answer is no forecast of a size."""
+        """None, because an answer is no forecast of a size."""
         return
 
     def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The numbers of the answers: whoever changes a few of them from rollout to rollout probes for truths."""
+        """The numbers of the answers: changing a few of them from one rollout to the next would probe for truths."""
         return np.ascontiguousarray(values[:, 1:])
 
     def check_shown(
@@ -346,10 +299,10 @@ class QaKind(SequentialKind):
         shown: Sequence[Step],
         before: Step | None,
     ) -> None:
-        """An episode begins with its own question.
+        """Check that an episode begins with a question that has a text.
 
         Raises:
-            TaskError: it does not.
+            TaskError: the question has no text.
         """
         if not str(shown[0].observation["question"]).strip():
             raise TaskError(f"question {number} has no text")
@@ -357,12 +310,12 @@ class QaKind(SequentialKind):
     def later_changed(
         self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Step
     ) -> Mapping[str, Array]:
-        """Other answers to all questions: what is shown may depend on none."""
+        """Other answers to all questions, since what is shown may depend on none of them."""
         return {"targets": 1.0 - np.asarray(hidden["targets"])}
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers."""
-        contract = _contract(task.spec.contract)
+        """What an agent is told of the task, in numbers."""
+        contract = qa_contract(task.spec.contract)
         tools = ", ".join(tool.name for tool in contract.tools) or "none"
         facts = (
             ("an answer", contract.form.expected),
@@ -384,13 +337,18 @@ questions, answers = interface.load_train()  # known questions, and the numbers 
 env = interface.make()
 while env.episodes_left:
     observation, info = env.reset()  # observation["question"], ["as_of"], ["query"]
-    observation, *_ = env.step({{"tool": name, "arguments": {{}}}})  # observation["text"], ["value"]; interface.contract["tools"]{objects}
-    env.step({{"answer": answer}})"""  # noqa: E501
+    observation, *_ = env.step({{"tool": name, "arguments": {{}}}})  # observation["text"], ["value"]; \
+interface.contract["tools"]{objects}
+    env.step({{"answer": answer}})"""
         return Brief(facts, note, usage)
 
 
 def vault_of(contract: QaContract, snapshot: str) -> Vault | None:
-    """The vault that the tools of a task look things up in; None of a suite without one.
+    """The vault that the tools of a task look things up in; None for a suite without one.
+
+    Args:
+        contract: the contract of the task.
+        snapshot: name of the snapshot that the questions were made from.
 
     Raises:
         DataError: the snapshot is not on this machine.
@@ -400,6 +358,7 @@ def vault_of(contract: QaContract, snapshot: str) -> Vault | None:
 
 
 def _dataset(task: Task) -> str:
+    """Name of the task's dataset, which a suite knows; refuses files."""
     name = task.spec.dataset.name
     if name is None:
         raise TaskError(
@@ -411,17 +370,13 @@ def _dataset(task: Task) -> str:
 
 
 def _texts(questions: Sequence[SuiteQuestion]) -> Array:
+    """Questions as JSON texts, str[questions]."""
     return np.array([question.to_json() for question in questions])
 
 
 def _answered(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows of a submission in which every question has an answer."""
     return np.column_stack([np.full(len(numbers), float(AnswerState.ANSWERED)), numbers])
-
-
-def _contract(contract: Contract) -> QaContract:
-    assert isinstance(contract, QaContract)
-    return contract
 
 
 KIND = QaKind()

@@ -1,8 +1,8 @@
-"""Questions about what has not happened yet: a row each, answered by a probability, a number, quantiles or an interval.
+"""The kind ``questions``: forecast outcomes by a probability, a number, quantiles or an interval.
 
-The package holds simulated questions with their outcomes: an agent trains on them, gets feedback on others, and the
-task is checked on a third part. A rollout may have other private rows, which are asked when it is created and have no
-outcome yet (:mod:`openfingym.kinds.asking`); then its result is deferred until they are resolved.
+The package holds simulated questions with their outcomes: an agent trains on some, gets feedback on others, and is
+scored on a third part. In place of this last part, a rollout may have questions that are asked when it is created and
+have no outcome yet (:mod:`openfingym.kinds.asking`); then its result is deferred until they are resolved.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ high = 1.0
 
 
 class QuestionsKind(Kind):
-    """Questions with outcomes to come."""
+    """Questions whose outcomes are to be forecast."""
 
     contract = QuestionsContract
     start = START
@@ -66,11 +66,11 @@ class QuestionsKind(Kind):
     naive_program = NAIVE
 
     def data_kind(self, task: Task) -> DataKind:
-        """Simulated, all of it."""
+        """``simulated``, as every bundled set of questions is."""
         return "simulated"
 
     def source_key(self, task: Task) -> str:
-        """The digest of the set."""
+        """The digest of the set of questions."""
         return question_digest(_name_of(task))
 
     def load(self, task: Task) -> QuestionRows:
@@ -78,18 +78,18 @@ class QuestionsKind(Kind):
         return simulated_questions(_name_of(task))
 
     def renewable(self, task: Task) -> bool:
-        """Always: every set is simulated."""
+        """True, since every set of questions is simulated."""
         return True
 
     def renewed(self, task: Task, seed: int) -> QuestionRows:
-        """The set with every question behind the training ones drawn anew."""
+        """The set of questions with all but the training ones drawn anew."""
         from openfingym.data.processes.draws import Branch
 
         name = _name_of(task)
         return simulated_questions(name, Branch(seed, len(simulated_questions(name).targets) - _cuts(task)[0].stop))
 
     def shape(self, task: Task, source: QuestionRows) -> Material:
-        """The questions in three blocks, in the order in which they were asked."""
+        """Divide the questions into three blocks, in the order in which they were asked."""
         contract = questions_contract(task.spec.contract)
         if contract.market_implied and "price" not in source.names:
             raise TaskError(
@@ -104,7 +104,7 @@ class QuestionsKind(Kind):
                 f"{part}_inputs": source.features[rows],
                 f"{part}_times": source.times[rows],
                 f"{part}_texts": np.array([source.texts[row] for row in rows]),
-                # Each question is a series of its own: what becomes of one says nothing of another asked meanwhile.
+                # Each question is a series of its own: the outcome of one tells nothing of others asked meanwhile.
                 f"{part}_series": np.arange(len(rows)),
             }
             axes |= {
@@ -143,14 +143,14 @@ class QuestionsKind(Kind):
         )
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """Other questions, drawn anew; see :mod:`openfingym.kinds.row_instances`."""
+        """An instance on questions that are drawn anew; see :mod:`openfingym.kinds.row_instances`."""
         from openfingym.kinds.row_instances import questions_instance
 
         contract = questions_contract(data.task.spec.contract)
         return questions_instance(data, contract, _name_of(data.task), split, generator)
 
     def scramble(self, task: Task, source: QuestionRows, generator: np.random.Generator) -> QuestionRows:
-        """The same questions, with every hidden outcome replaced by one of another question of training."""
+        """The same questions, with every hidden outcome replaced by that of a random training question."""
         targets = source.targets.copy()
         train, public, private = _cuts(task)
         hidden = np.r_[public, private]
@@ -158,13 +158,13 @@ class QuestionsKind(Kind):
         return replace(source, targets=targets)
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The market's own probability, or the share of training; no move of a price."""
+        """The market's own probability or the share of training outcomes; for prices, no move."""
         return naive_answers(questions_contract(contract), read, "test").reshape(shape)
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Departures from the baseline that look at no question."""
+        """Departures from the baseline that take no account of the questions."""
         own = questions_contract(contract)
         return skillless(own, read, naive_answers(own, read, "train"), naive_answers(own, read, "test"), generator)
 
@@ -174,17 +174,14 @@ class QuestionsKind(Kind):
         return np.array(np.broadcast_to(targets.reshape(-1, *[1] * (len(shape) - 1)), shape))
 
     def worst(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Uniform noise over the admissible range, in order where the numbers of an answer must be."""
-        return (
-            np.sort(super().worst(contract, hidden, shape), axis=-1)
-            if len(shape) > 1
-            else super().worst(contract, hidden, shape)
-        )
+        """Uniform noise over the admissible range, sorted within an answer, since its quantiles may not cross."""
+        noise = super().worst(contract, hidden, shape)
+        return np.sort(noise, axis=-1) if len(shape) > 1 else noise
 
     def folds(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
     ) -> tuple[Fold, Fold]:
-        """The earlier and the later questions."""
+        """The earlier questions are the public fold, the later ones the private one."""
         from openfingym.metrics import Truth
 
         contract, targets = questions_contract(spec.contract), np.asarray(hidden["targets"], dtype=np.float64)
@@ -201,7 +198,7 @@ class QuestionsKind(Kind):
         """Refuse quantiles that cross, and intervals whose ends are in the wrong order.
 
         Raises:
-            SubmissionError: names the question.
+            SubmissionError: the numbers of an answer decrease; the message names the question.
         """
         if values.ndim == 1:
             return
@@ -216,7 +213,7 @@ class QuestionsKind(Kind):
             )
 
     def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
-        """The answers, by the names of their numbers."""
+        """The answers, by the names that metrics of their form use."""
         own = questions_contract(contract)
         if own.form == "interval":
             return {"lower": values[:, 0], "upper": values[:, 1]}
@@ -225,7 +222,7 @@ class QuestionsKind(Kind):
         return {"y_pred": values}
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """Questions, a few consecutive ones together, since those asked at one time share its news."""
+        """A bootstrap of blocks of consecutive questions, since those asked at one time share its news."""
         from openfingym.metrics.resampling import block_bootstrap
 
         return block_bootstrap(len(np.asarray(fold.truth.arrays["y_true"])), fold.truth.seed, units_are_rows=True)
@@ -233,19 +230,20 @@ class QuestionsKind(Kind):
     def resampled(
         self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
     ) -> tuple[Fold, NDArray[np.float64]]:
-        """Some of the questions."""
+        """The fold and the submission restricted to the drawn questions."""
         from openfingym.kinds.resampled import taken
 
+        # The levels of quantiles have no row for each question, and stay as they are.
         arrays = dict(fold.truth.arrays)
         levels = {"levels": np.asarray(arrays.pop("levels"))} if "levels" in arrays else {}
         return taken(replace(fold, truth=replace(fold.truth, arrays=arrays)), values, units, **levels)
 
     def hidden_shapes(self, shape: tuple[int, ...], n_test: int) -> Mapping[str, tuple[int, ...]]:
-        """One outcome a question."""
+        """One outcome for each question."""
         return {"targets": (n_test,)}
 
     def target_times(self, contract: Contract, read: Reader) -> NDArray[np.datetime64]:
-        """When each question is resolved."""
+        """The time from which each question can be resolved."""
         return np.asarray(read("test_times"))[:, 2]
 
     def known_targets(self, contract: Contract, read: Reader) -> Array:
@@ -254,22 +252,27 @@ class QuestionsKind(Kind):
         return np.repeat(np.asarray(read("train_targets"))[:, None], len(numbers), axis=1)
 
     def baselines(self, spec: Spec) -> frozenset[str]:
-        """Programs for the form of the answers."""
+        """Names of the programs for the form of answers."""
         contract = questions_contract(spec.contract)
         if contract.form == "probability":
             return frozenset({"logistic", *(["market-implied"] if contract.market_implied else [])})
         return frozenset({"ewma"} if contract.form in {"quantiles", "interval"} else ())
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers, and that the last questions may be asked while nobody knows their outcome."""
+        """What an agent is told of the task; see :mod:`openfingym.kinds.questions_brief`."""
         return brief(task, material)
 
 
 def _cuts(task: Task) -> tuple[slice, slice, slice]:
-    """Rows of the training, the public and the private block, without the embargoes between them."""
+    """Rows of the training, the public and the private block, without the embargoes between them.
+
+    Raises:
+        TaskError: a block has fewer than two questions.
+    """
     from openfingym.data.questions import ROWS
     from openfingym.data.recipe import train_rows
 
+    # Shares through their decimal texts: 0.29 * 100 is 28.99... in binary.
     split = task.spec.rows
     first = train_rows(ROWS, split)
     second = first + int(Fraction(str(split.public)) * ROWS)
@@ -280,6 +283,7 @@ def _cuts(task: Task) -> tuple[slice, slice, slice]:
 
 
 def _name_of(task: Task) -> str:
+    """Name of the bundled set of questions; refuses other data."""
     if task.spec.dataset.name is None:
         raise TaskError(
             "questions are of a bundled set; expected dataset.name", path=task.config_path, key="dataset.name"
@@ -287,6 +291,7 @@ def _name_of(task: Task) -> str:
     if task.real:
         from openfingym.kinds.real_forms import required_form
 
+        # Raises, with the reason: there are no real questions with known outcomes to build a package of.
         required_form(task)
     return task.spec.dataset.name
 

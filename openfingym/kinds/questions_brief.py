@@ -1,4 +1,4 @@
-"""What a task of questions says of itself, and how its data were made."""
+"""The instruction's facts of a task of questions, and the recipe of its data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def brief(task: Task, material: Material) -> Brief:
-    """What is asked, in numbers, and that the last questions may be asked while nobody knows their outcome."""
+    """What an agent is told of the task: numbers, and that nobody may know the outcome of the last questions yet."""
     contract = questions_contract(task.spec.contract)
     inputs, test = (material.public[f"{part}_inputs"].shape for part in ("train", "test"))
     facts = (
@@ -38,7 +38,7 @@ feedback = interface.submit(predictions)  # predictions: float64 {material.shape
 
 
 def recipe(task: Task, source: QuestionRows) -> tuple[str, ...]:
-    """How the data were made, a line a step."""
+    """How the data were made, step by step, as sentences."""
     info, split = source.info, task.spec.rows
     return (
         f"dataset {info.name}: {info.kind}, {info.source}",
@@ -50,6 +50,7 @@ def recipe(task: Task, source: QuestionRows) -> tuple[str, ...]:
 
 
 def _form_text(contract: QuestionsContract) -> str:
+    """What an answer is, in words."""
     return {
         "probability": "the probability that it happens",
         "value": f"a number, {contract.unit}",

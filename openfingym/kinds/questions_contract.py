@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from openfingym.task import Spec
 
 COVERAGE = 0.95
-"""Probability with which an interval is to hold the truth: that of the interval score."""
+"""Probability with which an interval should hold the truth; the metrics of intervals assume this value."""
 PROBLEMS: Mapping[str, frozenset[str]] = {
     "probability": frozenset({"point"}),
     "value": frozenset({"point"}),
     "quantiles": frozenset({"quantiles"}),
     "interval": frozenset({"interval"}),
 }
-"""Kinds of metrics that each form of answer has the arrays for; quantiles with a median have those of ``point`` too."""
+"""Problems of metrics (:attr:`openfingym.metrics.Metric.problem`) that fit each form of answer; quantiles that include
+the median fit ``point`` too."""
 
 
 class QuestionsContract(Contract):
@@ -31,31 +32,32 @@ class QuestionsContract(Contract):
 
     kind: Literal["questions"]
     form: Literal["probability", "value", "quantiles", "interval"]
-    """What an answer is; see :data:`openfingym.questions.Form`."""
+    """Form of an answer; see :data:`openfingym.questions.Form`."""
     levels: tuple[float, ...] = ()
-    """Of quantiles: increasing levels in (0, 1)."""
+    """Levels of the quantiles, increasing in (0, 1); empty for other forms."""
     market_implied: bool = False
     """Whether the market's own probability, shown as ``price``, is the baseline."""
     provider: Literal["polymarket", "price", "manual"]
-    """Who knows the truth of the questions of a real clock; see :mod:`openfingym.questions.providers`."""
+    """The provider that knows the truth of questions with a real clock; see :mod:`openfingym.questions.providers`."""
     venue: str = ""
-    """Of ``price``: whose prices count, such as ``binance``."""
+    """Venue whose prices count, such as ``binance``, for the provider ``price``; else empty."""
     markets: tuple[str, ...] = ()
-    """Symbols at the venue, asked in turn; none where whatever market is open is asked about."""
+    """Symbols at the venue, which questions are about in turn; empty if they are about whatever market is open."""
     horizons: tuple[PositiveInt, ...] = ()
-    """Bars ahead that are asked about, in turn."""
+    """Bars ahead that questions are about, in turn."""
     bar_s: PositiveInt = 3600
-    """Seconds of a bar."""
+    """Length of a bar in seconds."""
     longest_s: PositiveInt = 90 * 24 * 3600
-    """Seconds from asking within which a question must be resolved, where the market says when that is."""
+    """Most seconds from asking to resolution, for markets that state when they are resolved."""
     window_s: PositiveInt = Field(default=3600)
-    """Seconds from asking to the deadline."""
+    """Seconds from asking to the deadline for answers."""
 
     _lists = field_validator("levels", "markets", "horizons", mode="before")(as_tuple)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         ends = (0.0, *self.levels, 1.0)
+        # Sorted without repeats: so levels increase, and 0 and 1 are not among them.
         if (self.form == "quantiles") != bool(self.levels) or list(ends) != sorted(set(ends)):
             raise ValueError(f"levels must increase between 0 and 1, of quantiles alone; found {list(self.levels)}")
         if self.form == "probability" and (self.low, self.high) != (0.0, 1.0):
@@ -79,7 +81,7 @@ class QuestionsContract(Contract):
         return ("lower", "upper") if self.form == "interval" else (self.form,)
 
     def agree(self, spec: Spec) -> None:
-        """See :class:`~openfingym.task.contracts.Contract`; and every metric must be one of this form's."""
+        """Check as every contract does, and that every metric fits the form of answers; see :meth:`Contract.agree`."""
         from openfingym.metrics import find_metric
 
         super().agree(spec)

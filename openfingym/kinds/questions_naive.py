@@ -1,4 +1,4 @@
-"""The baseline of questions, as a program and as numbers."""
+"""The baseline of questions: as a program that an agent can run, and as numbers."""
 
 from __future__ import annotations
 
@@ -34,13 +34,21 @@ print(interface.submit(np.clip(answer, contract["low"], contract["high"])))
 
 
 def naive_answers(contract: QuestionsContract, read: Reader, part: str) -> NDArray[np.float64]:
-    """The baseline's answers to the training or the test questions, of the shape of a submission."""
+    """The baseline's answers to some questions, float64[n] or float64[n, numbers].
+
+    Args:
+        contract: the contract of the task.
+        read: reads a public array, given its name.
+        part: which questions: ``train`` or ``test``.
+    """
     inputs, outcomes = np.asarray(read(f"{part}_inputs")), np.asarray(read("train_targets"))
     if contract.form == "probability":
         return np.array(inputs[:, 0]) if contract.market_implied else np.full(len(inputs), outcomes.mean())
     if contract.form == "value":
         return np.zeros(len(inputs))
     levels = contract.levels or ((1.0 - COVERAGE) / 2.0, (1.0 + COVERAGE) / 2.0)
+    # Column 1 is the number of bars ahead. The spread of a random walk grows with its root, so that moves over any
+    # number of bars give quantiles of the move over one.
     moves = np.quantile(outcomes / np.sqrt(np.asarray(read("train_inputs"))[:, 1]), levels)
-    found: NDArray[np.float64] = np.clip(np.sqrt(inputs[:, 1:2]) * moves, contract.low, contract.high)
-    return found
+    answers: NDArray[np.float64] = np.clip(np.sqrt(inputs[:, 1:2]) * moves, contract.low, contract.high)
+    return answers

@@ -1,7 +1,7 @@
-"""The real form of a task: what ``--real`` puts in the place of its own data, or why nothing can be put there.
+"""The real form of a task: the real data that ``--real`` puts in place of its own, or the reason why there are none.
 
-A task states its real data in ``[metadata.openfingym.dataset.pulled]``. Where it does not, what is known of the dataset
-that it names holds for it.
+A task states its real data in ``[metadata.openfingym.dataset.pulled]``. For a task that does not, the library knows the
+real form of the bundled dataset that it names.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from openfingym.digests import sha256_of_json
 from openfingym.errors import TaskError
-from openfingym.task.model import Pulled, Split
+from openfingym.task.dataset import Pulled
+from openfingym.task.model import Split
 
 if TYPE_CHECKING:
     from openfingym.task import Task
@@ -20,30 +21,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RealForm:
-    """What takes the place of a task's own data with ``--real``, or why nothing does: either ``pulled`` or ``why``."""
+    """The real data that take the place of a task's own (``pulled``), or the reason why there are none (``why``)."""
 
     pulled: Pulled | None = None
-    """Where it comes from; None where there is none."""
+    """Where the real data come from; None if there are none."""
     why: str = ""
-    """Why there is none; empty where there is one."""
+    """Why there are no real data; empty if there are."""
     panel: str = ""
-    """What the data holds, in a few words, where that is not what the task's text says; empty where it is."""
+    """What the real data hold, in a few words, if the task's own text does not fit them; else empty."""
     split: Split | None = None
-    """How its rows are divided, where the task's own data has other rows or none; None for the task's own split."""
+    """How the rows of the real data are divided, if the task's own data has other rows or none; None for the task's own
+    split."""
     names: tuple[str, ...] = ()
-    """What its columns are called, where the task does not name channels."""
+    """Names of the columns, for a task that does not name channels; empty for the names that the source gives."""
     indicators: bool = False
-    """Whether MACD and RSI of the first column follow the columns that were pulled."""
+    """Whether MACD and RSI of the first column are added as columns behind those that were pulled."""
 
     @property
     def key(self) -> str:
-        """A value that changes with what a package is built from."""
+        """A value that changes whenever the form would lead to another package."""
         split = None if self.split is None else self.split.model_dump(mode="json")
         return sha256_of_json([self.panel, split, self.names, self.indicators])
 
     @property
     def command(self) -> str | None:
-        """The command that pulls it; None where there is none."""
+        """The command that pulls the real data; None if there are none."""
         from openfingym.data.pulled import needed_symbols, pull_command
 
         if self.pulled is None:
@@ -98,22 +100,24 @@ FORMS: Mapping[str, RealForm] = {
         "and prices are no substitute, since features made of returns tell the hidden returns of earlier months"
     ),
 }
-"""The real form of a dataset, by its name; of simulated ones alone."""
+"""The real form of each simulated dataset that has one, or for which there is a reason to state; by its name."""
 
 
 def real_form(task: Task) -> RealForm:
-    """What takes the place of a task's own data with ``--real``, or why nothing does. Nothing is loaded."""
+    """The real data that take the place of a task's own with ``--real``, or the reason why none do; loads no data."""
     from openfingym.data.loaded_graphs import PUBLISHED
     from openfingym.kinds import asks_questions, is_deferred, is_live, kind_of
 
     reference, kind = task.spec.dataset, kind_of(task)
     name = reference.name or ""
+    # What the task states itself goes before what the library knows of its dataset.
     if reference.pulled is not None:
         if kind.takes_pulled:
             return RealForm(reference.pulled)
         return RealForm(why=f"a {kind.name} task takes no pulled data, so dataset.pulled cannot be used; remove it")
     if name in FORMS:
         return _narrowed(FORMS[name], reference.channels)
+    # For these kinds there are real data, which are used in another way: the reason names it.
     if is_live(task.spec.contract):
         return RealForm(
             why="its real data are those of a session on the venue itself: `openfingym run` with --venue real"
@@ -126,6 +130,7 @@ def real_form(task: Task) -> RealForm:
         return RealForm(
             why="its real data are a vault that is pulled (`openfingym vault pull`), which a task names as its dataset"
         )
+    # Of the task's own data: with `real`, a kind would ask for the real form, and so end here again.
     own = kind.data_kind(replace(task, real=False))
     if own == "real":
         return RealForm(why="its own data is real")
@@ -137,10 +142,11 @@ def real_form(task: Task) -> RealForm:
 
 
 def required_form(task: Task) -> tuple[RealForm, Pulled]:
-    """The real form of a task that is asked for on real data, and where it comes from.
+    """The real form of a task that is to run on real data, and where these come from.
 
     Raises:
-        TaskError: there is none, and why; or there is no such source, or it has no bars of different lengths.
+        TaskError: no real data is known for the task, the source that it states is unknown, or it states the length of
+            a bar for a source that has one length only.
     """
     from openfingym.data.dataset import suggestion
     from openfingym.data.sources.catalog import PULLABLE, SOURCES, WITH_INTERVALS
@@ -167,19 +173,21 @@ def required_form(task: Task) -> tuple[RealForm, Pulled]:
 
 
 def split_of(task: Task) -> Split | None:
-    """How the rows of a task's data are divided; None where neither task nor real form says it."""
+    """How the rows of a task's data are divided; None if neither the task nor its real form states it."""
     return (required_form(task)[0].split if task.real else None) or task.spec.split
 
 
 def _narrowed(form: RealForm, channels: tuple[str, ...]) -> RealForm:
-    """The form with its symbols written out: all that its dataset has, or those of ``channels`` where each column is
-    pulled.
+    """The form with its symbols written out, only those that a task's channels need.
+
+    With indicators all symbols are needed, because the channels of the task need not be columns that are pulled.
     """
     from openfingym.data.sources import PULLABLE
 
     if form.pulled is None or not form.names:
         return form
     symbols = form.pulled.symbols or PULLABLE[form.pulled.source].request.symbols
-    kept = [i for i in range(len(symbols)) if form.indicators or not channels or form.names[i] in channels]
-    names = form.names if form.indicators else tuple(form.names[i] for i in kept)
-    return replace(form, pulled=Pulled(source=form.pulled.source, symbols=tuple(symbols[i] for i in kept)), names=names)
+    needed = [i for i in range(len(symbols)) if form.indicators or not channels or form.names[i] in channels]
+    names = form.names if form.indicators else tuple(form.names[i] for i in needed)
+    pulled = Pulled(source=form.pulled.source, symbols=tuple(symbols[i] for i in needed))
+    return replace(form, pulled=pulled, names=names)

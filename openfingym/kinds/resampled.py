@@ -1,7 +1,7 @@
-"""A fold and its rows of a submission on a resample, and the metrics of all of them.
+"""Replicates of a fold for standard errors: a fold and its submission on a resample, and the metrics on all resamples.
 
-What is drawn as a whole, and how, a kind says itself (:meth:`openfingym.kinds.Kind.resampling`); what
-several kinds share of it is here.
+A kind itself says how its folds are resampled, and which rows are drawn together
+(:meth:`openfingym.kinds.Kind.resampling`); here is what kinds share.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def replicates(
     """Every metric of a submission that has a score, on every replicate of a fold.
 
     Args:
-        kind: the kind of the contract.
+        kind: the kind of the task.
         contract: the contract of the task.
         scoring: the scoring table of the task.
         fold: the public or the private fold of the task.
@@ -42,45 +42,48 @@ def replicates(
         design: how this fold is drawn again, from :meth:`~openfingym.kinds.Kind.resampling`.
     """
     values = submission[fold.rows]
-    found = _all_at_once(scoring, fold, kind.answer(contract, fold, values), design) if design.units_are_rows else {}
-    if len(found) < len(scoring.metrics):
+    # First those metrics that have a fast way over all replicates, then the others, replicate by replicate.
+    results = _all_at_once(scoring, fold, kind.answer(contract, fold, values), design) if design.units_are_rows else {}
+    if len(results) < len(scoring.metrics):
         rows = []
         for units in design.draws:
             drawn, drawn_values = kind.resampled(contract, fold, values, units)
-            rows.append(metrics_where_defined(scoring, drawn.truth, kind.answer(contract, drawn, drawn_values), found))
-        found |= {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return Replicates.of(design, {entry.name: found[entry.name] for entry in scoring.metrics})
+            rows.append(
+                metrics_where_defined(scoring, drawn.truth, kind.answer(contract, drawn, drawn_values), results)
+            )
+        results |= {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return Replicates.of(design, {entry.name: results[entry.name] for entry in scoring.metrics})
 
 
 def _all_at_once(
     scoring: Scoring, fold: Fold, answer: Mapping[str, Array], design: Resampling
 ) -> dict[str, NDArray[np.float64]]:
-    """Those metrics that need not be computed replicate by replicate."""
+    """Values on all replicates, by name, of those metrics that need not be computed replicate by replicate."""
     metrics = [find_metric(entry.name) for entry in scoring.metrics if entry.on == "path"]
     if "y_pred" not in answer:
         return {}
-    found = {}
+    results = {}
     for metric in metrics:
+        # A metric that is a function of one number a row computes these numbers once.
         if metric.by_row is not None:
             drawn = metric.by_row(np.asarray(fold.truth.arrays["y_true"]), answer["y_pred"])
-            found[metric.name] = np.array([drawn(rows) for rows in design.draws])
+            results[metric.name] = np.array([drawn(rows) for rows in design.draws])
     if not any(metric.redrawn for metric in metrics):
-        return found
+        return results
     forecasts = Redrawn(ForecastComparison(fold.truth, answer["y_pred"]), design)
-    return found | {metric.name: metric.redrawn(forecasts) for metric in metrics if metric.redrawn is not None}
+    return results | {metric.name: metric.redrawn(forecasts) for metric in metrics if metric.redrawn is not None}
 
 
 def taken(
     fold: Fold, values: NDArray[np.float64], rows: NDArray[np.int64], **renewed: Array
 ) -> tuple[Fold, NDArray[np.float64]]:
-    """A fold and its rows of a submission with some rows alone, in this order and as often as they are named.
+    """A fold and its rows of a submission, made of some of its rows, in the order and as often as they are named.
 
     Args:
-        fold: a fold in which every array of the truth, and of what is known, has one row for each row of the
-            submission.
+        fold: a fold in which every array of ``truth`` and of ``known`` has one row for each row of the submission.
         values: the rows of a submission that belong to the fold.
-        rows: int64[any number], the rows to take; a number may occur several times.
-        renewed: arrays of the truth that are given as they are, instead of being indexed by ``rows``.
+        rows: the rows to take, int64[any number]; a number may occur several times.
+        renewed: arrays that take the place of those of the truth, by name, as they are.
     """
     arrays = {
         name: array[rows] if isinstance(array, np.ndarray) else array for name, array in fold.truth.arrays.items()
@@ -93,11 +96,16 @@ def taken(
 def taken_by_period(
     fold: Fold, values: NDArray[np.float64], periods: NDArray[np.int64]
 ) -> tuple[Fold, NDArray[np.float64]]:
-    """:func:`taken` with all rows of some periods, counted from 0 in order; one that is drawn twice is two periods.
+    """A fold and its rows of a submission, made of all rows of some periods; see :func:`taken`.
 
-    The truth's array ``period`` says which one a row is of.
+    Args:
+        fold: a fold whose truth has an array ``period``, the number of each row's period.
+        values: the rows of a submission that belong to the fold.
+        periods: the periods to take, counted from 0 in their order; int64[any number]. One that is drawn twice becomes
+            two periods, as a metric that forms a portfolio for each would merge them otherwise.
     """
     number = np.unique(fold.truth.arrays["period"], return_inverse=True)[1]
+    # The rows of each period, as a list of arrays.
     order = np.argsort(number, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(number))[:-1])
     rows = np.concatenate([members[period] for period in periods])

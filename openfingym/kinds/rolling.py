@@ -1,8 +1,8 @@
-"""Rolling-origin forecasts: predict, see the next bar, predict again.
+"""The kind ``rolling``: rolling-origin forecasts. Predict, see the next bar, predict again.
 
-At each origin an agent sees the last bars of every symbol and predicts the log return of each close over
-the next bars. The origin then moves on by one bar, so that outcomes become known as time goes by, and a
-program may learn from them. What it answered cannot be changed.
+At each origin an agent sees the last bars of every symbol and predicts the log return of each close over the next bars.
+The origin then moves on by one bar, so that outcomes become known over time, and a program may learn from them. What it
+answered cannot be changed.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from openfingym.task import Spec, Task
 
 CLOSE = 3
+"""Position of the closing price in a bar."""
 
 
 class RollingEpisode:
@@ -54,24 +55,28 @@ class RollingEpisode:
         return self._shown(0.0)
 
     def step(self, action: object) -> Step:
-        """Take the predictions of the current origin, None for no change, and move on by a bar.
+        """Take the predictions of the current origin, and move on by one bar.
 
-        The reward is minus the mean absolute error of the predictions whose outcome this bar has made known: those of
-        ``horizon`` steps ago. It is 0 where there are none yet.
+        The reward is minus the mean absolute error of the predictions whose outcome this bar has made known, which were
+        made ``horizon`` steps ago. It is 0 while there are none.
+
+        Args:
+            action: ``{"predictions": [one number a symbol]}`` as JSON values; None predicts zero, that is no change.
 
         Raises:
-            SubmissionError: not one number a symbol, within the contract's range.
+            SubmissionError: the action is not of this form, or a number is outside the contract's range.
         """
         values = _predictions(self._contract, action)
         if values is not None:
             self._predictions[self._done] = values
         self._done += 1
+        # The origin whose outcome the bar that is shown next completes.
         known = self._done - self._contract.horizon
         reward = -float(np.abs(self._predictions[known] - self._returns[known]).mean()) if known >= 0 else 0.0
         return self._shown(reward)
 
     def outcome(self) -> NDArray[np.float64]:
-        """Predictions, float64[steps, symbols]; 0 where none were made."""
+        """The predictions of all steps, float64[steps, symbols]; 0 where none were made."""
         return self._predictions.copy()
 
     def _shown(self, reward: float) -> Step:
@@ -85,7 +90,7 @@ class RollingEpisode:
 
 
 def _predictions(contract: RollingContract, action: object) -> NDArray[np.float64] | None:
-    """The numbers of an action; None for none."""
+    """The predictions that an action holds, float64[symbols]; None for an action of None."""
     width = len(contract.symbols)
     if action is None:
         return None
@@ -100,6 +105,7 @@ def _predictions(contract: RollingContract, action: object) -> NDArray[np.float6
             f"{found}"
         )
     for symbol, value in zip(contract.symbols, values, strict=True):
+        # True would pass for 1; NaN fails the comparison with the limits.
         if isinstance(value, bool) or not isinstance(value, int | float) or not contract.low <= value <= contract.high:
             raise _malformed(
                 f"the prediction of {symbol} is {value!r}; expected a number in [{contract.low:g}, {contract.high:g}]"
@@ -112,11 +118,11 @@ def _malformed(text: str) -> SubmissionError:
 
 
 def realised(contract: RollingContract, bars: Array) -> NDArray[np.float64]:
-    """What was to be predicted at each origin of an episode, float64[steps, symbols].
+    """The returns that were to be predicted at each origin of an episode, float64[steps, symbols].
 
     Args:
         contract: the contract of the task.
-        bars: float64[lookback - 1 + steps + horizon, S, 5].
+        bars: the rows of the episode, float64[lookback - 1 + steps + horizon, symbols, 5].
     """
     returns = _returns(bars[contract.lookback - 1 :], contract.horizon)
     assert len(returns) >= contract.steps, "an episode holds what its last origin predicts"
@@ -124,10 +130,9 @@ def realised(contract: RollingContract, bars: Array) -> NDArray[np.float64]:
 
 
 class RollingContract(BarsContract):
-    """Forecasts from a moving origin: at each bar, predict every symbol's log return over the next ``horizon``
-    bars.
+    """Forecasts from a moving origin: at each bar, predict every symbol's log return over the next ``horizon`` bars.
 
-    A submission is [episodes, steps, symbols], which is what an agent answered step by step.
+    A submission is [episodes, steps, symbols]: the predictions that an agent made step by step.
     """
 
     family: ClassVar[Family] = "forecasting"
@@ -155,7 +160,7 @@ high = 1.0
 
 
 class RollingKind(BarsKind):
-    """Bars to forecast, one after the other."""
+    """Bars that are forecast, one after the other."""
 
     contract = RollingContract
     start = START
@@ -164,8 +169,9 @@ class RollingKind(BarsKind):
     environment = "openfingym.envs.rolling:RollingEnv"
 
     def shape(self, task: Task, source: BarSource) -> Material:
-        """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.Kind`."""
+        """Divide bars into training bars and hidden episodes; see :meth:`openfingym.kinds.Kind.shape`."""
         contract = _contract(task.spec.contract)
+        # Trading handles splits, which change positions; a forecast of prices cannot.
         if (source.bars.split != 1.0).any():
             raise TaskError(
                 "a split would pass for a return; take bars that are adjusted for splits",
@@ -175,7 +181,7 @@ class RollingKind(BarsKind):
         return self.shaped(task, source, bar_episodes.cut(task, len(source.bars), contract.horizon))
 
     def shaped(self, task: Task, source: BarSource, cut: bar_episodes.Cut) -> Material:
-        """:meth:`shape` with given blocks of rows."""
+        """The material of a task with given blocks of rows; see :meth:`BarsKind.shaped`."""
         contract = _contract(task.spec.contract)
         return bar_episodes.material(
             task,
@@ -187,36 +193,36 @@ class RollingKind(BarsKind):
         )
 
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> SteppedEpisode:
-        """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
+        """One of the hidden episodes; see :meth:`openfingym.kinds.SequentialKind.episode`."""
         contract = _contract(spec.contract)
         return RollingEpisode(contract, bar_episodes.window(contract, hidden, number, contract.horizon))
 
     def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
-        """The action of each step of an episode that predicts what happened."""
+        """The action of each step that predicts what then happened."""
         contract = _contract(spec.contract)
         for values in realised(contract, bar_episodes.window(contract, hidden, number, contract.horizon).bars).tolist():
             yield {"predictions": values}
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Predictions of zero: no change."""
+        """Predictions of zero, that is of no change."""
         return np.zeros(shape)
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Predictions that look at no bar."""
+        """Predictions that take no account of the bars."""
         return skillless(_contract(contract), read, shape, generator)
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The returns as they were."""
+        """The returns that were to be predicted."""
         own = _contract(contract)
         windows = (bar_episodes.window(own, hidden, number, own.horizon) for number in range(shape[0]))
-        return np.stack([realised(own, one.bars) for one in windows])
+        return np.stack([realised(own, window.bars) for window in windows])
 
     def folds(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
     ) -> tuple[Fold, Fold]:
-        """The earlier and the later episodes."""
+        """The earlier episodes are the public fold, the later ones the private one."""
         from openfingym.metrics import Truth
 
         contract = _contract(spec.contract)
@@ -240,9 +246,10 @@ class RollingKind(BarsKind):
     def resampled(
         self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
     ) -> tuple[Fold, NDArray[np.float64]]:
-        """These steps, put one after the other."""
+        """The fold and the submission made of the drawn steps, one after the other."""
         from openfingym.metrics import Truth
 
+        # Steps are counted through all episodes of the fold, [episodes, steps, symbols].
         def drawn(array: NDArray[np.float64]) -> NDArray[np.float64]:
             return array.reshape(-1, array.shape[2])[units].reshape(array.shape)
 
@@ -250,22 +257,22 @@ class RollingKind(BarsKind):
         return Fold(slice(None), Truth(arrays, fold.truth.options, fold.truth.seed)), drawn(values)
 
     def known_targets(self, contract: Contract, read: Reader) -> NDArray[np.float64]:
-        """Returns of the training bars over ``horizon`` bars."""
+        """Log returns of the training bars over ``horizon`` bars, float64[rows, symbols]."""
         return _returns(read("train_bars"), _contract(contract).horizon)
 
     def baselines(self, spec: Spec) -> frozenset[str]:
-        """Programs for this kind."""
+        """Names of the programs for this kind."""
         return frozenset({"rolling-ridge"})
 
     def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
-        """Predictions at every origin of some episodes."""
+        """The predictions of some episodes, step by step."""
         return tuple(
             by_step(f"Episode {episode + 1} of {len(answer.values)}", answer.labels, answer.values[episode])
             for episode in spread(len(answer.values), 4)
         )
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers."""
+        """What an agent is told of the task, in numbers."""
         contract = _contract(task.spec.contract)
         width, unit = len(contract.symbols), "bar" if contract.horizon == 1 else f"{contract.horizon} bars"
         facts = (
@@ -278,27 +285,28 @@ class RollingKind(BarsKind):
         )
         note = (
             f"A step predicts the log return of each close over the next {unit}; the next observation is one bar "
-            "later, "
-            "so outcomes become\n"
+            "later, so outcomes become\n"
             "known as you go on, and what you answered stays. Hidden bars are later than all of training, carry a "
             "running number\n"
             "(`time_index`) and no date, and are shown in the order of time."
         )
         usage = f"""\
-bars, times = interface.load_train()  # float64 {material.public["train_bars"].shape}: row, symbol, field; datetime64[ns]
+bars, times = interface.load_train()  # float64 {material.public["train_bars"].shape}: row, symbol, field; \
+datetime64[ns]
 env = interface.make()
 while env.episodes_left:
-    observation, info = env.reset()  # observation["bars"]: float64 ({contract.lookback}, {width}, 5), the last row is now
+    observation, info = env.reset()  # observation["bars"]: float64 ({contract.lookback}, {width}, 5), \
+the last row is now
     done = False
     while not done:
         action = {{"predictions": [0.0] * {width}}}  # one number a symbol; None for no change
         observation, reward, terminated, truncated, info = env.step(action)
-        done = terminated or truncated"""  # noqa: E501
+        done = terminated or truncated"""
         return Brief(facts, note, usage)
 
 
 def _returns(bars: Array, horizon: int) -> NDArray[np.float64]:
-    """Log returns of the closes over so many bars, float64[rows - horizon, symbols]."""
+    """Log returns of closes over ``horizon`` bars, float64[rows - horizon, symbols]."""
     closes = np.asarray(bars[:, :, CLOSE], dtype=np.float64)
     returns: NDArray[np.float64] = np.log(closes[horizon:] / closes[:-horizon])
     return returns

@@ -1,4 +1,4 @@
-"""Instances of tasks whose items are rows in the order of time: rows of features, and questions."""
+"""Instances of tasks whose items are in the order of time: rows of features, and questions."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ from openfingym.kinds.material import Array, Material
 from openfingym.kinds.stretches import placed, public_part, public_share, room
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from openfingym.data.questions import QuestionRows
     from openfingym.kinds.instances import InstanceSplit, TrainingData
     from openfingym.kinds.questions_contract import QuestionsContract
     from openfingym.kinds.stretches import TimeStretch
 
 FEWEST_SERIES = 20
-"""Series of an instance at least, of which a metric forms portfolios."""
+"""Fewest series of an instance, since a metric forms portfolios of them."""
 MOST_ROWS = 2400
-"""Training rows of an instance at most."""
+"""Most training rows of an instance."""
 HIDDEN_QUESTIONS = (80, 200)
-"""Questions to answer, at least and at most."""
+"""Fewest and most questions to answer."""
 TRAINING_QUESTIONS = (900, 1200)
-"""Questions to learn from: few of them would make quantiles so coarse that a shift of the baseline was better."""
+"""Fewest and most questions to learn from: with fewer, the quantiles of the baseline would be so coarse that a shift
+could improve it."""
 
 
 def rows_instance(
@@ -31,16 +37,16 @@ def rows_instance(
 ) -> Instance:
     """An instance of a rows task: some of the moments of its training rows, and some of the series.
 
-    The rows of a moment stay together.
+    All rows of a moment, such as a month, are in one part.
 
     Args:
-        data: what the task gives to train on.
-        split: what the instance is for.
-        generator: decides what is in it.
+        data: the training data of the task.
+        split: split of the instance.
+        generator: random generator that everything about the instance is drawn from.
         centred: whether targets are taken less their mean in the training part.
 
     Raises:
-        UsageError: there are too few moments.
+        UsageError: the task has too few moments.
     """
     from openfingym.data.rows import starts_of
 
@@ -54,6 +60,7 @@ def rows_instance(
     if names:
         places, chosen = some_of(generator, names, min(FEWEST_SERIES, len(names)))
         kept = np.isin(series, places)
+        # Numbered anew, from 0. Rows of other series get wrong numbers, and are not kept.
         series = np.searchsorted(np.array(places), series)
     parts = [
         np.arange(moments[part.start], moments[part.stop])[kept[moments[part.start] : moments[part.stop]]]
@@ -63,6 +70,7 @@ def rows_instance(
         raise too_little(task, f"{len(times)} rows", "two rows at least in each part")
     train, test = parts[0][-MOST_ROWS:], np.concatenate(parts[1:])
     inputs, targets = data.read("train_inputs"), np.asarray(data.read("train_targets"), dtype=np.float64)
+    # fsum is exact, so the result does not depend on the order in which a machine adds.
     centre = math.fsum(targets[train]) / len(train) if centred else 0.0
     public: dict[str, Array] = {
         "train_inputs": inputs[train],
@@ -75,6 +83,7 @@ def rows_instance(
     }
     facts: dict[str, object] = {"lookback": 1, "horizon": 1, "channels": data.facts["channels"], "series": chosen}
     if centred:
+        # The task's targets are already less a mean; both together are what was subtracted from the data.
         facts["centre"] = float(data.facts["centre"]) + centre
     return Instance(
         Material(
@@ -102,21 +111,22 @@ def rows_instance(
 def questions_instance(
     data: TrainingData, contract: QuestionsContract, name: str, split: InstanceSplit, generator: np.random.Generator
 ) -> Instance:
-    """An instance of a questions task: earlier questions with their outcomes, and later ones to answer, all of them
-    drawn anew from the simulator of the task's set, with seeds that differ between the splits.
+    """An instance of a questions task: earlier questions with their outcomes, and later ones to answer.
 
-    Among the few questions of a package there are always some that are answered well by chance.
+    All of them are drawn anew from the simulator of the task's dataset, with seeds that differ between the splits:
+    among the few questions of a package there are always some that are answered well by chance.
 
     Args:
-        data: what the task gives to train on.
-        contract: its contract.
-        name: name of the set of questions.
-        split: what the instance is for.
-        generator: decides what is in it.
+        data: the training data of the task.
+        contract: the contract of the task.
+        name: name of the dataset of questions.
+        split: split of the instance.
+        generator: random generator that everything about the instance is drawn from.
     """
     from openfingym.data.processes.draws import Branch
     from openfingym.data.questions import ROWS, simulated_questions
 
+    # A branch that keeps none of the rows of the package's own set: ROWS of them are drawn from the new seed.
     source = simulated_questions(name, Branch(fresh_seed(split, generator), ROWS))
     table = data.task.spec.rows
     asked = between(generator, *HIDDEN_QUESTIONS)
@@ -127,20 +137,9 @@ def questions_instance(
         "train": np.arange(first - table.embargo),
         "test": np.r_[first : first + n_public, second : second + asked - n_public],
     }
-    public: dict[str, Array] = {}
-    axes: dict[str, tuple[str, ...]] = {}
-    texts = np.array(source.texts)
-    known = {
-        "inputs": (source.features, ("question", "feature")),
-        "times": (source.times, ("question", "moment")),
-        "texts": (texts, ("question",)),
-    }
-    for part, chosen in rows.items():
-        for about, (values, meaning) in known.items():
-            public[f"{part}_{about}"], axes[f"{part}_{about}"] = values[chosen], meaning
-        public[f"{part}_series"], axes[f"{part}_series"] = np.arange(len(chosen)), ("question",)
-    public["train_targets"], axes["train_targets"] = source.targets[rows["train"]], ("question",)
+    public, axes = _question_arrays(source, rows)
     numbers = contract.numbers
+    # Facts that hold of the instance as of the task.
     same = ("lookback", "horizon", "channels", "form", "levels", "coverage", "market_implied", "moments")
     return Instance(
         Material(
@@ -164,6 +163,30 @@ def questions_instance(
     )
 
 
+def _question_arrays(
+    source: QuestionRows, rows: Mapping[str, NDArray[np.int64]]
+) -> tuple[dict[str, Array], dict[str, tuple[str, ...]]]:
+    """The public arrays of questions by name, and the meaning of their axes.
+
+    Args:
+        source: the questions with their outcomes.
+        rows: positions of the questions to learn from (``train``) and of those to answer (``test``).
+    """
+    public: dict[str, Array] = {}
+    axes: dict[str, tuple[str, ...]] = {}
+    about = {
+        "inputs": (source.features, ("question", "feature")),
+        "times": (source.times, ("question", "moment")),
+        "texts": (np.array(source.texts), ("question",)),
+    }
+    for part, chosen in rows.items():
+        for name, (values, meaning) in about.items():
+            public[f"{part}_{name}"], axes[f"{part}_{name}"] = values[chosen], meaning
+        public[f"{part}_series"], axes[f"{part}_series"] = np.arange(len(chosen)), ("question",)
+    public["train_targets"], axes["train_targets"] = source.targets[rows["train"]], ("question",)
+    return public, axes
+
+
 def _in_time(
     data: TrainingData,
     count: int,
@@ -172,18 +195,18 @@ def _in_time(
     split: InstanceSplit,
     generator: np.random.Generator,
 ) -> tuple[TimeStretch, tuple[int, int]]:
-    """Items of the three parts, and how many are in the folds; the same numbers for both splits.
+    """Where the three parts of an instance lie, and how many items are in the two folds.
 
     Args:
-        data: what the task gives to train on.
-        count: its training items.
-        fewest: items of the training part at least, if there are so many, and hidden ones at least.
-        most: hidden items below which there are never fewer if there are so many, and at most.
-        split: what the instance is for.
-        generator: decides which they are.
+        data: the training data of the task.
+        count: number of the task's training items.
+        fewest: fewest items of the training part, if there are so many; and fewest hidden items.
+        most: a number of hidden items that is reached wherever there are so many; and most hidden items.
+        split: split of the instance.
+        generator: random generator that numbers and place are drawn from.
 
     Raises:
-        UsageError: there are too few items.
+        UsageError: the task has too few training items.
     """
     task, table = data.task, data.task.spec.rows
     space = room(count, table.embargo)

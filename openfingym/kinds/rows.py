@@ -1,4 +1,4 @@
-"""Rows of features with one number to predict each, in blocks of time."""
+"""The kind ``rows``: rows of features, with one number to predict for each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class RowsContract(Contract):
-    """Rows of features, one number each: a submission is [rows]."""
+    """Rows of features, with one number to predict for each: a submission is [rows]."""
 
     family: ClassVar[Family] = "forecasting"
     baseline: ClassVar[str] = "naive"
@@ -40,9 +40,9 @@ class RowsContract(Contract):
     lookback: Literal[1] = 1
     horizon: Literal[1] = 1
     value_semantics: Literal["log_return"] = "log_return"
-    """A number that is forecast as it is, and of which zero is the forecast of whoever knows nothing."""
+    """What the targets are: numbers for which zero is a sensible forecast without any knowledge, as for returns."""
     centred: bool = False
-    """Whether targets are taken less their mean in training, so that this holds of any number."""
+    """Whether the mean of training is subtracted from targets, so that zero is a sensible forecast of any number."""
 
 
 START = Start(
@@ -63,7 +63,7 @@ high = 1.0
 
 
 class RowsKind(MonthsKind):
-    """Rows of features, with one number each to predict."""
+    """Rows of features, with one number to predict for each."""
 
     contract = RowsContract
     start = START
@@ -93,7 +93,7 @@ class RowsKind(MonthsKind):
         return start_from_rows(self.start, given)
 
     def renewed(self, task: Task, seed: int) -> FeatureRows:
-        """The characteristics and returns with every month behind the training block drawn anew."""
+        """The characteristics and returns with every month after the training block drawn anew."""
         from openfingym.data.characteristics import MONTHS, simulated_characteristics
         from openfingym.data.processes.draws import Branch
         from openfingym.data.recipe import train_rows
@@ -103,9 +103,10 @@ class RowsKind(MonthsKind):
         return rows_of(simulated_characteristics(branch=Branch(seed, MONTHS - train_rows(MONTHS, task.spec.rows))))
 
     def shape(self, task: Task, source: FeatureRows) -> Material:
-        """Dates in three blocks; the rows of a date go together."""
+        """Divide dates into three blocks; all rows of a date are in one block."""
         train, public, private = _blocks(task, source)
         hidden = np.concatenate([public, private])
+        # Of training rows alone, and exact, so that it does not depend on the order in which a machine adds.
         centre = math.fsum(source.targets[train]) / len(train) if _contract(task).centred else 0.0
         targets = source.targets - centre if _contract(task).centred else source.targets
         arrays: dict[str, Array] = {
@@ -142,7 +143,7 @@ class RowsKind(MonthsKind):
         )
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """Other moments and series; see :mod:`openfingym.kinds.row_instances`."""
+        """An instance on some of the moments and series; see :mod:`openfingym.kinds.row_instances`."""
         from openfingym.kinds.row_instances import rows_instance
 
         return rows_instance(data, split, generator, centred=_contract(data.task).centred)
@@ -152,6 +153,7 @@ class RowsKind(MonthsKind):
         _, public, private = _blocks(task, source)
         targets = source.targets.copy()
         hidden = np.concatenate([public, private])
+        # About as large as monthly returns are; of other targets, noise of any size will do.
         targets[hidden] = generator.normal(scale=0.1, size=targets[hidden].shape)
         return replace(source, targets=targets)
 
@@ -162,21 +164,22 @@ class RowsKind(MonthsKind):
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Forecasts that look at no feature."""
+        """Forecasts that take no account of the features."""
         return skillless(contract, read, shape, generator)
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The hidden returns."""
+        """The hidden targets."""
         return np.asarray(hidden["targets"], dtype=np.float64)
 
     def folds(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
     ) -> tuple[Fold, Fold]:
-        """The earlier and the later months."""
+        """The earlier dates are the public fold, the later ones the private one."""
         from openfingym.metrics import Truth
 
         targets = np.ascontiguousarray(hidden["targets"], dtype=np.float64)
         benchmark = float(np.mean(read("train_targets")))
+        # The rows of a date are one period, of which a metric forms one portfolio.
         periods = np.unique(np.asarray(read("test_times")), return_inverse=True)[1].astype(np.int64)
 
         def fold(rows: slice) -> Fold:
@@ -191,15 +194,15 @@ class RowsKind(MonthsKind):
         return {"y_pred": values}
 
     def target_times(self, contract: Contract, read: Reader) -> NDArray[np.datetime64]:
-        """The month of each row."""
+        """The date of each row."""
         return np.asarray(read("test_times"))
 
     def known_targets(self, contract: Contract, read: Reader) -> Array:
-        """The returns of training, as one column."""
+        """The training targets, as one column."""
         return np.asarray(read("train_targets"))[:, None]
 
     def baselines(self, spec: Spec) -> frozenset[str]:
-        """Programs for this kind."""
+        """Names of the programs for this kind."""
         return frozenset({"mean", "ridge", "gbm"})
 
     def plots(
@@ -211,7 +214,7 @@ class RowsKind(MonthsKind):
         return row_plots(read, hidden, counts[0], facts)
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers."""
+        """What an agent is told of the task, in numbers."""
         if is_own(task):
             from openfingym.kinds.own_rows import brief_of_own_rows
 
@@ -246,7 +249,7 @@ def _contract(task: Task) -> RowsContract:
 
 
 def _recipe(task: Task, source: FeatureRows, centre: float) -> tuple[str, ...]:
-    """What was done to the data, step by step."""
+    """What was done to the data, step by step, as sentences."""
     split, info, own = task.spec.rows, source.info, is_own(task)
     moments, stocks = len(source.moments) - 1, len(source.series_names)
     if not own:
@@ -273,9 +276,14 @@ def _recipe(task: Task, source: FeatureRows, centre: float) -> tuple[str, ...]:
 
 
 def _blocks(task: Task, source: FeatureRows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The rows of the training, the public and the private block, without the embargoes between them."""
+    """The rows of the training, the public and the private block, without the embargoes between them; int64[rows] each.
+
+    Raises:
+        TaskError: a block has fewer than two moments.
+    """
     from openfingym.data.recipe import train_rows
 
+    # The split divides moments (months, dates), each of which has any number of rows.
     split, starts = task.spec.rows, source.moments
     moments = len(starts) - 1
     first = train_rows(moments, split)

@@ -1,4 +1,4 @@
-"""What ``openfingym task new`` writes that differs from kind to kind, and what an author may give it."""
+"""The parts of a new task (``openfingym task new``) that differ from kind to kind, and the files an author may give."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from openfingym.data.dataset import Measure
-    from openfingym.task.model import Fill
+    from openfingym.task.dataset import Fill
 
 
 @dataclass(frozen=True)
 class Given:
-    """What an author gives ``openfingym task new`` of their own."""
+    """The files that an author gives ``openfingym task new``, and how they are to be read."""
 
     files: tuple[Path, ...]
-    """The files with the data; one at least."""
+    """Paths of the files with the data; at least one."""
     labels: Path | None = None
-    """A table of labels beside them."""
+    """Path of a table of labels, for graphs; None without one."""
     features: Path | None = None
-    """A table of features beside them."""
+    """Path of a table of features, for graphs; None without one."""
     fill: Fill | None = None
     """What to do about cells without a value; None to refuse them."""
     measure: Measure | None = None
-    """What the columns hold; None to go by their signs."""
+    """What the columns hold; None for prices if all values are positive, else for mixed values."""
     target: str | None = None
-    """The column to predict of rows of features; None for the last one."""
+    """Name of the column to predict, for rows of features; None for the last column."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,45 +44,52 @@ class OwnData:
     content: Mapping[str, bytes]
     """Every file to write, by name."""
     measure: Measure
+    """What the columns hold."""
     names: tuple[str, ...]
-    """Names of the author's files that it was made from."""
+    """Names of the author's files that the data was made from."""
     steps: tuple[str, ...] = ()
-    """What was done, for people."""
+    """Everything that was done to the author's files, as sentences."""
     fill: Fill = "none"
+    """What was done about cells without a value."""
     filled: int = 0
-    """Cells that were given a value."""
+    """Number of cells that were given a value."""
     dropped: int = 0
-    """Rows left out."""
+    """Number of rows that were left out."""
     dates: bool = True
     """Whether rows have a date."""
     interpolated_to: int | None = None
-    """The last row on which an interpolated cell rests; None for none."""
+    """The last row, from 0, on whose value an interpolated cell rests; None if no cell was interpolated."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """What a scaffold of one kind of task holds. Its family and baseline are those of the kind's contract."""
+    """A new task of one kind, before it has a name. Its family and baseline are those of the kind's contract."""
 
     data: str
-    """What it starts from, for people."""
+    """The data that the task starts from, in words."""
     description: str
+    """``description`` in ``task.toml``."""
     asks: str
     """First sentence of the instruction."""
     asset_class: str
+    """``asset_class`` in ``task.toml``."""
     frequency: str
+    """``frequency`` in ``task.toml``."""
     panel: str
+    """What the data holds, in a few words."""
     dataset: str | None
     """Name of bundled data; None for a CSV of two random walks, ``alpha`` and ``beta``, or for own data."""
     split: tuple[float, float, float, int] | None
-    """Shares of the three blocks, and the embargo."""
+    """Shares of the training, public and private block, and the rows of the embargo; None for data without a split."""
     contract: str
-    """Lines of the contract's table, without ``kind``."""
+    """Lines of the table ``contract`` in ``task.toml``, without ``kind``."""
     metrics: tuple[tuple[str, float], ...]
-    """Names and weights."""
+    """Names and weights of the metrics."""
     feedback: str = ""
-    """Lines of the table about feedback."""
+    """Lines of the table ``verification``, beside its budget."""
     own: str = "this kind cannot start from a file of your own"
-    """What is said beside the name of bundled data."""
+    """The comment beside the name of bundled data."""
     periods_per_year: float | None = None
+    """``scoring.periods_per_year`` in ``task.toml``; None to leave it out."""
     own_data: OwnData | None = None
-    """The author's own data; None without any."""
+    """The author's own data; None where the task starts from other data."""

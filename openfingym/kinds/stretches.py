@@ -1,4 +1,4 @@
-"""Where the parts of an instance lie in time.
+"""Where the parts of an instance lie in time, and how long its windows are.
 
 ::
 
@@ -7,8 +7,8 @@
     an instance of train           |------ train ------|e|-public-|e|-private-|
     an instance of validation           |-------- train --------|e|-public-|e|-private-|
 
-``e`` is the task's embargo. Of windows, look-back and horizon are at most those of the task; they are shorter where
-so long ones would leave too few hidden windows, and the same lengths are drawn for either split.
+``e`` is the task's embargo. Look-back and horizon of a window are at most those of the task, and shorter where windows
+as long as that would be too few. Lengths are drawn in the same way for both splits.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ if TYPE_CHECKING:
     from openfingym.task import Split, Task
 
 MOST_HIDDEN = 60
-"""Hidden windows of one series that an instance has at most."""
+"""Most hidden windows of one series that an instance has."""
 LADDER = ((20, 4, 2), (20, 8, 2), (14, 8, 2), (10, 8, 3), (8, 12, 5), (4, 1 << 30, 1 << 30))
-"""Fewest hidden windows, and which parts of the task's look-back and horizon a window has at least; the first that fits
-the data."""
+"""What an instance demands, from the most to the least; the first entry that the data can satisfy is taken. An entry
+``(n, a, b)`` means at least ``n`` hidden windows, with at least 1/a of the task's look-back and at least 1/b of its
+horizon; in the last entry, one row of each is enough."""
 ROOMY = (4, 2, 1, 0)
-"""Horizons between two hidden windows at least where levels are predicted; the first that fits the data."""
+"""Fewest horizons between two hidden windows where levels are predicted; the first entry that the data can satisfy is
+taken."""
 FEWEST_APART = 10
-"""Fewest hidden windows for the sake of rows between them."""
+"""Rows between hidden windows must leave at least so many windows; else fewer rows are left between."""
 MOST_ROOMY = 8
-"""Horizons between two hidden windows at most."""
+"""Most horizons between two hidden windows."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,15 @@ class Lengths:
     """Rows of a hidden window of an instance, and how many windows its folds have."""
 
     lookback: int
+    """Rows of input."""
     horizon: int
+    """Rows of target, directly after the inputs."""
     lead: int
-    """Rows before the inputs that belong to a window too."""
+    """Rows before the inputs that belong to the window too, and are not shown."""
     n_public: int
+    """Hidden windows of the public fold."""
     n_private: int
+    """Hidden windows of the private fold."""
 
     @property
     def whole(self) -> int:
@@ -66,7 +72,13 @@ class Lengths:
 
 
 def room(rows: int, embargo: int) -> int:
-    """How many rows the hidden windows of an instance may have, of so many training rows; the same for both splits."""
+    """Rows that both folds of an instance may have together; the same for both splits.
+
+    Args:
+        rows: number of the task's training rows.
+        embargo: rows dropped before each fold.
+    """
+    # What validation has: the reserved rows, less the embargo between the folds. Train could have more.
     return rows - first_reserved(rows) - embargo
 
 
@@ -84,24 +96,27 @@ def placed(
     """A place for an instance among the training rows.
 
     Args:
-        task: the task, for messages.
-        rows: number of its training rows.
-        hidden: rows of the public and of the private fold.
-        train: rows of the training part at least and at most.
-        split: what the instance is for.
-        generator: decides where.
+        task: the task that the instance is cut from, for messages.
+        rows: number of the task's training rows.
+        hidden: number of rows of the public fold, and of the private fold.
+        train: fewest and most rows of the instance's training part.
+        split: split of the instance.
+        generator: random generator that the place is drawn from.
         embargo: rows dropped before each fold.
-        reserved: the first row that is reserved; None for that of :func:`first_reserved`.
+        reserved: the first row that is reserved for ``validation``; None for that of :func:`first_reserved`.
 
     Raises:
-        UsageError: there are too few rows.
+        UsageError: the task has too few training rows.
     """
     public, private = hidden
     whole, reserved = public + embargo + private, first_reserved(rows) if reserved is None else reserved
+    # Where the private fold may end. An instance of train ends before the reserved rows; one of validation has all of
+    # its hidden rows among them, and its training part where it fits.
     first = train[0] + embargo + whole
     low, high = (first, reserved) if split == "train" else (max(first, reserved + whole), rows)
     if low > high:
         raise too_little(task, f"{rows} rows", f"{max(5 * whole, (5 * first + 3) // 4)} rows")
+    # From the end backwards: private fold, embargo, public fold, embargo, training part.
     stop = between(generator, low, high)
     start = stop - private
     begin = start - embargo - public
@@ -112,7 +127,7 @@ def placed(
 
 
 def no_lead(_: int) -> int:
-    """Of windows that are made of their own rows alone."""
+    """The lead of windows that are made of their own rows alone, whatever their look-back."""
     return 0
 
 
@@ -131,43 +146,47 @@ def lengths(
     """Look-back, horizon and number of hidden windows of an instance.
 
     Args:
-        task: the task, for messages.
-        rows: number of its training rows.
+        task: the task that the instance is cut from, for messages.
+        rows: number of the task's training rows.
         reach: look-back and horizon of the task, which those of the instance do not exceed.
-        generator: decides how long they are.
+        generator: random generator that lengths and numbers are drawn from.
         embargo: rows dropped before each fold.
         share: share of the hidden windows that are in the public fold.
-        lead: rows before the inputs that belong to a window too, given its look-back.
-        longest: rows of a window at most, without its lead; None for no limit.
-        levels: whether levels are predicted. The first input of a hidden window then tells of the targets of the one
-            before, the less the more rows lie between; so there are few windows, and as many rows between as fit.
+        lead: given the look-back of a window, returns the rows before its inputs that belong to it too.
+        longest: most rows of a window, without its lead; None for no limit.
+        levels: whether levels are predicted. The first input of a hidden window then tells of the targets of the window
+            before, the less, the more rows lie between them; so there are few windows, as far apart as the rows allow.
 
     Raises:
-        UsageError: there are too few rows.
+        UsageError: the task has too few training rows.
     """
     space = room(rows, embargo)
-    # Rows that follow one another are too few for that where no longer run of them is shown.
+    # Where the shown rows have gaps, `longest` is a run without one, and is too short to leave rows between windows.
     apart = levels and longest is None
     for gap, (fewest, of_lookback, of_horizon) in product(ROOMY if apart else (0,), LADDER):
         if gap and fewest < FEWEST_APART:
             continue
+        # -(-a // b) is a / b, rounded up.
         shortest = -(-reach[0] // of_lookback), -(-reach[1] // of_horizon)
         most = min(space // fewest, longest or space)
 
+        # The loop's variables as defaults: the function keeps the values of its own turn.
         def fits(lookback: int, horizon: int, most: int = most, fewest: int = fewest, gap: int = gap) -> bool:
             whole = lead(lookback) + lookback + (1 + gap) * horizon
             return lookback + horizon <= most and whole * fewest <= space
 
         if not fits(*shortest):
             continue
-        horizons = [one for one in range(shortest[1], reach[1] + 1) if fits(shortest[0], one)]
+        # The horizon first, with the shortest look-back, then a look-back that goes with it.
+        horizons = [horizon for horizon in range(shortest[1], reach[1] + 1) if fits(shortest[0], horizon)]
         horizon = horizons[below(generator, len(horizons))]
-        lookbacks = [one for one in range(shortest[0], reach[0] + 1) if fits(one, horizon)]
+        lookbacks = [lookback for lookback in range(shortest[0], reach[0] + 1) if fits(lookback, horizon)]
         lookback = lookbacks[below(generator, len(lookbacks))]
         before = lead(lookback)
         count = min(space // (before + lookback + horizon), MOST_HIDDEN)
         count = between(generator, max(fewest, count // 2), count) if not apart else min(fewest, count)
         if apart:
+            # Rows that are left over are put between the windows, as if each had a longer lead.
             before += min(space // count - (before + lookback + horizon), MOST_ROOMY * horizon)
         n_public = public_part(count, share)
         return Lengths(lookback, horizon, before, n_public, count - n_public)
@@ -175,10 +194,13 @@ def lengths(
 
 
 def public_part(count: int, share: float) -> int:
-    """How many of so many hidden items are in the public fold: the task's share, from a quarter to two fifths."""
+    """How many of ``count`` hidden items are in the public fold; at least one, and not all.
+
+    The task's ``share`` is kept between a quarter and two fifths, so that neither fold of a small instance is tiny.
+    """
     return min(max(round(count * min(max(share, 0.25), 0.4)), 1), count - 1)
 
 
 def public_share(split: Split) -> float:
-    """Of what is hidden, the part of the public fold."""
+    """The share of the hidden rows that is in the public fold."""
     return split.public / (split.public + split.private)

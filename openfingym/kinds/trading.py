@@ -1,8 +1,7 @@
-"""Trading of hidden bars: decide, see the next bar and what became of the orders, decide again.
+"""The kind ``trading``: trade hidden bars. Decide, see the next bar and what became of the orders, decide again.
 
-An agent sees the bars up to the current one and its account. What it decides is live from the next bar
-on; target weights are traded at that bar's open. What is scored is the account's record, which the
-verifier keeps itself.
+An agent sees the bars up to the current one and its account. What it decides is live from the next bar on; target
+weights are traded at that bar's open. The account's record is scored, which the verifier keeps itself.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from openfingym.data.bars import FIELDS, Bars
+from openfingym.data.bars import Bars
 from openfingym.kinds import bar_episodes
 from openfingym.kinds.bar_data import BarsContract, BarSource
 from openfingym.kinds.bars import BarsKind, bars_start
@@ -22,6 +21,7 @@ from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.pictures import by_step, decided, spread
 from openfingym.kinds.skillless.trading import plans
+from openfingym.kinds.trading_brief import brief_of_trading
 from openfingym.task.contracts import Contract, Family, NotNegative
 from openfingym.task.episodes import Step, SteppedEpisode
 from openfingym.trading.actions import parse_decision
@@ -39,15 +39,9 @@ if TYPE_CHECKING:
     from openfingym.task import Spec, Task
 
 TAIL = 1
-"""The last decision needs one more bar."""
+"""Rows after the last origin of an episode: the bar in which its decision is live."""
 RUIN = 1e-6
-"""Share of the initial cash that equity counts as at least in a reward, so that ruin has a finite one."""
-ORDER_OPTIONS = (
-    "`type` market, limit, stop or stop-limit",
-    "`limit_price`, `stop_price`",
-    "`time_in_force` gtc or ioc",
-    "`client_id` of your own",
-)
+"""Least share of the initial cash that equity counts as in a reward, so that the log return of ruin is finite."""
 
 
 class TradingEpisode:
@@ -66,15 +60,19 @@ class TradingEpisode:
         self._floor = RUIN * contract.initial_cash
 
     def start(self) -> Step:
-        """The bars up to the first origin, and an account of cash."""
+        """The bars up to the first origin, and an account that holds cash alone."""
         return self._shown(0.0, [])
 
     def step(self, action: object) -> Step:
-        """Decide, let the next bar pass, and show what happened. The reward is the log return of equity.
+        """Take a decision, let the next bar pass, and show what happened. The reward is the log return of equity.
+
+        Args:
+            action: target weights or orders, as JSON values; see :mod:`openfingym.trading.actions`. None does nothing.
 
         Raises:
-            SubmissionError: the action has not the form of :mod:`openfingym.trading.actions`.
+            SubmissionError: the action is not of a form that :mod:`openfingym.trading.actions` reads.
         """
+        # Parsed before anything changes: after a malformed action the agent may try again.
         decision = parse_decision(action, self._contract.symbols)
         before = self._session.simulator.equity
         self._session.decide(decision)
@@ -83,7 +81,7 @@ class TradingEpisode:
         return self._shown(math.log(max(after, self._floor) / max(before, self._floor)), events)
 
     def outcome(self) -> NDArray[np.float64]:
-        """The account's record if nothing more is done, float64[steps + 1, 7]."""
+        """The account's record as if nothing more were done from here on, float64[steps + 1, 7]."""
         return self._session.outcome()
 
     def _shown(self, reward: float, events: list[Event]) -> Step:
@@ -97,6 +95,7 @@ class TradingEpisode:
             **account,
             "steps_left": contract.steps - done,
         }
+        # An end is either a ruin or the last row, never both, also if the account is ruined in the last row.
         ruined = session.simulator.bankrupt
         info = {"time_index": window.first + row}
         return Step(observation, reward, terminated=ruined, truncated=done == contract.steps and not ruined, info=info)
@@ -122,13 +121,20 @@ def market_of(contract: TradingContract) -> MarketRules:
 
 
 def session(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Session:
-    """The account of one hidden episode before its first decision, over bars that carry their times."""
+    """The account of one hidden episode before its first decision, over bars that carry their times.
+
+    Args:
+        spec: the specification of the task.
+        read: reads a public array, given its name; not used.
+        hidden: the hidden arrays of the task, by name.
+        number: number of the episode; see :meth:`openfingym.kinds.SequentialKind.episode`.
+    """
     contract = contract_of(spec.contract)
     return _session(contract, bar_episodes.window(contract, hidden, number, TAIL))
 
 
 def hold_action(spec: Spec) -> object:
-    """The one action of the baseline: equal weights, traded at the first open and left alone."""
+    """The only action of the baseline: equal weights, traded at the first open and then held."""
     return _hold(contract_of(spec.contract))
 
 
@@ -146,8 +152,8 @@ def _session(contract: TradingContract, window: bar_episodes.Window) -> Session:
 class TradingContract(BarsContract):
     """An account that trades hidden bars: after each, an agent states target weights or sends orders.
 
-    What is scored is the account's own record, [episodes, steps + 1, columns]. The costs and rules are those of
-    :class:`openfingym.trading.market.MarketRules`, which says what each of them is.
+    The account's own record is scored, [episodes, steps + 1, columns]. Costs and rules are those of
+    :class:`openfingym.trading.market.MarketRules`, which says what each of them means.
     """
 
     family: ClassVar[Family] = "trading"
@@ -155,11 +161,11 @@ class TradingContract(BarsContract):
 
     kind: Literal["trading"]
     horizon: Literal[1] = 1
-    """Bars from a decision to the bar in which it is live."""
+    """Bars from a decision to the bar in which it is live: always the next one."""
     initial_cash: Annotated[float, Field(gt=0.0)] = 100_000.0
     """Cash in the account at the start of each episode, in units of currency."""
     bars_per_year: Annotated[float, Field(gt=0.0)] = 252.0
-    """Number of bars in a year, by which a year's cost of borrowing is divided and metrics are annualised."""
+    """Bars in a year, with which a year's cost of borrowing becomes that of a bar, and metrics are annualised."""
     fee_bps: NotNegative = 0.0
     fee_per_trade: NotNegative = 0.0
     slippage_bps: NotNegative = 0.0
@@ -182,13 +188,14 @@ class TradingContract(BarsContract):
 
     @model_validator(mode="after")
     def _weights(self) -> Self:
+        # Not -self.max_short, which is -0.0 for 0 and would be shown as such.
         lowest = 0.0 - self.max_short
         if self.low != lowest or self.high != 1.0:
             raise ValueError(f"low and high are those of a target weight: expected {lowest:g} (minus max_short) and 1")
         return self
 
     def agree(self, spec: Spec) -> None:
-        """Check like contracts about bars, and that all name one number of bars a year."""
+        """Check as contracts about bars do, and that contract and scoring state the same number of bars a year."""
         if self.bars_per_year != spec.scoring.periods_per_year:
             raise ValueError(
                 f"contract.bars_per_year is {self.bars_per_year:g} and scoring.periods_per_year "
@@ -217,7 +224,7 @@ max_short = 1.0              # times equity; 0 forbids short positions, and then
 
 
 class TradingKind(BarsKind):
-    """Bars to trade, one after the other."""
+    """Bars that are traded, one after the other."""
 
     contract: ClassVar[type[TradingContract]] = TradingContract
     start = START
@@ -244,11 +251,11 @@ class TradingKind(BarsKind):
     bounded = "weight"
 
     def shape(self, task: Task, source: BarSource) -> Material:
-        """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.Kind`."""
+        """Divide bars into training bars and hidden episodes; see :meth:`openfingym.kinds.Kind.shape`."""
         return self.shaped(task, source, bar_episodes.cut(task, len(source.bars), TAIL))
 
     def shaped(self, task: Task, source: BarSource, cut: bar_episodes.Cut) -> Material:
-        """:meth:`shape` with given blocks of rows."""
+        """The material of a task with given blocks of rows; see :meth:`BarsKind.shaped`."""
         from openfingym.metrics.performance import RECORD
 
         contract = contract_of(task.spec.contract)
@@ -264,12 +271,12 @@ class TradingKind(BarsKind):
         )
 
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> SteppedEpisode:
-        """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
+        """One of the hidden episodes; see :meth:`openfingym.kinds.SequentialKind.episode`."""
         contract = contract_of(spec.contract)
         return TradingEpisode(contract, bar_episodes.window(contract, hidden, number, TAIL))
 
     def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
-        """The action of each step of an episode by whoever knows all opens: None where nothing changes."""
+        """The action of each step with knowledge of all opening prices; None where nothing changes."""
         yield from _hindsight(contract_of(spec.contract), hidden, number)
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -279,30 +286,32 @@ class TradingKind(BarsKind):
         return _records(own, hidden, (iter([_hold(own)]) for _ in range(shape[0])))
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The records of :func:`oracle_actions`. Nobody reaches them; nobody proves that nothing is better, either."""
+        """The records of :meth:`oracle_actions`: out of reach of agents, though not proved to be the best possible."""
         own = contract_of(contract)
         return _records(own, hidden, (_hindsight(own, hidden, number) for number in range(shape[0])))
 
     def worst(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The records of hindsight turned around, which holds what will lose most."""
+        """The records of hindsight reversed: holding what will lose most."""
         own = contract_of(contract)
         return _records(own, hidden, (_hindsight(own, hidden, number, worst=True) for number in range(shape[0])))
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> dict[str, NDArray[np.float64]]:
-        """The records of :func:`openfingym.kinds.skillless.trading.plans`; the reader knows the hidden arrays, on which
-        they are played.
+        """The records of :func:`openfingym.kinds.skillless.trading.plans`, played on the hidden arrays (which the
+        reader knows).
         """
         own = contract_of(contract)
         hidden = {name: read(name) for name in bar_episodes.HIDDEN}
-        found = plans(own, read, shape, generator)
-        return {name: _records(own, hidden, (_planned(weights) for weights in plan)) for name, plan in found.items()}
+        weights = plans(own, read, shape, generator)
+        return {name: _records(own, hidden, (_planned(rows) for rows in plan)) for name, plan in weights.items()}
 
     def folds(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
     ) -> tuple[Fold, Fold]:
-        """The earlier and the later episodes; a record is judged by itself, so there is nothing to compare with."""
+        """The earlier episodes are the public fold, the later ones the private one. A record is judged by itself, so
+        there is no truth to compare it with.
+        """
         from openfingym.metrics import Truth
 
         options = {"periods_per_year": spec.scoring.periods_per_year}
@@ -316,21 +325,21 @@ class TradingKind(BarsKind):
     def resampled(
         self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
     ) -> tuple[Fold, NDArray[np.float64]]:
-        """The record of these steps, put one after the other."""
+        """The fold and the records made of the drawn steps, one after the other."""
         return Fold(slice(None), fold.truth), redrawn_record(values, units)
 
     def known_targets(self, contract: Contract, read: Reader) -> None:
-        """None: what is scored is an account."""
+        """None, because the scored record of an account is no forecast."""
         return
 
     def baselines(self, spec: Spec) -> frozenset[str]:
-        """Programs for this kind."""
+        """Names of the programs for this kind."""
         return frozenset(
             {"cash", "buy-and-hold", "equal-weight", "momentum", "mean-reversion", "volatility-target", "risk-parity"}
         )
 
     def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
-        """What was decided in some private episodes, and nothing of what came of it."""
+        """The decisions in some private episodes, and nothing of what came of them, which would show hidden bars."""
         symbols, steps = contract_of(contract).symbols, contract_of(contract).steps
         return tuple(
             by_step(f"{title}, private episode {number + 1} of {len(answer.actions)}", symbols, values)
@@ -339,37 +348,18 @@ class TradingKind(BarsKind):
         )
 
     def brief(self, task: Task, material: Material) -> Brief:
-        """What is asked, in numbers."""
-        contract = contract_of(task.spec.contract)
-        width = len(contract.symbols)
-        note = (
-            "What you decide is live from the next bar on, never at a price you have seen: target weights trade at the "
-            "next open,\n"
-            "orders inside the next bar. What the market refuses costs nothing and is named, with its reason, in the "
-            "next observation.\n"
-            "Hidden bars are later than all of training, carry a running number (`time_index`) and no date, and come "
-            "in the order of time."
-        )
-        usage = f"""\
-bars, times = interface.load_train()  # float64 {material.public["train_bars"].shape}: row, symbol, field; datetime64[ns]
-env = interface.make()
-while env.episodes_left:
-    observation, info = env.reset()  # observation["bars"]: float64 ({contract.lookback}, {width}, 5), the last row is now
-    done = False
-    while not done:
-        action = {{"weights": [{", ".join([f"{1 / width:.3g}"] * width)}]}}  # shares of equity, negative for short; None to hold
-        # or: {{"orders": [{{"symbol": "{contract.symbols[0]}", "side": "buy", "quantity": 10, "type": "limit", "limit_price": 99.5}}],
-        #      "cancels": [order, ...], "replaces": [{{"order": 3, "quantity": 5}}, ...]}}
-        observation, reward, terminated, truncated, info = env.step(action)
-        done = terminated or truncated"""  # noqa: E501
-        return Brief(_facts(contract, material), note, usage)
+        """What an agent is told of the task, in numbers."""
+        return brief_of_trading(contract_of(task.spec.contract), material)
 
 
 def _hindsight(
     contract: TradingContract, hidden: Mapping[str, Array], number: int, *, worst: bool = False
 ) -> Iterator[object]:
+    """The actions of an episode with knowledge of all opening prices; with ``worst``, those that lose most."""
     market, window = market_of(contract), bar_episodes.window(contract, hidden, number, TAIL)
+    # The bars in which decisions are live: those after the first origin.
     live = window.bars[contract.lookback :]
+    # Basis points to a fraction.
     cost = (market.fee_bps + market.slippage_bps + market.half_spread_bps) * 1e-4
     before: list[float] | None = None
     short = min(market.max_short, 1.0)
@@ -379,7 +369,7 @@ def _hindsight(
 
 
 def _planned(weights: NDArray[np.float64]) -> Iterator[object]:
-    """The actions of a plan for one episode."""
+    """The actions of a plan for one episode, whose weights are float64[steps, symbols]; a row of NaN does nothing."""
     for row in weights:
         yield None if math.isnan(row[0]) else {"weights": row.tolist()}
 
@@ -387,11 +377,17 @@ def _planned(weights: NDArray[np.float64]) -> Iterator[object]:
 def _records(
     contract: TradingContract, hidden: Mapping[str, Array], actions: Iterator[Iterator[object]]
 ) -> NDArray[np.float64]:
-    """The record of each episode, played with these actions."""
+    """Play episodes, and return their records.
+
+    Args:
+        contract: the contract of the task.
+        hidden: the hidden arrays of the task, by name.
+        actions: the actions of each episode, in the order of episodes.
+    """
     records = []
-    for number, given in enumerate(actions):
+    for number, actions_of_episode in enumerate(actions):
         account = _session(contract, bar_episodes.window(contract, hidden, number, TAIL))
-        for action in given:
+        for action in actions_of_episode:
             if account.done:
                 break
             account.decide(parse_decision(action, contract.symbols))
@@ -400,52 +396,8 @@ def _records(
     return np.stack(records)
 
 
-def _facts(contract: TradingContract, material: Material) -> tuple[tuple[str, str], ...]:
-    """The table of facts of an instruction."""
-    short = contract.max_short
-    costs = ", ".join(
-        f"{value:g} {unit}"
-        for value, unit in (
-            (contract.fee_bps, "bps fee"),
-            (contract.fee_per_trade, "in cash a fill"),
-            (contract.slippage_bps, "bps slippage"),
-            (contract.half_spread_bps, "bps half spread"),
-            (contract.borrow_bps_per_year, "bps a year for borrowing"),
-        )
-        if value
-    )
-    return (
-        ("symbols", ", ".join(contract.symbols)),
-        (
-            "`bars` of an observation",
-            f"the last {contract.lookback}: {', '.join(FIELDS)}; `splits` and `dividends` of the last one",
-        ),
-        ("the account in it", "`cash`, `free_cash`, `equity`, `positions`, `open_orders`, `steps_left`"),
-        ("what the last bar did", "`fills`, `rejections` (with a reason), `changes` of orders"),
-        ("an order", "`symbol`, `side`, `quantity`; " + "; ".join(ORDER_OPTIONS)),
-        ("cash at the start", f"{contract.initial_cash:,.0f}"),
-        ("costs", costs or "none"),
-        ("short positions", f"up to {short:g} times equity" if short else "none"),
-        ("limits", _limits(contract)),
-        ("training bars", str(material.n_train)),
-        ("episodes that count", f"{material.n_private} of {contract.steps} steps"),
-        ("episodes to practise on", str(material.n_public)),
-    )
-
-
-def _limits(contract: TradingContract) -> str:
-    """Of quantities, prices and orders, in words."""
-    said = [f"quantities in multiples of {contract.lot:g}" if contract.lot else "any quantity"]
-    said += [f"prices of {contract.tick:g}"] if contract.tick else []
-    said += (
-        [f"fills of a bar up to {contract.max_participation:.0%} of its volume"] if contract.max_participation else []
-    )
-    said += [f"{contract.max_orders_per_step} orders a step", f"{contract.max_open_orders} open"]
-    return "; ".join(said)
-
-
 def contract_of(contract: Contract) -> TradingContract:
-    """A contract about trading as one."""
+    """The contract, narrowed to one about trading."""
     assert isinstance(contract, TradingContract)
     return contract
 

@@ -1,8 +1,13 @@
-"""Searching the public half of a task for what its hidden half holds.
+"""Searching the public half of a task for hidden values.
 
 :func:`find_leaks` looks for the hidden values themselves in every file, whatever the encoding;
-:func:`suspicious_features` looks for public inputs that know more about hidden targets than
-inputs know about training targets.
+:func:`suspicious_features` looks for public inputs that tell more of hidden targets than the same inputs tell of
+training targets.
+
+The words of this room: a *reading* is a way in which hidden values may have been written out (as logarithms, backwards,
+as ranks), a *run* or *block* a few of them in a row, a *fingerprint* the hash of a run, and a *stream* a sequence of
+numbers that a public file may hold. What a run *tells* is its information in bits: how unlikely it is that an honest
+file holds the same run by chance.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Blocks of hidden values as directions, and how much it tells to come near one.
+"""Blocks of hidden values as directions, and how much a copy of one tells.
 
-Numbers less their mean, over their size, are a point on a sphere: the same for every shift and scale. A public window
-lies at the sine of its angle from a hidden block, which is the error of the copy over the size of the block's values.
-What a copy with that error tells is bounded by :mod:`openfingym.leaks.telling`.
+Numbers less their mean, over their size, are a point on a sphere, which is the same for every shift and scale. The sine
+of the angle between a public window and a hidden block is the error of the copy relative to the size of the block's
+values. What a copy with this error tells is bounded by :mod:`openfingym.leaks.telling`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from openfingym.leaks.sequences import three_axes
 from openfingym.leaks.telling import NEEDED, told_by
 
 LENGTHS = (12, 16, 24, 32, 48, 64, 96, 128, 256, 512)
-"""Values of a block, the shortest that tells enough."""
+"""Lengths of a block in values, of which the shortest that tells enough is taken."""
 LONGEST = 4096
-"""Values of a whole row, or of a whole fold in another order, at most."""
+"""Most values of a whole row, or of a whole fold, that is looked for in another order."""
 ROWS = 2000
-"""Blocks of one reading, at most."""
+"""Most blocks of one reading."""
 HIDDEN = 200_000
-"""Hidden values of one array that are looked for; of more, some windows."""
+"""Most hidden values of one array that are looked for; of a larger array, some windows."""
 PIECES = 8
+"""Number of places from which these windows are taken."""
 VALUES = 1 << 15
-"""Values of the blocks of one reading that hold several rows each, at most."""
+"""Most values of all blocks of one reading whose blocks hold several rows each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,17 +40,19 @@ class HiddenBlocks:
     """All blocks of one form and length; arrays are parallel."""
 
     form: Form
+    """The form in which blocks are compared."""
     length: int
+    """Number of values of a block."""
     directions: Floats
-    """float64[k, length], each of mean 0 and size 1."""
+    """The blocks, float64[k, length], each of mean 0 and size 1."""
     told: Floats
-    """float64[k, errors], bits of a copy with each of the errors of :mod:`openfingym.leaks.telling`."""
+    """Bits that a copy with each of :data:`openfingym.leaks.telling.ERRORS` tells, float64[k, errors]."""
     place: NDArray[np.int64]
-    """int64[k, 2]: the hidden row it begins in and its channel, -1 for all."""
+    """Hidden row in which each block begins, and its channel (-1 for all), int64[k, 2]."""
     reading: NDArray[np.int64]
-    """int64[k]: index into ``readings``."""
+    """Position of each block's reading in ``readings``, int64[k]."""
     readings: tuple[tuple[str, str], ...]
-    """(hidden array, how its values are read)."""
+    """Name of the hidden array and reading in words."""
 
     @cached_property
     def coarse(self) -> NDArray[np.float32]:
@@ -59,10 +62,11 @@ class HiddenBlocks:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Blocks of one reading."""
+    """Blocks of one reading; arrays as in :class:`HiddenBlocks`."""
 
     form: Form
     reading: str
+    """The reading in words."""
     directions: Floats
     told: Floats
     place: NDArray[np.int64]
@@ -72,8 +76,9 @@ def hidden_blocks(truths: Mapping[str, NDArray[np.generic]], folds: tuple[int, .
     """The blocks of every hidden array, under each reading that tells enough.
 
     Args:
-        truths: float arrays of one to four axes.
-        folds: how many rows each fold has, in their order; each is looked for as a whole in another order.
+        truths: hidden float arrays of one to four axes, by name.
+        folds: number of rows of each fold, in the order of the folds; each fold is also looked for as a whole, in any
+            order.
     """
     groups: dict[tuple[str, int], list[tuple[str, _Part]]] = defaultdict(list)
     for name, array in truths.items():
@@ -85,8 +90,9 @@ def hidden_blocks(truths: Mapping[str, NDArray[np.generic]], folds: tuple[int, .
 
 
 def _joined(parts: list[tuple[str, _Part]], length: int) -> HiddenBlocks:
+    """Put blocks of several readings, with the names of their arrays, into one group without repetitions."""
     directions = np.concatenate([part.directions for _, part in parts])
-    # Readings that come to the same, as the ranks of values and of their logarithms do, are one.
+    # Several readings may give the same block, as ranks of values and of their logarithms do: it is kept once.
     _, first = np.unique(_marks(directions), return_index=True)
     kept = np.sort(first[directions[first].any(axis=1)])
     return HiddenBlocks(
@@ -100,13 +106,18 @@ def _joined(parts: list[tuple[str, _Part]], length: int) -> HiddenBlocks:
 
 
 def _marks(directions: Floats) -> Floats:
-    """A number for each direction, the same for equal ones."""
+    """A number for each direction, equal for equal ones: a random projection, rounded."""
     marks: Floats = np.round(directions @ np.random.default_rng(0).standard_normal(directions.shape[1]), 9)
     return marks
 
 
 def _thinned(windows: int, each: int) -> NDArray[np.int64]:
-    """The numbers of the windows that are looked for: all of them, or pieces of neighbours, evenly spread."""
+    """Numbers of the windows that are looked for: all of ``windows``, or neighbours at evenly spread places.
+
+    Args:
+        windows: number of hidden windows.
+        each: number of values of a window.
+    """
     most = max(HIDDEN // max(each, 1), PIECES)
     if windows <= most:
         return np.arange(windows)
@@ -115,6 +126,7 @@ def _thinned(windows: int, each: int) -> NDArray[np.int64]:
 
 
 def _parts(truth: Floats, folds: tuple[int, ...]) -> Iterator[_Part]:
+    """The blocks of a hidden array float64[windows, time, channels], under each reading that tells enough."""
     kept = _thinned(len(truth), truth[0].size)
     truth = np.ascontiguousarray(truth[kept])
     several = truth.shape[1] > 1
@@ -126,10 +138,11 @@ def _parts(truth: Floats, folds: tuple[int, ...]) -> Iterator[_Part]:
             continue
         number = kept[possible]
         values, before = transform.make(truth[possible]), transform.make(earlier[possible])
+        # The error that quoting leaves: that of a uniform distribution over a step, as the transform stretches it.
         least = np.full(
             len(values), 1.0 if transform.coarse else step * _middle(transform.slope(truth[possible]))
         ) / np.sqrt(12.0)
-        # What is made along time has a row less where it is made of steps.
+        # Differences have one time less than the values that they are made from.
         cells = most[possible][:, most.shape[1] - values.shape[1] :]
         if transform.coarse:
             cells = np.minimum(cells, coarse_told(values))
@@ -165,7 +178,16 @@ def _middle(slope: Floats) -> Floats:
 def _cut(
     rows: Known, number: NDArray[np.int64], channels: int, order: AxisOrder, form: Form, title: str
 ) -> Iterator[_Part]:
-    """Blocks of rows float64[k, n], in the lengths at which some and then most of them tell enough."""
+    """Blocks of rows, of the shortest length at which some of them tell enough, up to one at which most do.
+
+    Args:
+        rows: the rows of hidden values in one order, float64[k, n].
+        number: number of the hidden window of each row, or of the first one if rows are channels.
+        channels: number of channels of the hidden array.
+        order: the order of the axes.
+        form: the form in which blocks are compared.
+        title: the reading in words, without the form.
+    """
     k, n = rows.hidden.shape
     reading = ", ".join(part for part in (title, form.name) if part)
     if form.whole and not (LENGTHS[0] <= n <= LONGEST and order is ORDERS[0]):
@@ -174,7 +196,7 @@ def _cut(
     lengths = [n] if form.whole else sorted({length for length in (*LENGTHS, n) if LENGTHS[0] <= length <= longest})
     most = False
     for length in lengths:
-        # Where a part of a row tells enough, so does the whole of it if it is copied less well.
+        # Most blocks tell enough: longer ones only as whole rows, which tell enough if they are copied less well, too.
         if most and length != n:
             continue
         if order.channels:
@@ -187,7 +209,7 @@ def _cut(
         told = told_by(form, rows.at(begins[:, None] + np.arange(length)), rows if length > n else None)
         enough = told.bits[:, -1] >= NEEDED
         if len(enough):
-            # What several windows have in common, a public one may have too.
+            # A block that several hidden windows share may be in honest data too.
             _, which, often = np.unique(_marks(told.directions), return_inverse=True, return_counts=True)
             enough &= often[which] == 1
         if enough.any():
@@ -203,13 +225,19 @@ def _cut(
 
 
 def _folds(values: Known, number: NDArray[np.int64], folds: tuple[int, ...], title: str) -> Iterator[_Part]:
-    """Whole folds, and whole channels of them, in another order; of windows float64[windows, time, channels] with their
-    numbers.
+    """Whole folds, and whole channels of them, in another order.
+
+    Args:
+        values: the hidden values, float64[windows, time, channels].
+        number: number of each hidden window.
+        folds: number of windows of each fold, in the order of the folds.
+        title: the reading in words, without rows and form.
     """
     ends = np.cumsum((0, *folds)).tolist()
     channels = values.hidden.shape[2]
     for begin, end in sorted({(0, ends[-1]), *pairwise(ends)}):
         windows = np.flatnonzero((number >= begin) & (number < end))
+        # A fold of which some windows are left out cannot be compared as a whole.
         if len(windows) < end - begin:
             continue
         for channel in (-1, *range(channels if channels > 1 else 0)):

@@ -1,6 +1,7 @@
-"""What a file holds: a numeric array, plain bytes, or a container with more inside.
+"""Opening files: as numeric arrays, as plain bytes, or as containers with further contents.
 
-Files and what is unpacked from them are mapped, never read whole; nothing is ever unpickled.
+Files, and what is unpacked from them, are memory-mapped and never read whole. Nothing is ever unpickled, since
+unpickling runs code that a file states.
 """
 
 from __future__ import annotations
@@ -29,43 +30,53 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 UNPACKED_LIMIT = 4 << 30
-"""Bytes that one member of a container may unpack to."""
+"""Most bytes that one member of a container may unpack to."""
 DEPTH_LIMIT = 4
-"""Containers within containers that are opened."""
+"""How many containers, one inside another, are opened."""
 DATES = 8 << 10
-"""Bytes of dates, from the beginning, that are looked at as if they were none."""
+"""Bytes at the beginning of an array of dates that are searched as plain bytes too."""
 _TEXT = re.compile(rb"[\t\n\r -~]{64,}")
 _WORD = 8
 _WORDS = 4
-"""Different words that make a text; fewer are a number that repeats, of which every byte happens to be a character."""
+"""Fewest different words of a text among numbers; fewer are a number that repeats and whose bytes all happen to be
+characters."""
 _PIECE = 1 << 20
+"""Most bytes that are unpacked at a time."""
 _INPUT = 1 << 16
+"""Compressed bytes that are read at a time."""
 _TABLE_ROWS = 1 << 16
+"""Rows of a columnar file that are read at a time."""
 
 
 class UnsearchableError(Exception):
-    """A content that cannot be looked into, so that nothing can be said about it; carries the reason."""
+    """A content cannot be searched, so that nothing is known about it; the message gives the reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """One thing to search."""
+    """One thing to search: a file, a part of it, or a member of a container."""
 
     name: str
+    """Path of the file, and of the member in it."""
     raw: memoryview
-    """Every byte; empty where the values were decoded from a columnar file."""
+    """All bytes; empty if the values were decoded from a columnar file."""
     arrays: tuple[NDArray[Any], ...] = ()
-    """Its numbers, if it is an array or a table; each real-valued."""
+    """The numbers, if it is an array or a table; real-valued."""
     packed: bool = False
-    """Whether its bytes mean nothing by themselves: a compressed container."""
+    """Whether the bytes mean nothing by themselves, because they are compressed."""
     depth: int = 0
+    """Number of containers that it is inside of."""
 
 
 def open_file(path: Path, name: str) -> Iterator[Content]:
-    """Everything in a file: itself, and what is inside if it is a container.
+    """All contents of a file: the file itself, and the members if it is a container.
+
+    Args:
+        path: path of the file.
+        name: name of the file in findings.
 
     Raises:
-        UnsearchableError: part of it cannot be opened.
+        UnsearchableError: a part of the file cannot be opened.
     """
     if path.stat().st_size:
         with path.open("rb") as stream:
@@ -73,16 +84,23 @@ def open_file(path: Path, name: str) -> Iterator[Content]:
 
 
 def opened(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
-    """As :func:`open_file`, for bytes at hand.
+    """All contents of some bytes; see :func:`open_file`.
+
+    Args:
+        raw: the bytes of a file, or of a member of a container.
+        name: name of the file or member in findings.
+        depth: number of containers that the bytes are inside of.
 
     Raises:
-        UnsearchableError: part of it cannot be opened.
+        UnsearchableError: a part of the bytes cannot be opened.
     """
+    # A file may hold several arrays, one after the other.
     while bytes(raw[:6]) == NPY:
         inner = npy_arrays(raw)
         numbers, rest = raw[inner.begin : inner.end], raw[inner.end :]
         yield Content(name, raw[: inner.end], inner.arrays, depth=depth)
-        # A header may be long, bytes that count as numbers may be something else, and something may follow the array.
+        # Three places in an array's file where something else may be hidden: a long header, numbers whose bytes are a
+        # text, and bytes behind the array.
         if inner.begin > PLAIN_HEADER:
             yield Content(name, raw[len(NPY) : inner.begin], depth=depth)
         if inner.arrays and _has_text(numbers):
@@ -97,7 +115,7 @@ def opened(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
         yield from _columnar(raw, name, depth)
         return
     inside = _members(raw, head)
-    # A zip may store members as they are, and a tar always does: their bytes are worth a look.
+    # A zip may store members uncompressed, and a tar always does, so that their own bytes are searched too.
     packed = inside is not None and not head.startswith(b"PK") and head[257:262] != b"ustar"
     yield Content(name, raw, packed=packed, depth=depth)
     if inside is None:
@@ -109,6 +127,7 @@ def opened(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
 
 
 def _has_text(numbers: memoryview) -> bool:
+    """Whether the bytes of an array have a run of printable characters that is no repeated number."""
     for match in _TEXT.finditer(numbers):
         run = bytes(match.group())
         words = {run[i : i + _WORD] for i in range(0, len(run) - _WORD + 1, _WORD)}
@@ -118,7 +137,7 @@ def _has_text(numbers: memoryview) -> bool:
 
 
 def is_container(head: bytes) -> bool:
-    """Whether bytes that begin so can be opened."""
+    """Whether bytes with this beginning are of a format that can be opened."""
     return head.startswith((NPY, b"PAR1", b"ARROW1", b"PK\x03\x04", *_STREAMS)) or _is_zlib(head)
 
 
@@ -140,12 +159,12 @@ def spooled(pieces: Iterable[bytes], name: str) -> memoryview:
 
 
 def _mapped(stream: IO[bytes]) -> memoryview:
-    # The map outlives the file, which is closed and has no name any more.
+    # The map stays valid when the file is closed, even a temporary one, which is deleted then.
     return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _columnar(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
-    """The numeric columns of a Parquet or Arrow file, a table of rows at a time."""
+    """The numeric columns of a Parquet or Arrow file, some rows at a time."""
     try:
         import pyarrow as pa
         import pyarrow.parquet
@@ -195,7 +214,7 @@ def _is_zlib(head: bytes) -> bool:
 
 
 def _members(raw: memoryview, head: bytes) -> Iterator[tuple[str, memoryview]] | None:
-    """(suffix of the name, content) of what is inside, or None if this is no container."""
+    """Name and content of each member of a container; None if the bytes are no container."""
     if head.startswith(b"PK\x03\x04"):
         return _zip_members(raw)
     if head[257:262] == b"ustar":
@@ -209,6 +228,7 @@ def _members(raw: memoryview, head: bytes) -> Iterator[tuple[str, memoryview]] |
 
 
 def _stream(raw: memoryview) -> IO[bytes]:
+    """A stream over bytes, for the modules that read archives."""
     return io.BufferedReader(_View(raw))
 
 
@@ -219,21 +239,21 @@ class _View(io.RawIOBase):
         self._raw, self._place = raw, 0
 
     def readable(self) -> bool:
-        """Always."""
+        """True: it can always be read."""
         return True
 
     def seekable(self) -> bool:
-        """Always."""
+        """True: any position can be sought."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move as files do."""
+        """Move the position, and return the new one."""
         origin = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: len(self._raw)}[whence]
         self._place = max(origin + offset, 0)
         return self._place
 
     def readinto(self, buffer: Any) -> int:
-        """Fill what is given, as far as there is something."""
+        """Copy the next bytes into a buffer, as far as there are any; returns their number."""
         piece = self._raw[self._place : self._place + len(buffer)]
         buffer[: len(piece)] = piece
         self._place += len(piece)
@@ -245,25 +265,30 @@ def _stream_member(pieces: Iterator[bytes]) -> Iterator[tuple[str, memoryview]]:
 
 
 def _read(stream: IO[bytes]) -> Iterator[bytes]:
-    """What can be unpacked; a stream that breaks off, or only looks like one, gives what came before."""
+    """The bytes of a member, as far as it can be unpacked; a damaged one yields what comes before the damage."""
     with stream, contextlib.suppress(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
         while piece := stream.read(_INPUT):
             yield piece
 
 
 def _unpacked(raw: memoryview, make: Callable[[], Any]) -> Iterator[bytes]:
-    """What can be unpacked, one stream after another; where one breaks off, what came before."""
+    """The bytes of compressed streams that follow one another, as far as they can be unpacked.
+
+    Args:
+        raw: the compressed bytes, all streams together.
+        make: makes a decompressor of the standard library.
+    """
     engine = make()
-    # zlib's engines hand back input they had no room for, the others keep it.
+    # zlib's decompressors return the input that they had no room for, those of bz2 and lzma keep it.
     returns_input = hasattr(engine, "unconsumed_tail")
     with contextlib.suppress(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
         for start in range(0, len(raw), _INPUT):
             pending = bytes(raw[start : start + _INPUT])
             while pending or not (returns_input or engine.needs_input):
-                # In bounded pieces: a few kilobytes may unpack to gigabytes.
+                # In pieces of bounded size, as a few kilobytes may unpack to gigabytes.
                 yield engine.decompress(pending, _PIECE)
                 if engine.eof:
-                    # Compressed files may be several streams one after the other.
+                    # A compressed file may consist of several streams.
                     pending, engine = engine.unused_data, make()
                 else:
                     pending = engine.unconsumed_tail if returns_input else b""

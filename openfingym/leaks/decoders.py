@@ -1,8 +1,8 @@
-"""Tables of what bytes and numbers are written in: a new encoding is one row of one of them.
+"""Tables of the encodings that are undone; a new encoding is one row of one of them.
 
-``ESCAPES`` make other text of a text, ``REWRITINGS`` numbers of it, ``ALPHABETS`` and ``DECODERS`` make bytes of a
-stretch that no language explains, ``WORDS`` are the machine words that bytes are read as, and ``KEYS`` what every byte
-may have been combined with.
+``ESCAPES`` turn a text into the text that it stands for, and ``REWRITINGS`` into one with numbers in their usual form.
+``ALPHABETS`` and ``STRETCH_DECODERS`` turn stretches that no language explains into bytes, and ``DECODERS`` any text.
+``WORDS`` are the machine words that bytes are read as, and ``KEYS`` the single-byte ciphers that are tried.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ ALPHABETS: Mapping[str, tuple[str, int, int]] = {
     "ascii85": (_PRINTABLE[:85], 5, 4),
     "z85": (_DIGITS + _LOWER + _UPPER + ".-:+=^!/*?&<>()[]{}@%$#", 5, 4),
 }
-"""Encodings by groups: (digits in their order, digits of a group, bytes of a group)."""
+"""Encodings that write groups of bytes as groups of digits: the digits in order of their value, digits in a group, and
+bytes in a group."""
 
 _RADICES = {
     "base 36": _DIGITS + _LOWER,
@@ -46,19 +47,22 @@ _RADICES = {
     "base 62": _DIGITS + _UPPER + _LOWER,
 }
 _LONGEST_NUMBER = 4096
+"""Most digits of a long number: reading one takes time in proportion to their square."""
 _BITS = re.compile(r"[01][01\s,;|]{62,}[01]")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2,}[\s:,-]{0,2}){8,}")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([0-7]{3}))")
 _FEWEST = 16
+"""Fewest digits or characters that are decoded."""
 FITTING = 0.88
-"""Share of the characters of a text that must be of an alphabet for the text to be in it."""
+"""Share of the characters of a text that must be digits of an alphabet for the text to be read in it."""
 BETTER = 0.02
-"""Share of them by which a larger alphabet must be the better one."""
+"""By how much this share must be larger for a larger alphabet than for all smaller ones."""
 
 
 def grouped(text: str) -> Iterator[tuple[str, bytes]]:
-    """(encoding, bytes) of a text in each alphabet that it keeps to, and markedly better than to any smaller one."""
+    """Encoding and bytes of a text, in each alphabet that fits it markedly better than any smaller one does."""
     characters = [character for character in text if not character.isspace()]
+    # Smaller alphabets first: every text in hex also fits base64, and the smallest alphabet that fits is the right one.
     kept, size = 0.0, 0
     for name, (digits, group, made) in sorted(ALPHABETS.items(), key=lambda row: len(row[1][0])):
         share = sum(map(set(digits).__contains__, characters)) / max(len(characters), 1)
@@ -68,7 +72,14 @@ def grouped(text: str) -> Iterator[tuple[str, bytes]]:
 
 
 def alphabet_bytes(text: str, digits: str, group: int, size: int) -> Iterator[bytes]:
-    """What the digits of an alphabet in a text say, from each place in a group on; other characters are left out."""
+    """Bytes that the digits of an alphabet in a text stand for, from each position in a group on.
+
+    Args:
+        text: the text; characters that are no digits are left out.
+        digits: the digits of the alphabet, in order of their value.
+        group: number of digits in a group.
+        size: number of bytes that a group stands for.
+    """
     values = np.full(128, -1, dtype=np.int64)
     values[np.frombuffer(digits.encode("ascii"), dtype=np.uint8)] = np.arange(len(digits))
     codes = np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8)
@@ -76,6 +87,7 @@ def alphabet_bytes(text: str, digits: str, group: int, size: int) -> Iterator[by
     found = found[found >= 0]
     if len(found) < _FEWEST:
         return
+    # A group is a number of this base, written with its first digit first; its bytes are the last ones of 64 bits.
     weights = len(digits) ** np.arange(group - 1, -1, -1, dtype=np.uint64)
     for skip in range(group):
         part = np.pad(found[skip:], (0, -len(found[skip:]) % group)).reshape(-1, group).astype(np.uint64)
@@ -85,12 +97,13 @@ def alphabet_bytes(text: str, digits: str, group: int, size: int) -> Iterator[by
 
 def _uuencoded(text: str) -> Iterator[bytes]:
     digits, group, size = ALPHABETS["uuencode"]
+    # The first character of a line is its length, and "`" stands for a space, which mail may lose.
     body = [line[1:] for line in text.splitlines() if len(line) > 1]
     yield from alphabet_bytes("".join(body).replace("`", " "), digits, group, size)
 
 
 def _integers(text: str) -> Iterator[bytes]:
-    """Long words as one number of a large base."""
+    """Long words, each read as one number of a large base."""
     for word in re.findall(r"[0-9A-Za-z]{24,}", text):
         for digits in _RADICES.values():
             if len(word) <= _LONGEST_NUMBER and set(word) <= set(digits):
@@ -111,7 +124,7 @@ def _bytes_of(word: str, digits: str) -> bytes:
 
 
 def _byte_list(text: str) -> Iterator[bytes]:
-    """Numbers up to 255, in tens, with or without ``0x``."""
+    """Runs of at least 16 numbers up to 255, decimal or hexadecimal with ``0x``, as bytes."""
     for match in re.finditer(r"(?:\b(?:0x[0-9a-fA-F]{1,2}|\d{1,3})\b[\s,;]*){16,}", text):
         values = [
             int(word, 0) if word.startswith("0x") else int(word)
@@ -128,7 +141,7 @@ def _bit_list(text: str) -> Iterator[bytes]:
 
 
 def _unseen(text: str) -> Iterator[bytes]:
-    """Invisible characters: as bits if there are two, else by their code."""
+    """Invisible characters as bits, if there are at most four kinds of them, and by their codes."""
     codes = np.array([ord(character) for character in invisible(text) if character != "\n"], dtype=np.int64)
     kinds, places = np.unique(codes, return_inverse=True)
     if len(codes) < _FEWEST:
@@ -143,6 +156,7 @@ def _unseen(text: str) -> Iterator[bytes]:
 
 
 def _packed(bits: NDArray[np.uint8]) -> Iterator[bytes]:
+    # The first bit may be at any position in a byte.
     for order in ("big", "little"):
         for skip in range(8):
             yield np.packbits(bits[skip:], bitorder=order).tobytes()
@@ -163,16 +177,17 @@ DECODERS: Mapping[str, Callable[[str], Iterator[bytes]]] = {
     "decimal digits": _decimal,
     "invisible characters": _unseen,
 }
-"""Bytes that a whole text holds, whether language explains it or not."""
+"""Decoders of bytes from a whole text, by encoding; they look for runs that are unmistakable."""
 
 STRETCH_DECODERS: Mapping[str, Callable[[str], Iterator[bytes]]] = {
     "uuencode, in lines": _uuencoded,
     "a long number": _integers,
 }
-"""Bytes that a stretch holds which language does not explain."""
+"""Decoders of bytes from a stretch that no language explains, by encoding."""
 
 
 def _text(raw: bytes) -> str:
+    """Bytes as text; in Latin-1, which no bytes contradict, if they are not UTF-8."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -201,7 +216,7 @@ ESCAPES: Mapping[str, Callable[[str], str]] = {
         _text(quopri.decodestring(text.encode("utf-8"))) if re.search(r"=[0-9A-F]{2}", text) else text
     ),
 }
-"""Texts of which every character may have been written in several."""
+"""Functions that undo escapes, in which one character is written as several."""
 
 REWRITINGS: Mapping[str, Callable[[str], str]] = {
     "number words": spelled_out,
@@ -216,7 +231,7 @@ REWRITINGS: Mapping[str, Callable[[str], str]] = {
     ),
     "hexadecimal numbers": lambda text: re.sub(r"\b0x[0-9a-fA-F]{3,16}\b", lambda m: str(int(m[0], 16)), text),
 }
-"""Other ways to write numbers, as texts in which they are written in the usual one."""
+"""Functions that put numbers that are written in unusual ways into their usual form."""
 
 WORDS: tuple[str, ...] = (
     "<f8",
@@ -234,10 +249,10 @@ WORDS: tuple[str, ...] = (
     "i1",
     "u1",
 )
-"""Machine words that bytes may be."""
+"""NumPy types of the machine words that bytes are read as; floats first, as the likeliest to hold hidden values."""
 
 KEYS: Mapping[str, Callable[[NDArray[np.uint8], NDArray[np.uint8]], NDArray[np.uint8]]] = {
     "XORed with": np.bitwise_xor,
     "shifted by": np.subtract,
 }
-"""How every byte may have been combined with one and the same byte."""
+"""Single-byte ciphers: how every byte may have been combined with the same key."""

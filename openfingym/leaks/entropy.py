@@ -1,9 +1,9 @@
 """Text that no language, code or table of numbers explains: where it is, and how many bits it has in excess.
 
-Characters are scored by a trigram model of English and Python, read off this package's own sources: ``-log2`` of a
-character's probability after the two before it. Prose, code and tables of digits cost three to five bits a character;
-hex, base32, base64 or ciphertext seven and more, whatever is hidden in them and however they are spaced. A stretch is
-in excess by what it costs beyond ``EXPLAINED`` bits a character.
+Characters are scored by a trigram model of English and Python, estimated from this library's own sources: ``-log2`` of
+a character's probability after the two before it. Prose, code and tables of digits cost three to five bits a character;
+hex, base32, base64 or ciphertext seven and more, whatever is hidden in them and however they are spaced. The excess of
+a stretch is what it costs beyond ``EXPLAINED`` bits a character.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from numpy.typing import NDArray
 EXPLAINED = 6.0
 """Bits a character that language and tables may cost."""
 CAP = 11.0
-"""Bits that one character may cost: a single odd one is no stretch."""
+"""Most bits that one character counts for, so that a single odd one makes no stretch."""
 SUSPECT = 80.0
-"""Excess from which on a stretch is decoded in every way there is."""
+"""Excess in bits from which on a stretch is decoded in every way there is."""
 UNEXPLAINED = 256.0
-"""Excess from which on a stretch is reported even if nothing hidden is found in it; a SHA-256 digest alone has half of
-it."""
+"""Excess in bits from which on a stretch is reported even if nothing hidden is found in it; a SHA-256 digest alone has
+half of it."""
 GAP = 48
-"""Characters of language between two stretches that are taken as one."""
+"""Most characters of language between two stretches that are joined to one."""
 INVISIBLE = 24
-"""Invisible characters, white space at the ends of lines included, that a text may have without being reported."""
+"""Most invisible characters, white space at the ends of lines included, that a text may have without being reported."""
 _SPACE, _DIGIT, _LETTER, _OTHER = 95, 15, 96, 97
+"""Symbols of white space, of digits, of characters beyond ASCII and of control characters; see :func:`_symbols`."""
 _SYMBOLS = 98
 _WEIGHTS = (0.72, 0.23, 0.05)
+"""Weights of the trigram, the bigram and the unigram model in the mixture."""
 _TABLE = re.compile(r"(?:[-+]?\d[\d.]*(?:[eE][-+]?\d+)?[\s,;:|()\[\]]+){3,}")
 _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 
@@ -43,26 +45,29 @@ class Stretch:
     """A part of a text that costs more than language does."""
 
     begin: int
+    """Position of its first character."""
     end: int
+    """Position after its last character."""
     excess: float
-    """Bits beyond what is explained."""
+    """Bits that it costs beyond ``EXPLAINED`` a character."""
 
 
 def stretches(text: str) -> list[Stretch]:
-    """The parts of a text in excess by ``SUSPECT`` bits or more, neighbours joined."""
+    """The parts of a text with an excess of ``SUSPECT`` bits or more, close ones joined."""
     joined: list[Stretch] = []
-    for one in _parts(_costs(text) - EXPLAINED):
-        if joined and one.begin - joined[-1].end <= GAP:
-            joined[-1] = Stretch(joined[-1].begin, one.end, joined[-1].excess + one.excess)
+    for part in _parts(_costs(text) - EXPLAINED):
+        if joined and part.begin - joined[-1].end <= GAP:
+            joined[-1] = Stretch(joined[-1].begin, part.end, joined[-1].excess + part.excess)
         else:
-            joined.append(one)
+            joined.append(part)
     return joined
 
 
 def invisible(text: str) -> str:
-    """What of a text is not seen: format characters, variation selectors, and white space at the ends of lines, in
-    order.
+    """The invisible characters of a text, in order: format characters and variation selectors, or else the white space
+    at the ends of lines.
     """
+    # A byte-order mark at the beginning is usual.
     hidden = [character for character in text.removeprefix("\ufeff") if ord(character) > 126 and _unseen(character)]
     return "".join(hidden) or "".join(match.group() for match in _TRAILING.finditer(text.replace("\r", "")))
 
@@ -75,10 +80,11 @@ def _unseen(character: str) -> bool:
 
 
 def _parts(excess: NDArray[np.float64]) -> list[Stretch]:
-    """Maximal stretches: where the running sum, from its latest minimum on, is highest; and so on in what is left."""
-    found, left = [], [(0, len(excess))]
+    """Stretches of the largest excess: the one with the largest sum, then the same on both sides of it."""
+    parts, left = [], [(0, len(excess))]
     while left:
         first, last = left.pop()
+        # The largest sum of consecutive terms is the largest rise of the running sum above its lowest point so far.
         total = np.concatenate([[0.0], np.cumsum(excess[first:last])])
         lowest = np.minimum.accumulate(total)
         end = int(np.argmax(total - lowest))
@@ -86,26 +92,30 @@ def _parts(excess: NDArray[np.float64]) -> list[Stretch]:
         if above < SUSPECT:
             continue
         begin = int(np.flatnonzero(total[: end + 1] == lowest[end])[-1])
-        found.append(Stretch(first + begin, first + end, above))
+        parts.append(Stretch(first + begin, first + end, above))
         left += [(first, first + begin), (first + end, last)]
-    return sorted(found, key=lambda one: one.begin)
+    return sorted(parts, key=lambda part: part.begin)
 
 
 def _costs(text: str) -> NDArray[np.float64]:
-    """Bits of each character: float64[len(text)]."""
+    """Bits of each character, float64[len(text)]."""
     one, two, three = _model()
     s = np.concatenate([[_SPACE, _SPACE], _symbols(text)])
     chance = _WEIGHTS[0] * three[s[:-2], s[1:-1], s[2:]] + _WEIGHTS[1] * two[s[1:-1], s[2:]] + _WEIGHTS[2] * one[s[2:]]
+    # All digits are one symbol: which of the ten it is costs log2(10) bits more.
     bits = -np.log2(chance) + np.where(s[2:] == _DIGIT, math.log2(10.0), 0.0)
     bits = np.minimum(bits, CAP)
+    # A table of numbers is no stretch, whatever its digits cost; it is searched as numbers.
     for table in _TABLE.finditer(text):
         bits[table.start() : table.end()] = np.minimum(bits[table.start() : table.end()], EXPLAINED - 1.0)
-    # Letters of other scripts are language of which there is no model.
+    # For letters of other scripts there is no model; they are neither suspicious nor do they explain anything.
     return np.where(s[2:] == _LETTER, EXPLAINED, bits)
 
 
 def _symbols(text: str) -> NDArray[np.int64]:
-    """Printable ASCII by its place, all digits as one symbol and all white space as one, and two more for the rest."""
+    """A symbol for each character: printable ASCII by its position, one for all digits, one for all white space, and
+    two for all other characters.
+    """
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)
     symbols = np.where((codes > 32) & (codes < 127), codes - 33, _OTHER)
     symbols[(codes == 32) | ((codes >= 9) & (codes <= 13))] = _SPACE
@@ -116,7 +126,10 @@ def _symbols(text: str) -> NDArray[np.int64]:
 
 @cache
 def _model() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Probabilities of a symbol: by itself, after one, and after two others."""
+    """Probabilities of a symbol by itself, after one symbol, and after two; from the sources of some rooms.
+
+    So the wording of these sources has a slight effect on what is reported.
+    """
     root = Path(__file__).resolve().parent.parent
     files = sorted(path for room in ("task", "packages", "kinds", "data") for path in (root / room).rglob("*.py"))
     s = _symbols("\n".join(path.read_text(encoding="utf-8") for path in files))

@@ -8,35 +8,37 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Found:
-    """Hidden values in something public, or something that may hide them."""
+    """Hidden values in public data, or public data in which hidden values may be."""
 
     what: str
-    """Which hidden array, and what was made of it; or what else is wrong. The same for all rows of a channel."""
+    """Which hidden array was found and in which reading, or what else is wrong, as a phrase; the same for all rows of a
+    channel, since waivers name it."""
     row: int | None = None
-    """The first hidden row of it that was met."""
+    """The first hidden row that was found; None if that is not known."""
     channel: int | None = None
-    """The only channel it is about."""
+    """The channel that was found; None for several, or if that is not known."""
     more: str = ""
-    """How much was found."""
+    """How much was found, as a phrase."""
 
     def within(self, how: str) -> Found:
-        """This finding, as found in something that is written in ``how``."""
+        """This finding, in something that is encoded: the encoding ``how`` is put before the phrase."""
         return Found(f"{how}, {self.what}", self.row, self.channel, self.more) if how else self
 
 
 @dataclass(frozen=True)
 class Leak:
-    """What was found in a file."""
+    """A finding in a file."""
 
     file: str
-    """Path below the public half; members of an archive after it."""
+    """Path of the file below the public half, followed by the path of a member if the file is an archive."""
     found: Found
+    """What was found in it."""
     channels: Sequence[str] = ()
-    """Names of the channels, if they have any."""
+    """Names of the channels; empty if they have none."""
 
     @property
     def finding(self) -> str:
-        """The text that a waiver has to name: the finding and its channel, without the row."""
+        """The text that a waiver must state: what was found and its channel, without the row."""
         number = self.found.channel
         if number is None:
             return self.found.what

@@ -1,4 +1,4 @@
-"""Hidden values, and what is known of them without looking."""
+"""Hidden values, and what anybody can know of them from the past."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from openfingym.leaks.information import bits, row_kinds
 from openfingym.leaks.readings import Floats
 
 REPEATED = 0.98
-"""Share of the values that are different where none are quoted alike."""
+"""Share of different values from which on values are taken to be unquoted."""
 STRETCH = 64
-"""Steps in a row that count as one neighbourhood."""
+"""Number of consecutive steps that are one neighbourhood."""
 SAMPLE = 256
-"""Rows that stand for all of them, at most."""
+"""Most rows that stand for all of them."""
 
 
 def lattice(values: Floats) -> float:
-    """The step of the lattice that repeated values lie on, 0 if they hardly repeat."""
+    """The step between quoted values, that is of the lattice on which they lie; 0 if values hardly repeat."""
     distinct = np.unique(values)
     gaps = np.diff(distinct)
     gaps = gaps[gaps > 1e-9 * np.abs(distinct).max(initial=0.0)]
@@ -28,9 +28,9 @@ def lattice(values: Floats) -> float:
 
 
 def known_before(truth: Floats) -> Floats:
-    """What hidden values float64[windows, time, channels] are taken to be by whoever does not know them.
+    """The best guess of hidden values float64[windows, time, channels] from the past, of the same shape.
 
-    That is at best the first row of their own window, or the window before; whichever is nearer, for each channel.
+    It is the first row of their own window, or the window before; for each channel the one that is closer.
     """
     before = np.concatenate([truth[:1], truth[:-1]])
     if truth.shape[1] == 1:
@@ -42,12 +42,17 @@ def known_before(truth: Floats) -> Floats:
 
 
 def most_told(truth: Floats, earlier: Floats) -> Floats:
-    """Bits that each hidden value tells at most, whatever is made of it: float64[windows, time, channels].
+    """The most bits that each hidden value can tell, whatever is computed from it; float64[windows, time, channels].
 
-    The information of its step from the value before, or of the value itself if that is less (see
-    :mod:`openfingym.leaks.information`); and if all channels move together, that of the whole row.
+    They are the information of its step from the value before, or of the value itself if that is less (see
+    :mod:`openfingym.leaks.information`); and if all channels move together, the information of the whole row.
+
+    Args:
+        truth: the hidden values, float64[windows, time, channels].
+        earlier: the best guess of them, from :func:`known_before`.
     """
     n, h, d = truth.shape
+    # Steps are compared on a grid, so that rounding errors do not make equal ones different.
     rest = 1e-9 * max(float(np.abs(truth).max(initial=0.0)), 1e-300)
     along = np.diff(truth, axis=1, prepend=truth[:, :1])
     steps = np.where((np.abs(along) < np.abs(truth - earlier)), along, truth - earlier)
@@ -61,17 +66,21 @@ def most_told(truth: Floats, earlier: Floats) -> Floats:
         most[:, :, channel] = np.minimum(*told).reshape(n, h)
     together = most.sum(axis=2, keepdims=True)
     rows = bits(row_kinds(kinds[0].reshape(-1, d)), stretch).reshape(n, h, 1)
-    # Rows of which none is like another say nothing about how channels move together.
+    # If all rows are different, it cannot be seen from them whether channels move together.
     rows = np.where(rows >= math.log2(rows.size) - 1.0, np.inf, rows)
     most *= np.minimum(1.0, rows / np.maximum(together, 1e-300))
+    # A value that the best guess has right tells nothing.
     most[earlier == truth] = 0.0
     return most
 
 
 def coarse_told(values: Floats) -> Floats:
-    """Bits that each of a few different values tells whoever knows the one before it: float64[windows, time, channels].
+    """Bits that each value tells if there are few different ones and the one before is known, of the same shape.
 
-    A sign that is kept for long tells little, however often it stands there.
+    A sign that stays the same for long tells little, however often it is repeated.
+
+    Args:
+        values: values of few kinds, such as signs, float64[windows, time, channels].
     """
     kinds, found = np.unique(values, return_inverse=True)
     codes = found.reshape(values.shape)
@@ -88,18 +97,19 @@ def coarse_told(values: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Hidden values float64[k, n] and what is known of them."""
+    """Hidden values in rows, float64[k, n], and what is known of them; all arrays have this shape."""
 
     hidden: Floats
+    """The hidden values."""
     earlier: Floats
-    """What they are taken to be without them."""
+    """The best guess of them from the past."""
     least: Floats
-    """The smallest error of each that there is: what quoting it leaves open."""
+    """The smallest error that a copy of each can have, because values are quoted."""
     most: Floats
-    """Bits that each tells at most; see :func:`most_told`."""
+    """The most bits that each can tell; see :func:`most_told`."""
 
     def at(self, places: NDArray[np.int64]) -> Known:
-        """Those at places int64[blocks, length], counted row after row."""
+        """Blocks of values at some positions, int64[blocks, length], counted row after row."""
         return Known(
             self.hidden.reshape(-1)[places],
             self.earlier.reshape(-1)[places],
@@ -108,7 +118,7 @@ class Known:
         )
 
     def some(self) -> Known:
-        """``SAMPLE`` of the rows at most; itself where it has no more."""
+        """At most ``SAMPLE`` of the rows, evenly spread; the same object if it has no more."""
         if len(self.hidden) <= SAMPLE:
             return self
         chosen = slice(None, None, -(-len(self.hidden) // SAMPLE))

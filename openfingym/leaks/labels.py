@@ -1,7 +1,7 @@
-"""Hidden labels, 0 or 1 each: they have no values to go by, only their order and the nodes they belong to.
+"""Searching for hidden labels, 0 or 1 each, which have no values to recognise, only an order and the nodes they are of.
 
-Looked for are stretches of the label vector in the order of the hidden nodes; lists of nodes that
-are all anomalies, or all normal; and numbers, one a node, that tell anomalies from the rest.
+What is looked for are stretches of the label vector in the order of the hidden nodes; lists of nodes that are all
+anomalies, or all normal; and numbers, one for each node, that tell anomalies from the rest.
 """
 
 from __future__ import annotations
@@ -19,17 +19,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STRETCH_BITS = 80.0
-"""What a stretch of labels must tell: 2^-80 a place, so that a file of a terabyte matches with probability 1e-11."""
+"""Bits that a stretch of labels must tell: a place matches with probability 2^-80, a file of a terabyte with 1e-11."""
 STRETCHES = 16
-"""Stretches the label vector is cut into, at most: two of these in a row suffice for a find."""
+"""Most stretches of the label vector. A part of the vector that is as long as two of them contains a whole one."""
 SEPARATION = 0.995
 """AUROC, or one minus it, from which on a public number is taken for the label."""
 CHANCE = 1e-9
+"""Largest probability that a search of an honest package reports it."""
 COLUMNS = 1 << 20
-"""Searches that ``CHANCE`` is shared out among."""
+"""Number of columns among which ``CHANCE`` is shared out."""
 _BLOCK = 1 << 22
+"""Numbers or bytes that are searched at a time."""
 _COLUMN_BYTES = 32 << 20
+"""Bytes of the columns that are ranked at a time."""
 _WIDE = ("<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "<f4", ">f4", "<f8", ">f8")
+"""NumPy types, wider than a byte, in which labels may be written."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +41,15 @@ class Labels:
     """The hidden labels of a task."""
 
     name: str
+    """Name of the hidden array."""
     values: NDArray[np.uint8]
-    """uint8[n], 0 or 1."""
+    """The labels, uint8[n], 0 or 1."""
     ids: NDArray[np.int64] | None
-    """int64[n]: the node each belongs to, or None if rows have no number of their own."""
+    """Number of the node of each label, int64[n]; None if items have no number of their own."""
 
     @cached_property
     def stretches(self) -> tuple[slice, ...]:
-        """Parts of the vector that tell ``STRETCH_BITS`` each."""
+        """Parts of the label vector that tell about ``STRETCH_BITS`` each."""
         rate = float(self.values.mean())
         if not 0.0 < rate < 1.0:
             return ()
@@ -56,7 +61,7 @@ class Labels:
 
     @cached_property
     def separable(self) -> bool:
-        """Whether perfect separation is beyond chance, for all columns of a package together."""
+        """Whether chance would hardly separate the classes perfectly in any of ``COLUMNS`` columns."""
         n, anomalies = len(self.values), int(self.values.sum())
         return 0 < anomalies < n and _log_choose(n, anomalies) > math.log(2.0 * COLUMNS / CHANCE)
 
@@ -67,7 +72,14 @@ def is_labels(array: NDArray[np.generic]) -> bool:
 
 
 def search_label_numbers(array: NDArray[Any], labels: Labels, *, text: bool = False) -> str | None:
-    """Say where an array of numbers gives the labels away, or None."""
+    """Say how an array of numbers gives the labels away; None if it does not.
+
+    Args:
+        array: a public array of numbers.
+        labels: the hidden labels to look for.
+        text: whether the numbers are from a text, in which a table may have lost its rows.
+    """
+    # Blocks overlap by the length of the label vector, so that none is cut in two.
     for start in range(0, array.size, _BLOCK):
         block = np.asarray(array.reshape(-1)[start : start + _BLOCK + len(labels.values)])
         found = _in_order(block, labels) or _node_list(block, labels)
@@ -92,7 +104,7 @@ def search_label_numbers(array: NDArray[Any], labels: Labels, *, text: bool = Fa
 
 
 def search_label_bytes(raw: memoryview, labels: Labels) -> str | None:
-    """Say where bytes hold the labels in order: as digits, bytes, words of any width or single bits."""
+    """Say how bytes hold the labels in order (as digits, bytes, words of any width or bits); None if they do not."""
     patterns = list(_patterns(labels))
     longest = max((len(pattern) for _, pattern in patterns), default=1)
     for start in range(0, len(raw), _BLOCK):
@@ -104,6 +116,7 @@ def search_label_bytes(raw: memoryview, labels: Labels) -> str | None:
 
 
 def _patterns(labels: Labels) -> Iterator[tuple[str, bytes]]:
+    """Encoding and bytes of each stretch of the labels, as they are and inverted."""
     for inverted in (False, True):
         whole = 1 - labels.values if inverted else labels.values
         sense = ", inverted" * inverted
@@ -115,7 +128,7 @@ def _patterns(labels: Labels) -> Iterator[tuple[str, bytes]]:
                 yield f"{dtype}{sense}", values.astype(dtype).tobytes()
         for order in ("big", "little"):
             for part in labels.stretches:
-                # Bits are packed from the first label on, so that only whole bytes within the stretch are known.
+                # The whole vector is packed from its first label on: of a stretch, only its whole bytes are known.
                 begin, end = -(-part.start // 8), part.stop // 8
                 packed = np.packbits(whole, bitorder=order)[begin:end].tobytes()
                 if len(packed) >= 8:
@@ -123,9 +136,10 @@ def _patterns(labels: Labels) -> Iterator[tuple[str, bytes]]:
 
 
 def _in_order(numbers: NDArray[Any], labels: Labels) -> str | None:
-    """Stretches of the label vector among numbers that may write it as 0 and 1, or as -1 and 1."""
+    """Say which stretch of the labels is among numbers, as 0 and 1 or as -1 and 1, or inverted; None if none is."""
     if not labels.stretches or numbers.size < min(part.stop - part.start for part in labels.stretches):
         return None
+    # A byte for each number, 2 for any other value, so that a stretch is found by a search for bytes.
     codes = np.full(numbers.shape, 2, dtype=np.uint8)
     codes[(numbers == 0) | (numbers == -1)] = 0
     codes[numbers == 1] = 1
@@ -137,7 +151,9 @@ def _in_order(numbers: NDArray[Any], labels: Labels) -> str | None:
 
 
 def _node_list(numbers: NDArray[Any], labels: Labels) -> str | None:
-    """A list with half the hidden anomalies and no other hidden node in between; or the other way round."""
+    """Say whether numbers list half of the hidden anomalies and no other hidden node in between, or half of the normal
+    nodes; None if they do not.
+    """
     if labels.ids is None or not len(numbers):
         return None
     order = np.argsort(labels.ids, kind="stable")
@@ -147,6 +163,7 @@ def _node_list(numbers: NDArray[Any], labels: Labels) -> str | None:
     which = order[place[member]]
     if not len(which):
         return None
+    # Classes of the hidden nodes that the numbers name, in their order; numbers of other nodes are passed over.
     classes = labels.values[which]
     for wanted, name in ((1, "anomalies"), (0, "normal")):
         size = int(np.count_nonzero(labels.values == wanted))
@@ -162,17 +179,25 @@ def _node_list(numbers: NDArray[Any], labels: Labels) -> str | None:
 
 
 def _unlikely(distinct: int, size: int, total: int, places: int) -> bool:
-    """Whether that many nodes drawn at random are all of a class of this size with a probability below ``CHANCE``."""
+    """Whether chance hardly explains that a run of a list holds nodes of one class only.
+
+    Args:
+        distinct: number of different nodes in the run.
+        size: number of hidden nodes of the class.
+        total: number of all hidden nodes.
+        places: number of places at which the run could be.
+    """
     log_chance = _log_choose(size, distinct) - _log_choose(total, distinct)
     return log_chance + math.log(places) < math.log(CHANCE)
 
 
 def _pairs(flat: NDArray[Any], skip: int) -> NDArray[Any]:
+    """Numbers as a table of two columns, from the one after ``skip`` numbers on."""
     return flat[skip : skip + (len(flat) - skip) // 2 * 2].reshape(-1, 2)
 
 
 def _keyed(table: NDArray[Any], labels: Labels) -> str | None:
-    """A table with node numbers in one column and something that separates the classes in another."""
+    """Say whether a table has node numbers in one column and another one that separates the classes; None if not."""
     if labels.ids is None or not 1 < table.shape[1] <= 64 or 2 * len(table) < len(labels.ids):
         return None
     order = np.argsort(labels.ids, kind="stable")
@@ -182,6 +207,7 @@ def _keyed(table: NDArray[Any], labels: Labels) -> str | None:
         place = np.searchsorted(known, column).clip(max=len(known) - 1)
         member = known[place] == column
         nodes, first = np.unique(order[place[member]], return_index=True)
+        # Half of the hidden nodes, hardly any of them twice: else the column holds something other than node numbers.
         if 2 * len(nodes) < len(labels.ids) or len(nodes) < 0.9 * np.count_nonzero(member):
             continue
         part = Labels(labels.name, labels.values[nodes], None)
@@ -193,7 +219,7 @@ def _keyed(table: NDArray[Any], labels: Labels) -> str | None:
 
 
 def _separating(table: NDArray[Any], labels: Labels) -> str | None:
-    """A table with a row for each hidden row, or for each node, one of whose columns separates the classes."""
+    """Say which column of a table with a row a label, or a row a node, separates the classes; None if none does."""
     if len(table) == len(labels.values):
         found = _columns_separate(table, labels)
         if found:
@@ -204,6 +230,13 @@ def _separating(table: NDArray[Any], labels: Labels) -> str | None:
 
 
 def _columns_separate(table: NDArray[Any], labels: Labels, rows: NDArray[np.int64] | None = None) -> str | None:
+    """Say which column of a table separates the classes; None if none does.
+
+    Args:
+        table: public numbers, with a row for each label or for each node.
+        labels: the hidden labels to look for.
+        rows: row of the table for each label; None if the rows are those of the labels.
+    """
     if not labels.separable:
         return None
     width = max(1, _COLUMN_BYTES // (8 * len(labels.values)))
@@ -218,18 +251,19 @@ def _columns_separate(table: NDArray[Any], labels: Labels, rows: NDArray[np.int6
 
 
 def auroc_columns(values: NDArray[np.float64], labels: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """AUROC of each column of float64[n, f] as a score of the labels, ties counted half: float64[f]."""
+    """AUROC of each column of float64[n, f] as a score of the labels, with ties counted half; float64[f]."""
     from scipy.stats import rankdata
 
     ranks = rankdata(np.nan_to_num(values), axis=0)
     anomalies = int(labels.sum())
+    # The statistic of Mann and Whitney, over its largest value.
     total = ranks[labels == 1].sum(axis=0)
     score: NDArray[np.float64] = (total - anomalies * (anomalies + 1) / 2) / (anomalies * (len(labels) - anomalies))
     return score
 
 
 def node_numbers(labels: Labels) -> str | None:
-    """Say whether the numbering of nodes, or the order of the hidden rows, tells the classes apart by itself."""
+    """Say whether the numbers of nodes, or the order of the hidden rows, separate the classes; None if they do not."""
     rows = np.arange(len(labels.values))
     table = np.column_stack([rows, rows if labels.ids is None else labels.ids]).astype(np.float64)
     found = _columns_separate(table, labels)
@@ -237,6 +271,7 @@ def node_numbers(labels: Labels) -> str | None:
 
 
 def _log_choose(n: int, k: int) -> float:
+    """The natural logarithm of the number of ways to choose ``k`` of ``n``."""
     if not 0 <= k <= n:
         return -math.inf
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

@@ -1,4 +1,4 @@
-"""Windows of public numbers against blocks of hidden ones."""
+"""Comparing windows of public numbers with blocks of hidden values."""
 
 from __future__ import annotations
 
@@ -15,44 +15,54 @@ from openfingym.leaks.streams import SHORTEST, Stream
 from openfingym.leaks.telling import ERRORS, directed
 
 MARGIN = 12.0
-"""Bits beyond those of the number of pairs compared: 2^-12 of a false alarm a file of data like the hidden ones."""
+"""Bits that a match must tell beyond those of the number of pairs compared: a false alarm in one of 2^12 files whose
+data are like the hidden ones."""
 STRIDES = (2, 3, 4)
+"""Distances at which the numbers of a long row are also read by themselves."""
 STRIDED = 4000
-"""Numbers of a stream of which every second, third and so on is looked at by itself."""
+"""Most numbers of a stream that is read at such distances."""
 WORK = 4_000_000_000
-"""Products of a public and a hidden number that are worth a file's bytes that may only be numbers."""
+"""Most products of a public and a hidden number that are computed for bytes of a file that may be numbers."""
 WRITTEN = 4
-"""Times this that numbers are worth which are written as such."""
+"""How many times as many are computed for numbers that are written as such."""
 BATCH = 1 << 14
-"""Numbers that are compared before the next ones are."""
+"""Numbers of streams that are compared at a time."""
 PIECE = 1 << 22
-"""Numbers of a comparison held at a time."""
+"""Most numbers that one comparison holds in memory."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """A public window that is a hidden block."""
+    """A public window that is a copy of a hidden block."""
 
     how: str
-    """What it is written in."""
+    """Encoding of the window, in words; empty for numbers as such."""
     array: str
-    """The hidden array."""
+    """Name of the hidden array."""
     reading: str
+    """What was made of the hidden values, in words; empty for the values as they are."""
     row: int
+    """Hidden row in which the block begins."""
     channel: int
-    """-1 for all of them."""
+    """Channel of the block; -1 for all of them."""
     length: int
+    """Number of values of the block."""
     bits: float
+    """Information that a copy with the error of the window tells."""
 
 
 def matches(streams: Iterable[Stream], blocks: Sequence[HiddenBlocks]) -> Iterator[Match]:
-    """Public windows that are hidden blocks, beyond chance; the surest of each length and form.
+    """Public windows that are copies of hidden blocks beyond chance; the surest of each length and form.
 
-    What is written as numbers is compared first, and then, as far as ``WORK`` goes, what may only be numbers.
+    Numbers that are written as such are compared first, and then, as far as ``WORK`` allows, bytes that may be numbers.
+
+    Args:
+        streams: sequences of numbers that a public file may hold.
+        blocks: groups of hidden blocks of one form and length each.
     """
-    cut = sorted(streams, key=lambda one: (not one.written, one.unlikely))
+    ordered = sorted(streams, key=lambda stream: (not stream.written, stream.unlikely))
     work = sum(len(group.directions) * group.length for group in blocks)
-    for batch in _batches(cut, WORK // max(work, 1)):
+    for batch in _batches(ordered, WORK // max(work, 1)):
         for length in sorted({group.length for group in blocks}):
             values, owner = _windows(batch, length)
             for form in dict.fromkeys(group.form.public for group in blocks if group.length == length):
@@ -61,79 +71,88 @@ def matches(streams: Iterable[Stream], blocks: Sequence[HiddenBlocks]) -> Iterat
 
 
 def _windows(streams: Sequence[Stream], length: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Numbers float64[m] of all the streams that are long enough, one after the other, and the stream of the window of
-    each of the m - length + 1 starts: -1 where the window reaches into the next stream.
+    """The numbers of all streams that are long enough, one after the other, float64[m]; and the stream of the window
+    from each of the m - length + 1 starts, -1 if the window reaches into the next stream.
     """
     fitting = [number for number, stream in enumerate(streams) if len(stream.values) >= length]
     if not fitting:
         return np.zeros(0), np.zeros(0, dtype=np.int64)
     owner = [np.full(len(streams[number].values), number) for number in fitting]
-    for one in owner:
-        one[len(one) - length + 1 :] = -1
+    for numbers in owner:
+        numbers[len(numbers) - length + 1 :] = -1
     return np.concatenate([streams[number].values for number in fitting]), np.concatenate(owner)[: 1 - length]
 
 
 def _met(
     values: Floats, owner: NDArray[np.int64], streams: Sequence[Stream], groups: Sequence[HiddenBlocks]
 ) -> Iterator[Match]:
-    """The surest match of each group; they are all of one length, and windows are looked at in one form by all of
-    them.
+    """The surest match of each group of blocks.
+
+    Args:
+        values: the numbers of all streams, float64[m].
+        owner: the stream of the window of each start; -1 if there is none.
+        streams: the streams that these numbers come from.
+        groups: groups of blocks of one length, which see windows in one form.
     """
     form, length = groups[0].form, groups[0].length
+    # A match must tell more than the number of pairs of a window and a block, by MARGIN bits.
     count = math.log2(np.count_nonzero(owner >= 0))
-    sought = [_Sought.of(group, count + math.log2(len(group.directions)) + MARGIN) for group in groups]
-    sought = [one for one in sought if len(one.chosen)]
+    candidates = [_Candidates.of(group, count + math.log2(len(group.directions)) + MARGIN) for group in groups]
+    candidates = [blocks for blocks in candidates if len(blocks.chosen)]
     best: dict[int, tuple[int, int, float]] = {}
-    step = max(PIECE // max(length, *(len(one.chosen) for one in sought)), 1) if sought else len(owner)
-    for start in range(0, len(owner) if sought else 0, step):
+    step = max(PIECE // max(length, *(len(blocks.chosen) for blocks in candidates)), 1) if candidates else len(owner)
+    for start in range(0, len(owner) if candidates else 0, step):
         piece = values[start : start + step + length - 1]
         public = form.sliding(piece, length)
-        for number, one in enumerate(sought):
-            cosines = one.directions @ public
+        for number, blocks in enumerate(candidates):
+            # All pairs at once in single precision; the few that may match again in double precision.
+            cosines = blocks.directions @ public
             np.abs(cosines, out=cosines)
-            if cosines.max() < one.least:
+            if cosines.max() < blocks.least:
                 continue
-            columns, windows = np.nonzero(cosines >= one.limit[:, None])
+            columns, windows = np.nonzero(cosines >= blocks.limit[:, None])
             inside = owner[start + windows] >= 0
             for window, column in sorted(zip(windows[inside].tolist(), columns[inside].tolist(), strict=True)):
                 exact = directed(form.public(piece[None, window : window + length]))[0]
-                bits = _bits(exact, one.group, int(one.chosen[column]))
-                if bits >= one.needed and bits > best.get(number, (0, 0, 0.0))[2]:
-                    best[number] = start + window, int(one.chosen[column]), bits
+                bits = _bits(exact, blocks.group, int(blocks.chosen[column]))
+                if bits >= blocks.needed and bits > best.get(number, (0, 0, 0.0))[2]:
+                    best[number] = start + window, int(blocks.chosen[column]), bits
     for number, (window, block, bits) in best.items():
-        group = sought[number].group
+        group = candidates[number].group
         row, channel = group.place[block].tolist()
         array, reading = group.readings[group.reading[block]]
         yield Match(streams[owner[window]].how, array, reading, row, channel, length, bits)
 
 
 @dataclass(frozen=True, eq=False)
-class _Sought:
-    """The blocks of a group that can tell enough."""
+class _Candidates:
+    """The blocks of a group of which a copy can tell enough."""
 
     group: HiddenBlocks
+    """The group of blocks."""
     chosen: NDArray[np.int64]
+    """Numbers of these blocks in the group, int64[chosen]."""
     directions: NDArray[np.float32]
-    """float32[chosen, length]"""
+    """Directions of these blocks, float32[chosen, length]."""
     limit: NDArray[np.float32]
-    """float32[chosen]: the cosines from which on they may."""
+    """Cosine of the angle between window and block from which on a copy may tell enough, float32[chosen]."""
     least: float
+    """The least of these cosines."""
     needed: float
-    """How much is enough, in bits."""
+    """Bits that are enough."""
 
     @classmethod
-    def of(cls, group: HiddenBlocks, needed: float) -> _Sought:
+    def of(cls, group: HiddenBlocks, needed: float) -> _Candidates:
         chosen = np.flatnonzero(group.told[:, -1] >= needed)
+        # The largest error with which a copy of a block tells enough, which is the sine of its angle.
         sine = ERRORS[np.argmax(group.told[chosen] >= needed, axis=1)]
-        # Single precision is made up for.
+        # A little lower, for the rounding errors of single precision.
         limit = (np.sqrt(1.0 - sine**2) - 4e-6).astype(np.float32)
         return cls(group, chosen, group.coarse[chosen], limit, float(limit.min(initial=1.0)), needed)
 
 
 def _batches(streams: Sequence[Stream], most: int) -> Iterator[list[Stream]]:
-    """Some streams at a time, until ``most`` numbers were seen, and ``WRITTEN`` times as many of those written as
-    numbers.
-    """
+    """Some streams at a time, up to ``most`` numbers in all, or ``WRITTEN`` times as many that are written as such."""
     batch: list[Stream] = []
     held = seen = 0
     for stream in streams:
@@ -151,7 +170,12 @@ def _batches(streams: Sequence[Stream], most: int) -> Iterator[list[Stream]]:
 
 
 def strided(stream: Stream, strides: Iterable[int] = ()) -> Iterator[Stream]:
-    """A stream, and every second, third and so on of its numbers where others may stand between them."""
+    """A stream, and every second, third and so on of its numbers, if those of a table may follow one another in it.
+
+    Args:
+        stream: the sequence of numbers to read.
+        strides: distances to read it at, beside :data:`STRIDES`.
+    """
     values = np.where(np.isfinite(stream.values) & (np.abs(stream.values) < 1e30), stream.values, 0.0)
     yield replace(stream, values=values)
     if stream.single and len(values) <= STRIDED:
@@ -165,8 +189,10 @@ def strided(stream: Stream, strides: Iterable[int] = ()) -> Iterator[Stream]:
 
 
 def _bits(public: Floats, group: HiddenBlocks, block: int) -> float:
+    """What a public window tells as a copy of a block, in bits."""
     direction = group.directions[block]
+    # The sine of the angle, computed as the length of the rest: 1 - cos^2 would cancel for close copies.
     error = float(np.sqrt(((public - float(public @ direction) * direction) ** 2).sum()))
-    # Between two errors that are known, the larger one counts.
+    # Of the errors for which it is known what a copy tells, the next larger one counts.
     known = int(np.searchsorted(-ERRORS, -error, side="right")) - 1
     return float(group.told[block, known]) if known >= 0 else 0.0

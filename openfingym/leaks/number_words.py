@@ -19,12 +19,13 @@ _BETWEEN = re.compile(r"[\s-]*")
 
 
 def spelled_out(text: str) -> str:
-    """The text with numbers in words as digits: ``minus two point three four`` becomes ``-2.34``."""
+    """A text with numbers in words rewritten as digits: ``minus two point three four`` becomes ``-2.34``."""
     parts: list[str] = []
     words: list[str] = []
     last = 0
     for match in _WORD.finditer(text):
         between = text[last : match.start()]
+        # Words of numbers that only white space or hyphens separate are read together.
         if not words or not _BETWEEN.fullmatch(between):
             parts += [*_numbers(words), between]
             words = []
@@ -34,7 +35,7 @@ def spelled_out(text: str) -> str:
 
 
 def _numbers(words: list[str]) -> list[str]:
-    """Numbers that words in a row say, each followed by a space; a word that none needs is left as it is."""
+    """Words in a row as numbers, each followed by a space; a word that belongs to no number stays as it is."""
     written: list[str] = []
     place = 0
     while place < len(words):
@@ -44,14 +45,15 @@ def _numbers(words: list[str]) -> list[str]:
 
 
 def _number(words: list[str], place: int) -> tuple[str, int]:
+    """The number that begins at a word, and the position of the word after it; the word itself if none begins there."""
     start, sign = place, ""
     if words[place] in {"minus", "negative"}:
         sign, place = "-", place + 1
-    whole, place, said = _whole(words, place)
+    whole, place, has_whole = _whole(words, place)
     digits = ""
     if place < len(words) and words[place] == "point":
         place += 1
-        # A digit before the next point begins the next number.
+        # Digits after the point; but a digit that is followed by another "point" begins the next number.
         while (
             place < len(words)
             and words[place] in _SMALL
@@ -60,18 +62,21 @@ def _number(words: list[str], place: int) -> tuple[str, int]:
         ):
             digits += str(_SMALL[words[place]])
             place += 1
-    if not (said or digits):
+    if not (has_whole or digits):
         return words[start], start + 1
     return f"{sign}{whole}" + (f".{digits}" if digits else ""), place
 
 
 def _whole(words: list[str], place: int) -> tuple[int, int, bool]:
+    """The whole number that begins at a word, the position after it, and whether any word belongs to it."""
+    # Thousands and millions are complete, and are in `total`; `part` is below the next of these words.
     total = part = 0
     start = place
     while place < len(words):
         word = words[place]
         first = place == start
         after_tens = not first and words[place - 1] in _TENS
+        # After "five", "six" begins another number; after "hundred" it does not.
         fits = part % 100 == 0 and (first or words[place - 1] not in _SMALL)
         if word in _SMALL and (fits or (after_tens and 0 < _SMALL[word] < 10)):
             part += _SMALL[word]

@@ -1,8 +1,7 @@
-"""Hidden values as raw bytes: float64 or float32, either byte order, at any offset.
+"""Hidden values as raw bytes: float64 or float32, in either byte order, at any offset.
 
-Scanning a file under each of these readings would cost 24 scans. Instead all eight-byte words of
-the file are looked up among those that hidden values would make; a reading that meets one is
-then searched like an array.
+Searching a file under each of these readings would cost 24 scans. Instead all eight-byte words of the file are looked
+up among those that hidden values would make; a reading under which a word is found is then searched like an array.
 """
 
 from __future__ import annotations
@@ -22,23 +21,30 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 READINGS = ("<f8", ">f8", "<f4", ">f4")
+"""NumPy types of floats, by width and byte order."""
 WORD = 8
+"""Bytes of a word."""
 WORD_LIMIT = 200_000
-"""Words kept for one reading of one array, spread evenly over it."""
+"""Most words that are kept for one reading of one array, spread evenly over it."""
 _SIEVE_BITS = 22
 _BLOCK = 1 << 17
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, rounded to an odd number: multiplying by it mixes all bits into the leading ones."""
 _SHIFT = np.uint64(64 - _SIEVE_BITS)
 _SAMPLE = 4096
+"""Numbers at the beginning of a file by which it is told whether it holds floats."""
 
 
 @dataclass(frozen=True, eq=False)
 class HiddenWords:
-    """Eight-byte words of hidden values, sorted, with the reading that makes each one."""
+    """Eight-byte words of hidden values, with the reading that makes each one."""
 
     words: NDArray[np.uint64]
+    """The words, sorted."""
     reading: NDArray[np.int64]
+    """The reading of each word, as a position in :data:`READINGS`."""
     sieve: NDArray[np.bool_]
+    """Whether any word has these leading bits when mixed; see :func:`_readings`."""
 
 
 def build_words(truths: Mapping[str, NDArray[np.generic]]) -> HiddenWords:
@@ -47,12 +53,13 @@ def build_words(truths: Mapping[str, NDArray[np.generic]]) -> HiddenWords:
     reading: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
     for array in truths.values():
         truth = three_axes(array)
+        # Two float32 make a word, so that it matters which axis runs fastest.
         for order in (truth, np.swapaxes(truth, 1, 2), np.moveaxis(truth, 0, -1)):
             flat = np.ascontiguousarray(order).reshape(-1)
             for number, dtype in enumerate(READINGS):
-                found = _words(flat, dtype)
-                words.append(found)
-                reading.append(np.full(len(found), number))
+                own = _words(flat, dtype)
+                words.append(own)
+                reading.append(np.full(len(own), number))
     joined, first = np.unique(np.concatenate(words), return_index=True)
     sieve = np.zeros(1 << _SIEVE_BITS, dtype=np.bool_)
     sieve[((joined * _MIX) >> _SHIFT).astype(np.int64)] = True
@@ -60,6 +67,7 @@ def build_words(truths: Mapping[str, NDArray[np.generic]]) -> HiddenWords:
 
 
 def _words(flat: NDArray[np.float64], dtype: str) -> NDArray[np.uint64]:
+    """The eight-byte words that values make in memory as ``dtype``; of many values, evenly spread ones."""
     per_word = WORD // np.dtype(dtype).itemsize
     starts = np.arange(0, max(len(flat) - per_word + 1, 0), len(flat) // WORD_LIMIT + 1)
     with np.errstate(over="ignore"):
@@ -70,7 +78,13 @@ def _words(flat: NDArray[np.float64], dtype: str) -> NDArray[np.uint64]:
 
 
 def search_bytes(raw: memoryview, words: HiddenWords, tables: Sequence[FingerprintTable]) -> Iterator[Found]:
-    """Which hidden values these bytes hold."""
+    """Search bytes for hidden values under each reading that is worth it.
+
+    Args:
+        raw: the bytes of a public file, or decoded from it.
+        words: the words that hidden values make, which choose the readings.
+        tables: fingerprints of the hidden values.
+    """
     if not tables:
         return
     for dtype, offset in sorted(_readings(raw, words)):
@@ -81,12 +95,15 @@ def search_bytes(raw: memoryview, words: HiddenWords, tables: Sequence[Fingerpri
 
 
 def _readings(raw: memoryview, words: HiddenWords) -> set[tuple[str, int]]:
-    """(dtype, offset) worth a search: those that meet a hidden word, and the aligned ones that look like numbers."""
+    """Readings (dtype, offset) that are worth a search: those with a hidden word, and aligned ones that look like
+    numbers, in which hidden values may have been rounded or scaled.
+    """
     readings: set[tuple[str, int]] = set()
     for offset in range(min(WORD, max(len(raw) - WORD + 1, 0))):
         view = np.frombuffer(raw, dtype="<u8", offset=offset, count=(len(raw) - offset) // WORD)
         for start in range(0, len(view), _BLOCK):
             block = np.ascontiguousarray(view[start : start + _BLOCK])
+            # Nearly all words fail at the sieve; only the rest is searched for in the sorted list.
             maybe = block[words.sieve[((block * _MIX) >> _SHIFT).view(np.int64)]]
             if not len(maybe) or not len(words.words):
                 continue

@@ -1,9 +1,8 @@
-"""Ways in which hidden values may be written out: what was made of them, in which order, and how much of the order is
-kept.
+"""Readings: ways in which hidden values may have been written out.
 
-A reading is one of ``TRANSFORMS`` of the hidden values, in one of ``ORDERS``, compared in one of ``FORMS``. Shift,
-scale and sign are of no account in any of them, so that units, percent, basis points and standardised values are no
-transforms. A new way of writing hidden values is one row of a table here.
+A reading is one of ``TRANSFORMS`` of the hidden values, in one of ``ORDERS`` of their axes, compared in one of
+``FORMS``. Shift, scale and sign do not matter in any of them, so that units, percent, basis points and standardised
+values need no transforms. A further way of writing hidden values is one row of a table here.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ Floats = NDArray[np.float64]
 Change = Callable[[Floats], Floats]
 
 _LARGEST_EXPONENT = 50.0
+"""Magnitude up to which exponentials are taken: beyond it, one value would outweigh all others."""
 
 
 def _differences(x: Floats) -> Floats:
@@ -35,7 +35,8 @@ def _short_sums(x: Floats) -> NDArray[np.bool_]:
 
 
 def _ranks(blocks: Floats) -> Floats:
-    """The rank of each value in its row, the mean of them where values are equal."""
+    """The rank of each value in its row, from 0; equal values get the mean of their ranks."""
+    # In sorted order, the first and the last position of each run of equal values.
     order = np.argsort(blocks, axis=1)
     rising = np.take_along_axis(blocks, order, axis=1)
     places = np.arange(blocks.shape[1])
@@ -59,19 +60,20 @@ def _every(condition: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Transform:
-    """Something that may have been made of values float64[windows, time, channels], one by one or along time."""
+    """Something that may have been computed from values float64[windows, time, channels], one by one or along time."""
 
     make: Change
+    """Computes it."""
     possible: Callable[[Floats], NDArray[np.bool_]] = lambda x: np.ones(len(x), dtype=np.bool_)
-    """bool[windows], of which windows it can be made."""
+    """Of which windows it can be computed, bool[windows]."""
     slope: Change = np.ones_like
-    """Its derivative, float64[windows, time, channels] of the values it is made of, by which a lattice is stretched."""
+    """Its derivative at the values, float64[windows, time, channels], which stretches the steps of quoted values."""
     monotone: bool = False
-    """Whether it keeps the order of values, or turns it around."""
+    """Whether it keeps the order of values, or reverses it."""
     coarse: bool = False
-    """Whether it leaves no more than a few different values."""
+    """Whether its values are few, such as signs."""
     along: bool = False
-    """Whether it is made along time, of which there must be some."""
+    """Whether it is computed along time, so that windows must have several times."""
 
 
 TRANSFORMS: Mapping[str, Transform] = {
@@ -81,6 +83,7 @@ TRANSFORMS: Mapping[str, Transform] = {
     "exponentials": Transform(np.exp, lambda x: _every(np.abs(x) < _LARGEST_EXPONENT), np.exp, monotone=True),
     "squares": Transform(np.square, slope=lambda x: 2.0 * x),
     "square roots": Transform(np.sqrt, lambda x: _every(x > 0.0), lambda x: 0.5 / np.sqrt(x), monotone=True),
+    # Only where some values are negative: else these would be the values themselves.
     "absolute values": Transform(np.abs, lambda x: ~_every(x >= 0.0)),
     "reciprocals": Transform(np.reciprocal, lambda x: _every(x > 0.0), lambda x: x**-2.0, monotone=True),
     "signs": Transform(np.sign, lambda x: ~_every(x >= 0.0), coarse=True),
@@ -109,21 +112,22 @@ ALONG: Mapping[str, Change] = {
     "differences along the row": lambda blocks: np.diff(blocks, axis=1),
     "sums along the row": lambda blocks: np.cumsum(blocks, axis=1),
 }
-"""What may then be made of a whole row float64[blocks, values], whatever its axes were; of untransformed values
-only."""
+"""What may then be computed along a whole row float64[blocks, values], whatever its axes were; only for values that are
+not transformed."""
 
 
 @dataclass(frozen=True)
 class AxisOrder:
-    """An order in which the axes may be written out."""
+    """An order in which the axes may have been written out."""
 
     name: str
+    """The order in words; empty for the order of the array."""
     rows: Callable[[Floats], Floats]
-    """float64[rows, values] of float64[windows, time, channels]."""
+    """Puts float64[windows, time, channels] into rows, float64[rows, values]."""
     channels: bool = False
-    """Whether its rows are channels, each over all windows, and not windows."""
+    """Whether a row is a channel over all windows; else it is a window."""
     rare: bool = False
-    """Whether it is only looked for in values as they are."""
+    """Whether it is looked for in untransformed values only."""
 
 
 ORDERS: tuple[AxisOrder, ...] = (
@@ -138,18 +142,20 @@ ORDERS: tuple[AxisOrder, ...] = (
 
 @dataclass(frozen=True)
 class Form:
-    """How much of a row is compared."""
+    """How much of the order of values is kept when blocks are compared."""
 
     name: str
+    """The form in words; empty for values in their order."""
     hidden: Change
-    """The form of hidden blocks, float64[blocks, values]."""
+    """Puts hidden blocks float64[blocks, values] into this form."""
     public: Change
-    """The form of as many public values."""
+    """Puts as many public values into this form."""
     sliding: Callable[[Floats, int], Directions]
-    """The form of all windows of a public sequence, as directions; see :mod:`openfingym.leaks.sliding`."""
+    """Puts all windows of a public sequence into this form, as directions; see :mod:`openfingym.leaks.sliding`."""
     whole: bool = False
-    """Whether a part of a row means nothing without the rest of it."""
+    """Whether only whole rows can be compared, because values are in another order."""
     ranks: bool = False
+    """Whether ranks are compared."""
 
 
 FORMS: tuple[Form, ...] = (

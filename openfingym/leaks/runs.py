@@ -1,4 +1,4 @@
-"""Choosing runs of hidden values: how long, on which grid, and how much each tells."""
+"""Choosing the runs of hidden values to look for: how long, on which grid, and how much each tells."""
 
 from __future__ import annotations
 
@@ -27,22 +27,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LENGTHS = (6, 8, 12, 16, 24)
-"""Symbols of a run, the shortest that tells enough; fewer only where the sequence itself is shorter."""
+"""Lengths of a run in symbols, of which the shortest that tells enough is taken; a shorter sequence is one run."""
 DECIMALS = (4, 6)
+"""Decimals of the coarser grids of values: those to which files usually round."""
 FINE_BITS = 20
-"""Bits of a typical value that the finest grid of values keeps: float32 keeps 24."""
+"""Bits of a typical value that the finest grid of values keeps; float32 keeps 24."""
 SHAPE_SCALES = (2.0**9, 2.0**14, 2.0**20, 2.0**26)
+"""Points of the grids of shapes, coarse to fine, in an interval of 1; shapes are between -1 and 1."""
 SPARE_BITS = 12.0
-"""What a run must tell beyond the number of places where it could turn up by chance."""
+"""Bits that a run must tell beyond those of the number of places where it could occur by chance."""
 SMALL_BITS = 22.0
-"""Public values, as a power of two, up to which a second, finer grid of shapes is affordable."""
+"""Number of public values, as a power of two, up to which a second, finer grid of shapes is affordable."""
 FACTORS = (-1.0, 100.0, 0.01)
+"""Factors by which values are often written: negated, in percent, from percent."""
 SHAPE_SHARE = 0.7
-"""Share of the bits of a shape that counts: neighbouring shapes have a step in common."""
+"""Share of the bits of a shape that counts, because neighbouring shapes have a step in common."""
 NEAR_CONSTANT = 4
-"""Symbols from which on a run may be nearly constant."""
+"""Symbols from which on a run can be nearly constant."""
 RUN_LIMIT = 60_000
-"""Runs kept of one way to read a hidden array, spread evenly over its windows."""
+"""Most runs of one way to read a hidden array, spread evenly over its windows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,22 +54,25 @@ class _Reading:
 
     kind: Kind
     scale: float
+    """Points of the grid in a unit."""
     source: Sequences
+    """The sequences of hidden values."""
     symbols: NDArray[np.float64]
-    """float64[k, symbols]"""
+    """Grid points of the sequences, float64[k, symbols]."""
     told: NDArray[np.float64]
-    """float64[k, starts], bits of the run from each start."""
+    """Bits that the run from each start tells, float64[k, starts]."""
     length: int
+    """Symbols of a run."""
     enough: bool
-    """Whether half the runs tell more than chance could match."""
+    """Whether at least half of the runs tell more than chance could match."""
 
 
 def build_tables(truths: Mapping[str, NDArray[np.generic]], public_values: int) -> list[FingerprintTable]:
     """Fingerprints of every hidden array.
 
     Args:
-        truths: float arrays of one to four axes; constant ones have no fingerprint.
-        public_values: about how many values the public side holds; decides how long runs must be.
+        truths: hidden float arrays of one to four axes, by name; constant ones have no fingerprint.
+        public_values: about how many values the public half holds; the more, the longer runs must be.
     """
     groups: dict[tuple[Kind, float, int], list[FingerprintRuns]] = defaultdict(list)
     public_bits = math.log2(max(public_values, 2))
@@ -82,9 +88,9 @@ def build_tables(truths: Mapping[str, NDArray[np.generic]], public_values: int) 
 
 
 def _readings(truth: NDArray[np.float64], public_bits: float) -> Iterator[_Reading]:
-    """Every source, on the coarsest grid that tells its runs apart and on one finer, where that is affordable."""
+    """Every source, on the coarsest grid that tells its runs apart, and on one finer grid if that is affordable."""
     sources = [thinned(source) for source in sequences(truth)]
-    # Shapes say too little of quoted curves, so that those are looked for under the usual factors.
+    # The shapes of quoted curves tell too little, so that their values are looked for with the usual factors.
     quoted = [source for source in sources if source.across and quotation_step(source.values)]
     factors = [source.view(f"times {factor:g}", factor * source.values) for source in quoted for factor in FACTORS]
     grids = _value_scales(truth)
@@ -99,6 +105,7 @@ def _readings(truth: NDArray[np.float64], public_bits: float) -> Iterator[_Readi
 def _telling(
     kind: Kind, scales: Sequence[float], sources: list[Sequences], public_bits: float, keep: int
 ) -> Sequence[float]:
+    """The coarsest grid on which a source tells enough, and finer ones, ``keep`` in all; the finest if none does."""
     for number, scale in enumerate(scales):
         if any(reading.enough for reading in _all(kind, scale, sources, public_bits)):
             return scales[number : number + keep]
@@ -106,7 +113,7 @@ def _telling(
 
 
 def _value_scales(truth: NDArray[np.float64]) -> list[float]:
-    """Grid points a unit, coarse to fine."""
+    """Grids of values, from coarse to fine, as the number of grid points in a unit."""
     sizes = np.sqrt(np.mean(truth**2, axis=(0, 1)))
     typical = float(np.median(sizes[sizes > 0.0]))
     fine = 2.0 ** (FINE_BITS - math.ceil(math.log2(typical)))
@@ -115,8 +122,9 @@ def _value_scales(truth: NDArray[np.float64]) -> list[float]:
 
 
 def _all(kind: Kind, scale: float, sources: Iterable[Sequences], public_bits: float) -> Iterator[_Reading]:
-    """Each source at the shortest length of runs that tells enough, or else at the longest there is."""
+    """Each source with runs of the shortest length that tells enough, or of the longest one if none does."""
     for source in sources:
+        # A shape takes two steps, and so three values.
         available = source.values.shape[1] - (2 if kind == "shapes" else 0)
         if available < (1 if kind == "shapes" and source.row > 1 else 2):
             continue
@@ -144,16 +152,16 @@ def _all(kind: Kind, scale: float, sources: Iterable[Sequences], public_bits: fl
 def _step_bits(
     kind: Kind, symbols: NDArray[np.float64], source: Sequences, scale: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bits of each symbol by itself, and, for values, of each step from one to the next; rows are symbols where they
-    belong together.
+    """Bits of each symbol by itself, and of each step from one to the next; where whole rows belong together, a symbol
+    is a row. For shapes, which are made of steps, the second is that of the symbols.
     """
     if kind == "shapes":
         return np.zeros(symbols.shape), _pooled(symbols, source)
     if source.row == 1:
         first = _pooled(symbols, source)
-        # A value that is common in itself tells little, whatever it took to get there.
+        # A step tells no more than the value that it leads to: a common value tells little, whatever came before.
         return first, np.minimum(_pooled(np.rint(np.diff(source.values, axis=1) * scale) + 0.0, source), first[:, 1:])
-    # Whole rows: their channels may move together.
+    # Whole rows are symbols: their channels may move together, and would be counted several times one by one.
     k, d = len(symbols), source.row
     steps = np.rint(np.diff(source.values.reshape(k, -1, d), axis=1) * scale)
     h = steps.shape[1] + 1
@@ -165,6 +173,7 @@ def _step_bits(
 def _run_bits(
     kind: Kind, source: Sequences, first: NDArray[np.float64], later: NDArray[np.float64], length: int
 ) -> NDArray[np.float64]:
+    """Bits of the run from each start: those of its first symbol, and of every step after it."""
     if kind == "shapes":
         return _sums(later, length) * SHAPE_SHARE
     steps = length // source.row - 1
@@ -172,7 +181,7 @@ def _run_bits(
 
 
 def _runs(reading: _Reading) -> FingerprintRuns:
-    """Every run of a source that varies and is met in one window only, with its information."""
+    """Every run of a source that varies and occurs in one window only, with its information."""
     source, length, symbols = reading.source, reading.length, reading.symbols
     starts = reading.told.shape[1]
     chosen = np.arange(0, reading.told.size, reading.told.size // RUN_LIMIT + 1)
@@ -182,7 +191,8 @@ def _runs(reading: _Reading) -> FingerprintRuns:
     runs = symbols[sequence[:, None], start[:, None] + np.arange(length)]
     ordered = np.sort(runs, axis=1)
     distinct = 1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1)
-    # A run more than half of which is one value, such as a peg with a jump, is a near-constant and tells nothing.
+    # A run tells nothing if more than half of it is one value, such as a peg with a jump: in sorted order, two symbols
+    # that are half a run apart are equal.
     half = length // 2 + 1
     constant = (
         (ordered[:, half - 1 :] == ordered[:, : length - half + 1]).any(axis=1) if length >= NEAR_CONSTANT else False
@@ -197,7 +207,7 @@ def _runs(reading: _Reading) -> FingerprintRuns:
 
 
 def _in_one_window(hashes: NDArray[np.uint64], window: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether a run is met in one hidden window only: what two share by chance, a third may."""
+    """Whether each run occurs in one hidden window only: a run that two windows share may be in honest data too."""
     _, which = np.unique(hashes, return_inverse=True)
     lowest = np.full(len(hashes), np.iinfo(np.int64).max)
     highest = np.full(len(hashes), -1)
@@ -210,6 +220,7 @@ def _in_one_window(hashes: NDArray[np.uint64], window: NDArray[np.int64]) -> NDA
 def _pooled(symbols: NDArray[np.float64], source: Sequences) -> NDArray[np.float64]:
     """Bits of each symbol among those of its own channel, or of its own position in a row."""
     k, length = symbols.shape
+    # Symbols of one channel and position are a pool, from which probabilities are estimated.
     position = (
         np.arange(length) % source.row
         if source.row > 1

@@ -1,4 +1,4 @@
-"""``find_leaks``: every file of a folder against every fingerprint."""
+"""Comparing every file of a folder with the fingerprints of all hidden values; see :func:`find_leaks`."""
 
 from __future__ import annotations
 
@@ -30,25 +30,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DECODING_DEPTH = 3
-"""Encodings within encodings that are undone in files of any size."""
+"""How many encodings, one inside another, are undone in files of any size."""
 CLOSE_BYTES = 256 << 10
-"""Bytes of a text, from its beginning, that are looked at in every reading and encoding."""
+"""Bytes at the beginning of a text that are searched in every reading and encoding."""
 CLOSE_NUMBERS = 1024
-"""Numbers of an array, from its beginning, that are compared in every reading."""
+"""Numbers at the beginning of an array that are compared in every reading."""
 
 
 @dataclass(frozen=True, eq=False)
 class LeakSearch:
-    """Every fingerprint of the hidden arrays, to be looked for in any number of folders."""
+    """The fingerprints of all hidden arrays, to be looked for in any number of folders."""
 
     tables: list[FingerprintTable]
+    """Fingerprints of runs of hidden values."""
     words: HiddenWords
+    """Hidden values as machine words."""
     sets: list[HiddenSets]
+    """Hidden columns as sets, whatever their order."""
     labels: list[Labels]
+    """Hidden labels."""
     blocks: list[HiddenBlocks]
+    """Blocks of hidden values in every reading, for small files."""
     strides: tuple[int, ...]
-    """Distances at which values of one channel stand in a table."""
+    """Distances between values of one channel in a table that is written row by row."""
     channels: Sequence[str]
+    """Names along the last axis of the hidden values, for messages."""
 
     @classmethod
     def of(
@@ -63,19 +69,19 @@ class LeakSearch:
         """Prepare a search for some hidden arrays, by taking their fingerprints.
 
         Args:
-            truth: the hidden arrays by name: floats of one to four axes (windows, [samples,] time,
-                channels), or labels, an array of one axis that holds 0 and 1 only.
-            ids: int64[n], the node that each hidden label belongs to, for tasks with one graph.
-            folds: how many hidden rows each fold has, in their order.
+            truth: the hidden arrays by name: floats of one to four axes (windows, [samples,] time, channels), or
+                labels, an array of one axis that holds 0 and 1 only.
+            ids: the node that each hidden label belongs to, int64[n], for tasks with one graph; None for others.
+            folds: number of hidden rows of each fold, in the order of the folds.
             channels: names along the last axis, for messages.
-            public_bytes: about how much there is to search; decides how long runs must be.
+            public_bytes: about how many bytes will be searched; the more, the longer runs must be.
         """
         floats = {name: np.asarray(array) for name, array in truth.items() if not is_labels(np.asarray(array))}
         labels = [
             Labels(name, np.asarray(array, dtype=np.uint8), ids) for name, array in truth.items() if name not in floats
         ]
         widths = {array.shape[-1] for array in floats.values() if array.ndim > 1}
-        # One more as well, for tables whose rows begin with a time or a number.
+        # And one more, for tables in which each row begins with a time or a number.
         strides = tuple(sorted({width + more for width in widths for more in (0, 1)} - {1}))
         with np.errstate(all="ignore"):
             tables, words, sets = build_tables(floats, public_bytes // 8), build_words(floats), hidden_sets(floats)
@@ -84,20 +90,21 @@ class LeakSearch:
     def leaks(self, folder: Path) -> Iterator[Leak]:
         """Where hidden values are found below ``folder``: each finding of each file once.
 
-        Also where something could not be looked into: what is not searched is not known to be free of leaks.
+        A file that cannot be searched is reported too, as it is not known to be free of leaks.
         """
-        said: set[tuple[str, str]] = set()
+        reported: set[tuple[str, str]] = set()
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        # Arbitrary bytes are read as floats here: overflows and NaN are expected.
         with np.errstate(all="ignore"):
             for leak in chain(_in_files(files, folder, self), _of_the_whole(folder, self)):
-                # One array can be found in several ways and blocks; people need to be told once.
-                if (leak.file, leak.finding) not in said:
-                    said.add((leak.file, leak.finding))
+                # An array can be found in several ways and in several blocks of a file.
+                if (leak.file, leak.finding) not in reported:
+                    reported.add((leak.file, leak.finding))
                     yield leak
 
 
 def find_leak(folder: Path, truth: Mapping[str, NDArray[Any]], *, ids: NDArray[np.int64] | None = None) -> Leak | None:
-    """The first of :func:`find_leaks`, or None."""
+    """The first leak that :func:`find_leaks` finds; None if there is none."""
     return next(find_leaks(folder, truth, ids=ids), None)
 
 
@@ -111,24 +118,23 @@ def find_leaks(
 ) -> Iterator[Leak]:
     """Where hidden values are found below ``folder``.
 
-    In files of any size hidden values are found as they are, as float32, rounded to six or four
-    decimals, shifted and scaled (standardised, in percent, negated), reversed in time, cumulated,
-    differenced, as logarithms or exponentials, or in another order; in NumPy, Parquet and Arrow
-    files, raw bytes, text, hex, base64, and within zip, tar, gzip, bzip2, xz and zlib. Files are
-    mapped and read in blocks, so that large ones need little memory. In texts and small arrays
-    every reading of :mod:`openfingym.leaks.readings` is looked for, in every encoding of
+    In files of any size, hidden values are found as they are, as float32, rounded to six or four decimals, shifted and
+    scaled (standardised, in percent, negated), reversed in time, cumulated, differenced, as logarithms or exponentials,
+    or in another order; in NumPy, Parquet and Arrow files, raw bytes, text, hex, base64, and within zip, tar, gzip,
+    bzip2, xz and zlib. Files are mapped and read in blocks, so that large ones need little memory. In texts and small
+    arrays every reading of :mod:`openfingym.leaks.readings` is looked for, in every encoding of
     :mod:`openfingym.leaks.decoders`, and text that no language explains is reported as such.
 
     Values that honest data repeat, such as a pegged rate or days without volume, do not count: see
-    :mod:`openfingym.leaks.information` and :mod:`openfingym.leaks.telling`. Under their assumptions
-    an honest package is reported with a probability below 1e-3.
+    :mod:`openfingym.leaks.information` and :mod:`openfingym.leaks.telling`. Under their assumptions an honest package
+    is reported with a probability below 1e-3.
 
     Args:
         folder: the folder of the package's public half.
-        truth: the hidden arrays, by name; see :meth:`LeakSearch.of`, as for the arguments below.
-        ids: number of the node that each hidden label belongs to.
-        folds: how many hidden rows each fold has.
-        channels: names along the last axis of the hidden values.
+        truth: the hidden arrays, by name; see :meth:`LeakSearch.of`.
+        ids: the node that each hidden label belongs to, int64[n]; None for tasks without a graph.
+        folds: number of hidden rows of each fold, in the order of the folds.
+        channels: names along the last axis of the hidden values, for messages.
     """
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return LeakSearch.of(truth, ids=ids, folds=folds, channels=channels, public_bytes=size).leaks(folder)
@@ -141,11 +147,12 @@ def _in_files(files: Iterable[Path], folder: Path, wanted: LeakSearch) -> Iterat
             for content in open_file(path, name):
                 yield from (Leak(content.name, found, wanted.channels) for found in _in_content(content, wanted))
         except UnsearchableError as error:
-            # What cannot be looked into is no proof of innocence.
+            # Reported like a leak: otherwise hidden values would only have to be put where the search cannot look.
             yield Leak(name, Found("cannot be searched", more=str(error)))
 
 
 def _of_the_whole(folder: Path, wanted: LeakSearch) -> Iterator[Leak]:
+    """Leaks that no single file shows."""
     for labels in wanted.labels:
         for found in (node_numbers(labels), search_sparse(folder, labels)):
             if found:
@@ -155,7 +162,7 @@ def _of_the_whole(folder: Path, wanted: LeakSearch) -> Iterator[Leak]:
 def _in_content(content: Content, wanted: LeakSearch) -> Iterator[Found]:
     for array in content.arrays:
         yield from _in_numbers(array, wanted)
-    # Bytes that are no floats may be anything, integers included.
+    # The bytes of an array of floats have been searched as numbers. Integers can be floats in disguise.
     if not content.packed and not (content.arrays and all(array.dtype.kind == "f" for array in content.arrays)):
         yield from _in_bytes(content.raw, wanted)
         yield from _in_text(content, wanted)
@@ -190,7 +197,7 @@ def _in_text(content: Content, wanted: LeakSearch) -> Iterator[Found]:
             found = search_label_numbers(words, labels) if len(words) else None
             if found:
                 yield Found(f"words in text, {found}")
-    # Every decoding may find more to decode, also in noise; the bound keeps the search finite.
+    # A decoder finds something to decode even in noise, and its output may be decoded again: this ends the search.
     if content.depth >= DECODING_DEPTH:
         return
     for encoding, raw in decoded(content.raw, content.name):
@@ -201,6 +208,7 @@ def _in_text(content: Content, wanted: LeakSearch) -> Iterator[Found]:
 def _closely(content: Content, wanted: LeakSearch) -> Iterator[Found]:
     """Search small contents under every reading and encoding."""
     explored = Explored()
+    # Of an array that is too large, the first rows, as whole rows.
     for array in content.arrays:
         rows = array.reshape(-1, array.shape[-1]) if array.ndim > 1 else array[:, None]
         explored.arrays(
@@ -208,9 +216,10 @@ def _closely(content: Content, wanted: LeakSearch) -> Iterator[Found]:
         )
     if not content.arrays and not content.packed and not content.depth:
         explored.explore(bytes(content.raw[:CLOSE_BYTES]))
-    streams = [one for stream in explored.streams for one in strided(stream, wanted.strides)]
+    streams = [part for stream in explored.streams for part in strided(stream, wanted.strides)]
     for how, raw in explored.decoded:
         yield from (found.within(how) for found in _in_bytes(memoryview(raw), wanted))
+    # Numbers as they stand in the text (without a `how`) have been compared in _in_text.
     for stream in streams:
         if stream.how and stream.written and not content.arrays:
             yield from (found.within(stream.how) for found in search_array(stream.values, wanted.tables))
@@ -227,7 +236,7 @@ def _closely(content: Content, wanted: LeakSearch) -> Iterator[Found]:
 
 
 def _unexplained(explored: Explored) -> Iterator[Found]:
-    """Text that may hide anything."""
+    """Text in which anything may be hidden: no language explains it, nobody sees it, or it is nested too deep."""
     for stretch in explored.unexplained:
         if stretch.excess >= UNEXPLAINED:
             yield Found(

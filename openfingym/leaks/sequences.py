@@ -1,8 +1,8 @@
 """Hidden arrays as the one-dimensional sequences in which they may lie in a file.
 
-An array of hidden values may have been written out in any order of its axes. Whatever that order
-was, some axis runs contiguously or at a fixed stride, so that it is enough to look for runs along
-time, along the channels of one row, over whole rows, and from window to window.
+An array of hidden values may have been written out in any order of its axes. Whatever the order, some axis runs
+contiguously or at a fixed stride. So it is enough to look for runs along time, along the channels of one row, over
+whole rows, and from window to window.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STRETCH = 64
-"""Positions of a long sequence that count as one neighbourhood."""
+"""Number of positions of a long sequence that are one neighbourhood."""
 ROW_CHANNELS = 8
-"""With more channels than this, a single channel or a part of one row is long enough to go by."""
+"""Most channels of an array whose whole rows are looked for; with more, a part of one row is long enough."""
 LARGEST_EXPONENT = 50.0
+"""Magnitude up to which exponentials are taken."""
 VALUE_LIMIT = 400_000
-"""Values kept of one way to read a hidden array."""
+"""About the most values of one way to read a hidden array."""
 SHORTEST_PART = 32
+"""Fewest values of a window that are kept, if it has so many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,21 +35,27 @@ class Sequences:
     """Hidden sequences of equal length, all read in the same direction."""
 
     name: str
+    """The direction, and what was computed from the values, in words."""
     values: NDArray[np.float64]
-    """float64[k, length]"""
+    """The sequences, float64[k, length]."""
     pool: NDArray[np.int64]
-    """int64[k]: sequences with equal numbers are one source, such as a channel."""
+    """Number of the source of each sequence, such as its channel, int64[k]; sequences of one source are alike."""
     window: NDArray[np.int64]
-    """int64[k, length]: the hidden window each value belongs to."""
+    """Hidden window of each value, int64[k, length]."""
     row: int = 1
-    """Values that belong together: runs begin at multiples of this, and hold whole rows."""
+    """Number of values that belong together as a row: runs begin at multiples of it, and hold whole rows."""
     across: bool = False
-    """Whether neighbours are channels of one row, whose steps are drawn position by position."""
+    """Whether neighbours are channels of one row, whose steps have a distribution for each position."""
     single: bool = False
     """Whether each sequence is of one channel, whose number is its ``pool``."""
 
     def view(self, name: str, values: NDArray[np.float64]) -> Sequences:
-        """The same sequences after a transformation; shorter ones keep the windows of their first values."""
+        """The same sequences after a transformation; shorter ones keep the windows of the first values.
+
+        Args:
+            name: the transformation in words.
+            values: the transformed sequences, float64[k, length].
+        """
         return Sequences(
             f"{self.name}, {name}",
             values,
@@ -60,7 +68,7 @@ class Sequences:
 
 
 def three_axes(truth: NDArray[np.generic]) -> NDArray[np.float64]:
-    """float64[windows, time, channels] from a hidden array of one to four axes; each missing one gets length 1."""
+    """A hidden array of one to four axes as float64[windows, time, channels]; missing axes have length 1."""
     values = np.asarray(truth, dtype=np.float64)
     if values.ndim <= 1:
         return values.reshape(-1, 1, 1)
@@ -70,7 +78,11 @@ def three_axes(truth: NDArray[np.generic]) -> NDArray[np.float64]:
 
 
 def sequences(truth: NDArray[np.float64]) -> Iterator[Sequences]:
-    """Every way to read float64[n, h, d] that has at least three values in a sequence."""
+    """All ways to read a hidden array as sequences of at least three values.
+
+    Args:
+        truth: the hidden array, float64[windows, time, channels].
+    """
     n, h, d = truth.shape
     windows = np.arange(n)
     if h >= 3:
@@ -84,7 +96,7 @@ def sequences(truth: NDArray[np.float64]) -> Iterator[Sequences]:
         owner = windows[:, None].repeat(h * d, axis=1)
         values = np.ascontiguousarray(np.swapaxes(truth, 1, 2)).reshape(n, h * d)
         yield Sequences("channel after channel", values, np.zeros(n, dtype=np.int64), owner, row=h)
-    # A row that stands still from one time to the next is met on the public side without any leak.
+    # If a row can stay the same from one time to the next, the last input row may honestly equal the first hidden one.
     still = h >= 2 and bool((np.diff(truth, axis=1) == 0.0).all(axis=2).any())
     if d >= 3 and not still:
         owner = np.repeat(windows, h)[:, None].repeat(d, axis=1)
@@ -98,12 +110,13 @@ def sequences(truth: NDArray[np.float64]) -> Iterator[Sequences]:
 
 
 def thinned(source: Sequences) -> Sequences:
-    """At most about ``VALUE_LIMIT`` values of a source: fewer channels of each window, then a part of each sequence.
+    """About ``VALUE_LIMIT`` values of a source at most: some channels of each window, and a part of each sequence.
 
-    Every window keeps at least one part, of ``SHORTEST_PART`` values or all it has.
+    Every window keeps at least one part, of ``SHORTEST_PART`` values, or of all if it has fewer.
     """
     k, length = source.values.shape
     channels = int(source.pool.max()) + 1
+    # Without a common divisor with the number of channels, so that the windows keep different ones.
     step = min(-(-k * length // VALUE_LIMIT), channels)
     while math.gcd(step, channels) > 1 and step > 1:
         step -= 1
@@ -111,7 +124,7 @@ def thinned(source: Sequences) -> Sequences:
     part = max(VALUE_LIMIT // len(chosen), SHORTEST_PART) // source.row * source.row
     part = max(part, min(3 * source.row, length))
     part = min(part, length)
-    # Parts begin at other places from window to window.
+    # Parts begin at different positions from window to window; 7919 is a prime that scatters them.
     begin = (chosen * 7919) % ((length - part) // source.row + 1) * source.row
     place = begin[:, None] + np.arange(part)
     rows = chosen[:, None]
@@ -127,11 +140,10 @@ def thinned(source: Sequences) -> Sequences:
 
 
 def transformed(source: Sequences) -> Iterator[Sequences]:
-    """What a careless author may have made of the values, up to shift and scale: no scan of its own is needed for
-    those.
-    """
+    """What a careless author may have computed from the values; shift and scale need no view, as shapes ignore them."""
     x = source.values
     yield source.view("rescaled", x)
+    # Along rows of several channels, neighbours are not neighbours in time, which the others presume.
     if source.row > 1 or source.across:
         return
     yield source.view("reversed and rescaled", x[:, ::-1])

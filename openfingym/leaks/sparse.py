@@ -1,4 +1,4 @@
-"""Sparse features of nodes, kept as compressed rows in several files."""
+"""Hidden labels in sparse features of nodes, which are kept as compressed rows in several files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DENSE_LIMIT = 256
-"""Columns that are written out to be ranked, those first whose presence tells most."""
+"""Most columns that are made dense to be ranked; those whose presence tells most of the labels."""
 
 
 def search_sparse(folder: Path, labels: Labels) -> str | None:
-    """Say which column of sparse features separates the hidden classes, or None.
+    """Say which column of sparse features separates the hidden classes; None if none does.
 
-    Files are taken together by name: ``X_indptr.npy``, ``X_indices.npy`` and ``X_values.npy`` or
-    ``X_data.npy``; and the members ``indptr``, ``indices`` and ``data`` of an ``.npz``.
+    A matrix is known by its files: ``X_indptr.npy``, ``X_indices.npy`` and ``X_values.npy`` or ``X_data.npy``; or the
+    members ``indptr``, ``indices`` and ``data`` of an ``.npz``.
+
+    Args:
+        folder: the folder of the package's public half.
+        labels: the hidden labels of the task's nodes.
     """
     if not labels.separable:
         return None
     for name, indptr, indices, values in _matrices(folder):
+        # Without node numbers, the rows of the matrix must be the hidden rows, in their order.
         rows = labels.ids if labels.ids is not None else np.arange(len(labels.values))
         if len(indptr) - 1 <= int(rows.max()) or (labels.ids is None and len(indptr) - 1 != len(rows)):
             continue
@@ -37,6 +42,7 @@ def search_sparse(folder: Path, labels: Labels) -> str | None:
 
 
 def _matrices(folder: Path) -> Iterator[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    """Name, row bounds, column numbers and values of every sparse matrix in a folder."""
     for path in sorted(folder.rglob("*_indptr.npy")):
         stem = path.name.removesuffix("_indptr.npy")
         indices = path.with_name(f"{stem}_indices.npy")
@@ -59,10 +65,17 @@ def _separating_column(
     rows: NDArray[np.int64],
     labels: NDArray[np.uint8],
 ) -> tuple[int | str, float] | None:
-    """(column, AUROC) of what separates the classes: an entry's presence, its value, or the number or sum of a row's
-    entries.
+    """The column that separates the classes, or the count or sum of a row's entries, with its AUROC; None if none does.
+
+    Args:
+        indptr: where the entries of each row begin, int[rows + 1].
+        indices: column of each entry.
+        values: value of each entry.
+        rows: the row of each hidden label.
+        labels: the hidden labels of the task's nodes.
     """
     counts = (indptr[rows + 1] - indptr[rows]).astype(np.int64)
+    # For each entry of these rows: its row, counted among them, and its position among all entries.
     owner = np.repeat(np.arange(len(rows)), counts)
     place = np.repeat(
         indptr[rows].astype(np.int64) - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts
@@ -75,7 +88,8 @@ def _separating_column(
     width = int(column.max(initial=0)) + 1
     with_anomaly = np.bincount(column, weights=labels[owner], minlength=width) / labels.sum()
     without = np.bincount(column, weights=1 - labels[owner], minlength=width) / (len(labels) - labels.sum())
-    # The value can only tell more than the presence where there are values in both classes.
+    # How well the presence of an entry separates, or else how often both classes have one: only there can values tell
+    # more than their presence.
     promise = np.maximum(np.abs(with_anomaly - without), np.minimum(with_anomaly, without))
     chosen = np.argsort(-promise, kind="stable")[:DENSE_LIMIT]
     position = np.full(width, -1)

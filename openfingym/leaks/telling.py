@@ -1,19 +1,19 @@
-"""What a copy of hidden values tells that is near but not exact, in bits, never on the high side.
+"""How much a copy of hidden values tells that is close but not exact, in bits, never on the high side.
 
-What Gaussian values tell that are copied with an error e is their rate-distortion function (reverse water-filling over
-the eigenvalues l of their covariance), ``sum of max(0, log2(l / e^2) / 2)``. The covariance is that of the *surprise*:
-a block less the same block a step earlier, which anybody may know who knows the past. So smooth curves, pegged rates
-and slow levels tell little, however far they are from zero. Further cautions:
+What a copy of Gaussian values with an error e tells is their rate-distortion function (reverse water-filling over the
+eigenvalues l of their covariance), ``sum of max(0, log2(l / e^2) / 2)``. The covariance is that of the *surprise*: a
+block less the same block a step earlier, which anybody who knows the past may know. So smooth curves, pegged rates and
+slow levels tell little, however far they are from zero. Further cautions:
 
 * an error is never taken to be smaller than the lattice explains on which the values lie;
-* a block tells no more than its own surprises do, one by one, so that a jump among equal values is one surprise and not
-many;
-* nor more than what smooth curves leave of it, which may jump where its steps do: straight lines, indices and dates,
-  paths that begin anew with every window, and one value far above the others are everywhere; and its order the less
-  the seldomer it turns;
-* a block tells no more than its values do one by one, by how often their steps are met;
-* blocks tell no more than how far apart they are, where there are enough of them to say so;
-* the two largest surprises of a block are spent on shift and scale.
+* a block tells no more than its own surprises do one by one, so that a jump among equal values is one surprise and not
+  many;
+* nor more than what remains of it beside smooth curves, which may jump where its steps do: straight lines, indices and
+  dates, paths that begin anew with every window, and one value far above the others are common everywhere;
+* the order of a block (its ranks) tells the less, the more seldom it turns;
+* a block tells no more than its values do one by one, by how often their steps occur;
+* blocks tell no more than how far apart they are, if there are enough of them to know that;
+* the two largest surprises of a block are spent on shift and scale, which a copy may choose.
 """
 
 from __future__ import annotations
@@ -31,37 +31,37 @@ from openfingym.leaks.readings import Floats, Form
 NEEDED = 26.0
 """Bits that a copy must tell to be worth looking for."""
 ERRORS = 2.0 ** (-np.arange(2, 30) / 2.0)
-"""Errors, over the size of a block's values, for which it is known what a copy tells; falling."""
+"""Errors of a copy, relative to the size of a block's values, for which it is computed what a copy tells; falling."""
 CLOSE = 2.0**-7
-"""Error, over the size of surprises, at which half the blocks must tell ``NEEDED`` bits."""
+"""Error of a copy, relative to the size of surprises, with which half of the blocks must tell ``NEEDED`` bits."""
 SOME = 0.8
-"""Share of the blocks that may tell less, for the others to be looked for."""
+"""Share of the blocks that may tell less; if more of them do, the reading is not looked for at all."""
 FEWEST = 8
-"""Blocks from which a covariance is taken."""
+"""Fewest blocks from which a covariance is estimated."""
 MANY = 200
-"""Blocks from which their dimension is taken."""
+"""Fewest blocks from which their dimension is estimated."""
 _DEGREES = (3, 16)
-"""Degree of the curve that everybody knows, at least and at most; a degree for every eight values between."""
+"""Lowest and highest degree of the smooth curves that tell nothing; one degree for every eight values in between."""
 JUMP = 4.0
 """A step this many times larger than nine in ten of its block's steps is a jump, at which another curve begins."""
 RANKS = 0.7
-"""Share of what ranks tell that counts: each depends on all the others."""
+"""Share of the bits of ranks that counts, because each rank depends on all the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class CopyInformation:
-    """What blocks tell."""
+    """How much copies of blocks tell."""
 
     most: bool
-    """Whether most of them tell ``NEEDED`` bits if copied with an error of ``CLOSE``."""
+    """Whether most blocks tell ``NEEDED`` bits if they are copied with an error of ``CLOSE``."""
     directions: Floats
-    """float64[k, n]; see :func:`directed`. Empty where hardly any of them tells so much."""
+    """The blocks as directions (:func:`directed`), float64[k, n]; empty if hardly any block tells so much."""
     bits: Floats
-    """float64[k, errors]"""
+    """Bits that a copy of each block with each of :data:`ERRORS` tells, float64[k, errors]."""
 
 
 def directed(rows: Floats) -> Floats:
-    """Each row less its mean, over its size; zero where nothing moves."""
+    """Each row less its mean, over its size, so that shift and scale do not matter; zero for a constant row."""
     centred = rows - rows.mean(axis=1, keepdims=True)
     size = np.sqrt((centred**2).sum(axis=1, keepdims=True))
     moves = size > 1e-9 * np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
@@ -71,27 +71,29 @@ def directed(rows: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Relative:
-    """Blocks in one form, over the size of each."""
+    """Blocks in one form, relative to the size of each."""
 
     hidden: Floats
+    """The blocks, float64[k, n], on their own scale."""
     surprise: Floats
-    """What was not known of each block: float64[k, n]."""
+    """Difference of each block from what was known before, float64[k, n]."""
     residue: Floats
-    """What is left of each block beside the curves that fit it best."""
+    """What remains of each block beside the curves that fit it best, float64[k, n]."""
     least: Floats
-    """The smallest error there is: float64[k, 1]."""
+    """Smallest error that a copy can have, because values are quoted, float64[k, 1]."""
     most: Floats
-    """Bits that each block tells at most: float64[k, 1]."""
+    """Most bits that each block can tell, float64[k, 1]."""
 
     @classmethod
     def of(cls, form: Form, known: Known, sizes: float | None = None) -> _Relative:
         hidden = form.hidden(known.hidden)
         size = np.sqrt(hidden.var(axis=1, keepdims=True)) if sizes is None else np.full((len(hidden), 1), sizes)
+        # Over an infinite size everything about a constant block is 0, and it tells nothing.
         size[size == 0.0] = np.inf
         surprise = hidden - form.hidden(known.earlier)
         least = np.sqrt(np.mean(known.least**2, axis=1, keepdims=True))
         if form.ranks:
-            # Values that are quoted alike share a rank.
+            # Values that are quoted alike share a rank: how far ranks move if values do within their quotation.
             noise = np.random.default_rng(0).uniform(-1.0, 1.0, hidden.shape) * np.sqrt(3.0) * known.least
             least = np.maximum(
                 np.sqrt(np.mean((form.hidden(known.hidden + noise) - hidden) ** 2, axis=1, keepdims=True)),
@@ -106,31 +108,31 @@ class _Relative:
         )
 
     def own(self, errors: Floats) -> Floats:
-        """Bits that the surprises of each block tell one by one, for each of its errors."""
+        """Bits that the surprises of each block tell one by one, for each error in float64[k, e]."""
         errors = np.maximum(errors, self.least)
-        # Less the median, so that a jump among equal values is one surprise and not many.
+        # Less the median: after a jump, all later surprises are equally large, and are one surprise only.
         surprise = self.surprise - np.median(self.surprise, axis=1, keepdims=True)
-        # The largest two are spent on shift and scale.
+        # Without the largest two, which are spent on shift and scale.
         known = [_rates(np.sort(part**2, axis=1)[:, :-2], errors, rising=True) for part in (surprise, self.residue)]
         return np.minimum(known[0], known[1])
 
     def at_most(self, told: Floats, form: Form) -> Floats:
-        """These bits, but no more than the values of each block tell one by one, and less of ranks."""
+        """Bits, limited to what the values of each block tell one by one, and reduced for ranks."""
         return np.minimum(told, self.most) * (RANKS * _turns(self.hidden) if form.ranks else 1.0)
 
 
 def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInformation:
-    """What blocks tell that are copied with each of ``ERRORS``.
+    """How much copies of blocks with each of :data:`ERRORS` tell.
 
     Args:
-        form: the form of the values that is compared, one of ``FORMS``.
+        form: the form in which values are compared, one of :data:`openfingym.leaks.readings.FORMS`.
         blocks: the hidden blocks, one a row.
-        rows: the rows of which a block holds several, if it does: they are taken to be independent of each other.
+        rows: the rows, if a block holds several of them; they are taken to be independent of each other.
     """
     length = blocks.hidden.shape[1]
     nothing = CopyInformation(False, np.zeros((0, length)), np.zeros((0, len(ERRORS))))
     some_blocks = blocks.some()
-    # A block tells no more than its values do one by one, whatever else is known of it.
+    # Three cheap tests in turn, on some blocks: most readings fail one of them, and cost nothing more.
     if np.quantile(some_blocks.most.sum(axis=1), SOME) < NEEDED:
         return nothing
     sample = _Relative.of(form, some_blocks)
@@ -143,24 +145,23 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInforma
         some = rows.some()
         whole = _Relative.of(form, some, float(np.sqrt(np.mean(some.hidden.var(axis=1)))))
         share = max(length - 2, 0) / some.hidden.shape[1]
-    together = _covariance(whole) if len(sample.hidden) >= FEWEST else None
-
+    covariance = _covariance(whole) if len(sample.hidden) >= FEWEST else None
     apart = _apart(sample.hidden) if len(sample.hidden) >= MANY and rows is None else None
 
-    def told(of: _Relative, own: Floats, errors: Floats) -> Floats:
-        errors = np.maximum(errors, of.least)
-        if together is None:
-            # Too few for a covariance: neighbours in a sorted row share what they tell.
-            all_in_all = 0.5 * _rates(np.diff(of.surprise, axis=1) ** 2 / 2.0, errors)
+    def told(relative: _Relative, own: Floats, errors: Floats) -> Floats:
+        """Bits that copies of some blocks with some errors tell, given what their surprises tell one by one."""
+        errors = np.maximum(errors, relative.least)
+        if covariance is None:
+            # Too few blocks, such as a single sorted fold: half of what its steps tell, as neighbours share it.
+            joint = 0.5 * _rates(np.diff(relative.surprise, axis=1) ** 2 / 2.0, errors)
         else:
-            variances, scale = together
-            all_in_all = share * _rates(variances, errors) - np.maximum(0.5 * np.log2(scale / errors**2), 0.0)
+            # Less what the block's own direction tells, along which a copy may be scaled.
+            variances, scale = covariance
+            joint = share * _rates(variances, errors) - np.maximum(0.5 * np.log2(scale / errors**2), 0.0)
         if apart is not None:
             nearest, pairs, dimension = apart
-            all_in_all = np.minimum(
-                all_in_all, pairs + CAUTION * dimension * np.maximum(np.log2(nearest / errors), 0.0)
-            )
-        return of.at_most(np.minimum(own, all_in_all), form)
+            joint = np.minimum(joint, pairs + CAUTION * dimension * np.maximum(np.log2(nearest / errors), 0.0))
+        return relative.at_most(np.minimum(own, joint), form)
 
     told_close = told(sample, own_near, near)
     if np.quantile(told_close, SOME) < NEEDED:
@@ -173,11 +174,12 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInforma
 
 
 def _apart(blocks: Floats) -> tuple[float, float, float]:
-    """How far apart blocks are: (distance, over their size, of the closest ``PAIRS`` of them; bits that these tell;
-    dimension).
+    """How far apart blocks are.
 
-    The dimension is that of Grassberger and Procaccia (see :mod:`openfingym.leaks.dimension`): smooth curves follow
-    from a few numbers, however many points they have.
+    Returns:
+        The distance within which the closest ``PAIRS`` pairs of blocks lie, relative to their size; the bits that such
+        a distance tells; and the correlation dimension of the blocks (Grassberger and Procaccia; see
+        :mod:`openfingym.leaks.dimension`): smooth curves follow from a few numbers, however many points they have.
     """
     directions = directed(blocks)
     cosines = np.abs(directions @ directions.T)[np.triu_indices(len(directions), 1)]
@@ -189,11 +191,12 @@ def _apart(blocks: Floats) -> tuple[float, float, float]:
 
 
 def _covariance(blocks: _Relative) -> tuple[Floats, float]:
-    """Eigenvalues float64[1, n] of the covariance of surprises less their mean, and their variance along the blocks
-    themselves.
+    """Eigenvalues of the covariance of surprises less their mean, float64[1, n]; and the variance of surprises in the
+    directions of the blocks themselves.
     """
     surprise = blocks.surprise - blocks.surprise.mean(axis=1, keepdims=True)
     k, n = surprise.shape
+    # Both products have the same eigenvalues but for zeros; the smaller one is faster.
     product = surprise.T @ surprise if n <= k else surprise @ surprise.T
     variances = np.zeros((1, n))
     variances[0, n - len(product) :] = np.maximum(np.linalg.eigvalsh(product), 0.0) / k
@@ -201,8 +204,8 @@ def _covariance(blocks: _Relative) -> tuple[Floats, float]:
 
 
 def _turns(ranks: Floats) -> Floats:
-    """How much the order of each block tells, 1 if it turns up and down at least half as often as chance has it:
-    float64[k, 1].
+    """How much the order of each block tells, from 0 to 1, float64[k, 1]: 1 if it turns up and down at least half as
+    often as independent values do, which turn at two in three of all positions.
     """
     steps = np.sign(np.diff(ranks, axis=1))
     turns = np.count_nonzero(steps[:, 1:] * steps[:, :-1] < 0.0, axis=1)
@@ -211,16 +214,17 @@ def _turns(ranks: Floats) -> Floats:
 
 
 def _curved(blocks: Floats) -> Floats:
-    """What is left of each block beside the curves that fit it best, one from each jump to the next."""
+    """What remains of each block beside the smooth curves that fit it best, one from each jump to the next."""
     basis = _curves(blocks.shape[1])
     left: Floats = blocks - (blocks @ basis) @ basis.T
     steps = np.abs(np.diff(blocks, axis=1))
-    if not steps.shape[1]:  # the steps of two numbers are one, which jumps nowhere
+    if not steps.shape[1]:  # a single number has no steps
         return left
     nine_in_ten = (steps.shape[1] - 1) * 9 // 10
     usual = np.partition(steps, nine_in_ten, axis=1)[:, nine_in_ten, None]
-    # A curve across a jump would swing on both sides of it, and call that surprising.
+    # A polynomial across a jump would swing on both sides of it, and the swings would pass for surprises.
     row, before = np.nonzero((steps > JUMP * usual) & (usual > 0.0))
+    # Blocks with jumps are cut there, and each piece is fitted by itself. Pieces of one length are fitted together.
     jumping = np.unique(row)
     rows = np.concatenate([row, jumping, jumping])
     edges = np.concatenate([before + 1, np.zeros_like(jumping), np.full_like(jumping, blocks.shape[1])])
@@ -238,6 +242,7 @@ def _curved(blocks: Floats) -> Floats:
 
 @cache
 def _curves(length: int) -> Floats:
+    """An orthonormal basis of the polynomials that tell nothing, float64[length, degree + 1]."""
     powers = np.polynomial.legendre.legvander(
         np.linspace(-1.0, 1.0, length), min(max(_DEGREES[0], length // 8), _DEGREES[1])
     )
@@ -249,19 +254,19 @@ def _rates(variances: Floats, errors: Floats, *, rising: bool = False) -> Floats
     """The rate-distortion function of independent Gaussian values, by reverse water-filling.
 
     Args:
-        variances: float64[k or 1, n], eigenvalues of the covariance.
-        errors: float64[k, e], root mean squares over all n values.
+        variances: eigenvalues of the covariance of each block, float64[k, n], or float64[1, n] for all of them.
+        errors: errors of a copy of each block, as root mean squares over all n values, float64[k, e].
         rising: whether the variances are in rising order already.
 
     Returns:
-        float64[k, e], bits that a copy with each error tells.
+        Bits that a copy of each block with each error tells, float64[k, e].
     """
     levels = variances if rising else np.sort(variances, axis=1)
     k, n = levels.shape
     above = n - np.arange(n + 1)
     below, logs = np.zeros((k, n + 1)), np.zeros((k, n + 1))
     np.cumsum(levels, axis=1, out=below[:, 1:])
-    # Distortion where the water stands at each variance: what lies lower is lost whole.
+    # The distortion if the water level is at each of the variances: values below it are lost altogether.
     distortion = np.full((k, n + 1), np.inf)
     np.add(below[:, :-1], above[:-1] * levels, out=distortion[:, :-1])
     total = n * errors**2
@@ -270,7 +275,7 @@ def _rates(variances: Floats, errors: Floats, *, rising: bool = False) -> Floats
         if k == 1:
             lost = np.searchsorted(distortion[0, :-1], total, side="right")
         else:
-            # The first that is more than an error's: one search a row is faster than counting.
+            # The first distortion above that of an error; a search for each error is faster than counting.
             lost = np.stack([np.argmax(distortion > one[:, None], axis=1) for one in total.T], axis=1)
         row = np.arange(k)[:, None]
         left = above[lost]

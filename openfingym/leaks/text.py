@@ -1,4 +1,4 @@
-"""Numbers written out in text, and bytes written as hex or base64."""
+"""Numbers that are written in text, and bytes that are written as hex or base64, in files of any size."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from openfingym.leaks.contents import is_container, spooled
 
 CHUNK = 4 << 20
+"""Bytes of a text that are searched at a time."""
 OVERLAP = 1 << 16
-"""Bytes of a chunk that the next one repeats, so that no run is lost between two."""
+"""Bytes at the end of a chunk that the next one repeats, so that no run is lost between the two."""
 _PIECE = 3 << 20
+"""Characters that are decoded at a time; a multiple of the lengths of all groups."""
 
 _NUMBER = re.compile(rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _HEX = re.compile(rb"[0-9a-fA-F\r\n]{32,}")
@@ -30,13 +32,13 @@ Decoder = Callable[[memoryview], Iterator[bytes]]
 
 
 def chunks(raw: memoryview) -> Iterator[bytes]:
-    """The bytes, a few MB at a time, each chunk beginning with the end of the one before."""
+    """Some bytes in chunks of a few MB, each of which begins with the end of the one before."""
     for start in range(0, max(len(raw), 1), CHUNK):
         yield bytes(raw[max(start - OVERLAP, 0) : start + CHUNK])
 
 
 def number_arrays(chunk: bytes) -> Iterator[NDArray[np.float64]]:
-    """The numbers of a text in their order, and once more as a table if most lines hold equally many."""
+    """The numbers of a text in their order; and as a table, of the lines with the most common number of them."""
     lines = [[float(token) for token in _NUMBER.findall(line)] for line in chunk.split(b"\n")]
     flat = np.array([number for line in lines for number in line], dtype=np.float64)
     if len(flat) >= 3:
@@ -51,12 +53,12 @@ def number_arrays(chunk: bytes) -> Iterator[NDArray[np.float64]]:
 
 
 def yes_no(chunk: bytes) -> NDArray[np.float64]:
-    """Words for an anomaly as 1, words for none as 0, in their order: float64[k]."""
+    """Words for anomalous as 1 and words for normal as 0, in the order of the text; float64[k]."""
     return np.array([1.0 if yes else 0.0 for yes, _ in _YES_NO.findall(chunk)], dtype=np.float64)
 
 
 def decoded(raw: memoryview, name: str) -> Iterator[tuple[str, memoryview]]:
-    """(encoding, bytes) of what is written in hex or base64; stretches that are containers come one by one."""
+    """Encoding and bytes of everything that is written in hex, escapes or base64, from each offset in a group."""
     for encoding, pattern, decoders in (
         ("hex", _HEX, (_unhex(0), _unhex(1))),
         ("escapes", _ESCAPED, (_unescape,)),
@@ -65,6 +67,8 @@ def decoded(raw: memoryview, name: str) -> Iterator[tuple[str, memoryview]]:
         stretches = [match.span() for match in pattern.finditer(raw)]
         for decode in decoders:
             rest: list[tuple[int, int]] = []
+            # A container is opened by itself; all other stretches are put together, with zeros between them, since
+            # searching each by itself would take long.
             for begin, end in stretches:
                 head = b"".join(decode(raw[begin : min(end, begin + 1024)]))
                 if is_container(head):
@@ -77,6 +81,8 @@ def decoded(raw: memoryview, name: str) -> Iterator[tuple[str, memoryview]]:
 
 
 def _unhex(skip: int) -> Decoder:
+    """A decoder of hex that leaves out the first ``skip`` characters."""
+
     def decode(view: memoryview) -> Iterator[bytes]:
         pending = b""
         for start in range(skip, len(view), _PIECE):
@@ -94,6 +100,8 @@ def _unescape(view: memoryview) -> Iterator[bytes]:
 
 
 def _unbase64(skip: int) -> Decoder:
+    """A decoder of base64, also URL-safe, that leaves out the first ``skip`` characters."""
+
     def decode(view: memoryview) -> Iterator[bytes]:
         pending = b""
         for start in range(skip, len(view), _PIECE):

@@ -1,8 +1,7 @@
 """Materialising a task into a built package.
 
-Building is a pure function of the task's files, the dataset and this module: the same inputs
-give the same bytes, on every supported Python. See :mod:`openfingym.packages.package` for what is
-written where.
+Building is a pure function of the task's files, the dataset and this library's code: the same inputs give the same
+bytes, on every supported Python. See :mod:`openfingym.packages.package` for what is written where.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from openfingym.task.contracts import Contract
 
 BUILDER_VERSION = 2
-"""Raised whenever the same task would build to other bytes."""
+"""To be raised by whoever changes this code so that the same task builds to other bytes."""
 
 
 def build(task: Task, *, force: bool = False) -> BuiltPackage:
@@ -37,10 +36,10 @@ def build(task: Task, *, force: bool = False) -> BuiltPackage:
 
     Args:
         task: the task to build.
-        force: build again even where the store has it, and replace what is there.
+        force: whether to build again even if the store has the package, and to replace it.
 
     Raises:
-        TaskError: the task cannot be built as it is written.
+        TaskError: the task cannot be built as its ``task.toml`` states it.
         DataError: the task's dataset is missing or damaged.
         StoreError: the store cannot be written.
     """
@@ -49,7 +48,8 @@ def build(task: Task, *, force: bool = False) -> BuiltPackage:
         return BuiltPackage(public, truth)
     with store.staging() as folder:
         write_package(task, folder / "public", folder / "truth")
-        # Truth first: whoever sees the public half finds the other one there.
+        # Truth first: whoever sees the public half then finds its truth in place. A truth half may be there already,
+        # left by a build that was killed at this point; one that is not as just built would never match.
         store.install(folder / "truth", truth, replace=force or not _same_record(folder / "truth", truth))
         store.install(folder / "public", public, replace=force)
     return BuiltPackage(public, truth)
@@ -60,11 +60,11 @@ def is_there(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
-        return False  # of a store that cannot be looked into, what keeps it from being written says more
+        return False  # the build that follows fails in such a store as well, with a message that says what to do
 
 
 def build_key(task: Task) -> str:
-    """The store key of a task: 16 hex digits over everything the build reads."""
+    """The store key of a task: 16 hex digits of a hash over everything that the build reads."""
     inputs: dict[str, object] = {
         "builder": BUILDER_VERSION,
         "files": {name: sha256_of(read_task_file(task.folder, name)) for name in _source_files(task)},
@@ -73,6 +73,7 @@ def build_key(task: Task) -> str:
         "real": task.real,
     }
     modules = kind_of(task).modules(task.spec.contract)
+    # Keys that most tasks lack are added only where they are needed, so that the keys of the others stay the same.
     if modules:
         inputs["modules"] = {name: sha256_of(source.encode()) for name, source in modules.items()}
     form = _form(task)
@@ -82,7 +83,7 @@ def build_key(task: Task) -> str:
 
 
 def write_package(task: Task, public: Path, truth: Path) -> Material:
-    """Write both halves of ``task`` into two empty or missing folders; returns what they were made of."""
+    """Write both halves of ``task`` into two missing folders; returns the material that they hold."""
     kind = kind_of(task)
     material = kind.shape(task, kind.load(task))
     form = _form(task)
@@ -95,14 +96,14 @@ def write_package(task: Task, public: Path, truth: Path) -> Material:
 
 
 def write_material(task: Task, material: Material, written: Written, public: Path, truth: Path) -> PackageManifest:
-    """Write both halves of a package into two empty or missing folders; returns its manifest.
+    """Write both halves of a package into two missing folders; returns its manifest.
 
     Args:
-        task: the task that the package is of.
-        material: what the package holds of its data.
-        written: what its author wrote.
-        public: folder of the public half.
-        truth: folder of the truth half.
+        task: the task that is built.
+        material: the arrays, public and hidden, and the facts about them.
+        written: the parts of the package that are as the task's author wrote them.
+        public: folder to write the public half to.
+        truth: folder to write the truth half to.
     """
     data = public / "environment" / "data"
     data.mkdir(parents=True)
@@ -126,12 +127,18 @@ def write_material(task: Task, material: Material, written: Written, public: Pat
 
 
 def describe(task: Task, material: Material, panel: str) -> dict[str, object]:
-    """``contract.json``: everything a program needs to know, as plain values; ``panel`` is what the data holds."""
+    """The content of ``contract.json``: everything that a program needs to know about the task, as plain values.
+
+    Args:
+        task: the task that is built.
+        material: the arrays of the package and the facts about them.
+        panel: what the data holds, in a few words.
+    """
     from openfingym.metrics import find_metric
 
     contract, spec, kind = task.spec.contract, task.spec, kind_of(task)
     lookback, horizon = _reach(contract)
-    # What ``interface.py`` reads of every task, whether or not its kind states it.
+    # ``interface.py`` reads these of every task, so they are there even if its kind does not state them.
     always = {"lookback": lookback, "horizon": horizon, "channels": list(material.labels)}
     return {
         "name": task.name,
@@ -188,6 +195,7 @@ def _save_blocks(path: Path, blocks: Blocks) -> None:
     """Write an array block by block, never holding more than one."""
     import numpy as np
 
+    # The file that np.save would write, byte for byte, made without the whole array.
     header = {"descr": "<f8", "fortran_order": False, "shape": blocks.shape}
     rows = 0
     with path.open("wb") as stream:
@@ -227,6 +235,7 @@ def _seal(task: Task, material: Material, public: Path, truth: Path) -> PackageM
         truth_digest=truth_digest(record),
         files=files,
     )
+    # Last, as it holds the digests of all other files.
     (public / "package.json").write_bytes(manifest.to_json())
     store.set_modes(public, file=store.PUBLIC_FILE, directory=store.PUBLIC_FOLDER)
     (public / "tests" / "test.sh").chmod(0o755)
@@ -235,25 +244,25 @@ def _seal(task: Task, material: Material, public: Path, truth: Path) -> PackageM
 
 
 def _form(task: Task) -> RealForm | None:
-    """The real form that the library knows of a task's dataset; None where the task runs on its own data, or on what it
-    states itself.
+    """The library's real form of a task's dataset, where the task runs on it; None where the task runs on the data that
+    it states itself, real or not.
     """
     return real_form(task) if task.real and task.spec.dataset.pulled is None and real_form(task).panel else None
 
 
 def _reach(contract: Contract) -> tuple[int, int]:
-    """Rows that are shown and rows that are asked for; 0 and 1 of a contract that does not state them."""
+    """Rows that are shown, and rows that are asked for; 0 and 1 if the contract does not state them."""
     return getattr(contract, "lookback", 0), getattr(contract, "horizon", 1)
 
 
 def _same_record(new: Path, old: Path) -> bool:
-    """Whether the truth half in place already is the one just built."""
+    """Whether the truth half that is in place is the one just built."""
     record = old / "truth.json"
     return record.is_file() and record.read_bytes() == (new / "truth.json").read_bytes()
 
 
 def _templates(task: Task) -> dict[str, str]:
-    """Files of a package that are the same for many tasks, and the template of each."""
+    """Files of a package that are the same for many tasks, by name, with the name of the template of each."""
     return {"interface.py": kind_of(task).interface, "Dockerfile": "Dockerfile", "test.sh": "test.sh"}
 
 
@@ -262,22 +271,23 @@ def _template(name: str) -> bytes:
 
 
 def _dockerfile(modules: Mapping[str, str]) -> bytes:
-    """The template, with the modules beside ``interface.py``."""
+    """The template of the Dockerfile, with a line for each module beside ``interface.py``."""
     copied = b"COPY interface.py /task/interface.py\n"
     more = b"".join(f"COPY {name}.py /task/{name}.py\n".encode() for name in modules)
     return _template("Dockerfile").replace(copied, copied + more)
 
 
 def _interface(task: Task) -> bytes:
-    """The task's own ``interface.py`` where it has one, else the one all batch tasks share."""
+    """The task's own ``interface.py`` where it has one, otherwise the template of its kind."""
     if not has_task_file(task.folder, INTERFACE):
         return _template(_templates(task)["interface.py"])
     return read_task_file(task.folder, INTERFACE)
 
 
 def _text(content: bytes, path: Path) -> str:
-    """What an author wrote, with the line ends of this system's texts."""
+    """The text that an author wrote, with every line end as a newline."""
     try:
+        # TextIOWrapper turns \r\n and \r into \n, so that a file saved on Windows builds to the same bytes.
         return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
     except UnicodeDecodeError as error:
         raise TaskError(f"is not UTF-8 text ({error.reason} at byte {error.start})", path=path) from None

@@ -1,4 +1,4 @@
-"""The instruction of a built package: what its author wrote, and the facts that follow."""
+"""The instruction of a built package: what its author wrote, then the facts that every instruction states."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ HONESTY: dict[DataKind, str] = {
     "real": "Real data: {source}.",
     "simulated": "SIMULATED data, not a real market: {source}.",
     "specified": "Synthetic by definition of the source paper: {source}.",
-    # An agent of an experiment reads what it reads without: its tools alone differ.
+    # The same words as without hindsight: the experiment compares agents that differ in their tools alone.
     "real with hindsight": "Real data: {source}.",
     "simulated with hindsight": "SIMULATED data, not a real market: {source}.",
 }
-"""What is said of where the data is from."""
+"""The sentence that says where the data is from, by its kind."""
 FACTS = "\n\n## Data\n\n"
 """Stands between what the author wrote and the facts."""
 FORM_REMARK = " {panel}: what the text above says of simulated data does not hold."
@@ -29,46 +29,48 @@ FORM_REMARK = " {panel}: what the text above says of simulated data does not hol
 
 @dataclass(frozen=True)
 class Written:
-    """What of a package is as its author wrote it."""
+    """The parts of a package that are as its author wrote them."""
 
     config: bytes
     """``task.toml``."""
     instruction: str
-    """What is asked, without the facts that follow it."""
+    """The author's instruction, without the facts that are added to it."""
     interface: bytes
-    """What an agent's program imports."""
+    """``interface.py``, the module that an agent's program imports."""
     panel: str
     """What the data holds, in a few words."""
     remark: str
-    """What is said behind where the data is from; begins with a space, or is empty."""
+    """What follows the sentence on the source of the data; begins with a space, or is empty."""
 
 
 def remark_on_form(panel: str) -> str:
-    """What is said of data in whose place the author had simulated data."""
+    """The remark on real data that take the place of the simulated data for which the author wrote the instruction."""
     return FORM_REMARK.format(panel=f"{panel[0].upper()}{panel[1:]}")
 
 
 def stated(instruction: str, data_kind: DataKind, remark: str) -> tuple[str, str]:
-    """What the author wrote, and the source of the data, of a rendered instruction.
+    """Take a rendered instruction apart: the author's text, and the source of the data.
 
     Args:
-        instruction: what :func:`render_instruction` gave.
-        data_kind: kind of the data.
-        remark: what is said behind the source.
+        instruction: an instruction that :func:`render_instruction` made.
+        data_kind: the kind of data that the instruction is about.
+        remark: the remark that follows the source, as in :attr:`Written.remark`.
 
     Raises:
-        ValueError: it is not of that form.
+        ValueError: the text is not of the form that :func:`render_instruction` gives it.
     """
-    author, found, facts = instruction.rpartition(FACTS)
+    # From the right: the author's own text may have a heading "Data" as well.
+    author, heading, facts = instruction.rpartition(FACTS)
     begin, _, end = HONESTY[data_kind].partition("{source}")
     line = facts.partition("\n\n| | |\n")[0].removesuffix(remark)
-    if not (found and line.startswith(begin) and line.endswith(end)):
+    if not (heading and line.startswith(begin) and line.endswith(end)):
         raise ValueError("it does not say where the data is from")
     return author, line[len(begin) : len(line) - len(end)]
 
 
 def render_instruction(task: Task, material: Material, written: Written) -> str:
-    """``instruction.md``: the author's text, then the facts no author should have to repeat."""
+    """The text of ``instruction.md``: the author's, then the facts that no author should have to repeat."""
+    # Every byte is a part of the task's digest: a line that ends in a backslash is wrapped in this file alone.
     spec, contract, info, kind = task.spec, task.spec.contract, material.info, kind_of(task)
     brief = kind.brief(task, material)
     honesty = HONESTY[info.kind].format(source=info.source) + written.remark
@@ -105,27 +107,34 @@ Every {kind.bounded} must be finite and between {contract.low:g} and {contract.h
 
 ## Limits
 
-{task.file.agent.timeout_sec:g} seconds, {task.file.environment.memory_mb} MB of memory, {task.file.environment.cpus} CPU core(s),
-{task.file.environment.storage_mb} MB of disk in `/work`. Installed: NumPy, pandas, SciPy, scikit-learn, and where the machine
-has them statsmodels, LightGBM and arch. The Unix time at which the program will be stopped is in `$OPENFINGYM_DEADLINE`.
-"""  # noqa: E501
+{task.file.agent.timeout_sec:g} seconds, {task.file.environment.memory_mb} MB of memory, \
+{task.file.environment.cpus} CPU core(s),
+{task.file.environment.storage_mb} MB of disk in `/work`. Installed: NumPy, pandas, SciPy, scikit-learn, \
+and where the machine
+has them statsmodels, LightGBM and arch. The Unix time at which the program will be stopped is in \
+`$OPENFINGYM_DEADLINE`.
+"""
 
 
 def _counting(task: Task, material: Material) -> str:
-    """What of an agent's work counts."""
+    """Which of an agent's submissions or episodes count, in words."""
     budget = task.spec.verification.budget
     if is_sequential(task.spec.contract):
-        return f"""{material.n_private} episodes count. They are played in the order of time, each once: `env.reset()` begins the next
-one and ends the one before, and an episode that is left early, or never begun, counts as if nothing more were done in it.
-Before or between them you may practise at most {budget} times on earlier bars, with `env.reset(options={{"fold": "public"}})`;
-practice does not count. The score is computed by the verifier from what it saw you do, once, at the end."""  # noqa: E501
-    return f"""You may submit at most {budget} times, and the last accepted submission counts. After each submission you see the
+        return f"""\
+{material.n_private} episodes count. They are played in the order of time, each once: `env.reset()` begins the next
+one and ends the one before, and an episode that is left early, or never begun, counts as if nothing more were done in \
+it.
+Before or between them you may practise at most {budget} times on earlier bars, with \
+`env.reset(options={{"fold": "public"}})`;
+practice does not count. The score is computed by the verifier from what it saw you do, once, at the end."""
+    return f"""\
+You may submit at most {budget} times, and the last accepted submission counts. After each submission you see the
 result on a first part of the hidden set, clipped and rounded; the score is the result on the other part, which
-is not shown while you work."""  # noqa: E501
+is not shown while you work."""
 
 
 def _scoring(scoring: Scoring) -> str:
-    """How the total is made, as sentences."""
+    """How the total is computed, in words."""
     from openfingym.metrics import find_metric
 
     terms = ", ".join(f"{m.weight:.4g} x {_as_loss(find_metric(m.name))}" for m in scoring.metrics if m.weight > 0.0)
@@ -138,7 +147,7 @@ def _scoring(scoring: Scoring) -> str:
 
 
 def _as_loss(metric: Metric) -> str:
-    """How a metric enters the total."""
+    """How a metric enters the total, in words: where higher is better, as its distance from the best value."""
     if metric.direction == "lower":
         return metric.name
     bound = metric.range[1]

@@ -1,4 +1,4 @@
-"""A copy of a known task on an author's own data: its contract, metrics and shares, and the channels of the files."""
+"""``openfingym task new --like``: a task on an author's own data, with contract, metrics and split of a known task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 OURS = "metadata.openfingym"
 FROM_DATA = ("symbols",)
-"""Keys of a contract that name what the data hold, and follow it."""
+"""Keys of a contract that name columns of the data, and so are taken from the author's files."""
 
 
 def new_task_like(name: str, parent: Path, known: Task, given: Given) -> Path:
@@ -29,23 +29,23 @@ def new_task_like(name: str, parent: Path, known: Task, given: Given) -> Path:
     Args:
         name: name of the new task, in kebab-case.
         parent: folder to create it in.
-        known: the task to copy: its split, contract, scoring, feedback and limits.
-        given: the author's files.
+        known: the task whose split, contract, scoring, feedback and limits are copied.
+        given: the author's files, and how they are to be read.
 
     Returns:
         The folder of the new task.
 
     Raises:
-        UsageError: the name is not kebab-case, the folder exists, or the kind has no use for what is given.
+        UsageError: the name is not kebab-case, the folder exists, or the kind cannot use files of this form.
         DataError: a file is malformed.
-        TaskError: the data do not fit the contract: too few rows, or no channel of a name that it has.
+        TaskError: the data do not fit the contract: there are too few rows, or a channel that it names is missing.
     """
     folder = require_new(name, parent)
     kind = kind_of(known)
     if given.measure is None:
         given = replace(given, measure=_measure(known))
     start = kind.start_from(given)
-    assert start.own_data is not None, "of a scaffold from files"
+    assert start.own_data is not None, "a scaffold from files holds them"
     text = known.config_path.read_text(encoding="utf-8-sig")
     files = {
         "task.toml": _copied(text, name, known, start).encode(),
@@ -57,25 +57,26 @@ def new_task_like(name: str, parent: Path, known: Task, given: Given) -> Path:
 
 
 def _measure(known: Task) -> Measure | None:
-    """What the known task's data hold, so that its contract fits; None where the kind sees to it, as with graphs."""
+    """What the known task's data hold (prices, yields), so that its contract fits; None where the kind decides."""
     from openfingym.data import datasets
 
     semantics = getattr(known.spec.contract, "value_semantics", None)
     reference = known.spec.dataset
     if semantics is None or hasattr(known.spec.contract, "symbols"):
         return None
-    # What is no panel, such as bundled curves, is not among the datasets, and its kind sees to it.
+    # Only panels are among the datasets; for bundled curves, say, this finds nothing, and their kind decides.
     return reference.measure or {info.name: info.measure for info in datasets()}.get(str(reference.name))
 
 
 def _copied(text: str, name: str, known: Task, start: Start) -> str:
     """The text of the known ``task.toml`` with everything about its data replaced."""
-    assert start.own_data is not None, "of a scaffold from files"
+    assert start.own_data is not None, "a scaffold from files holds them"
     out = []
     for table, block in split_tables(text):
         if table == f"{OURS}.dataset":
             out.append(own_dataset(start.own_data))
         elif table.startswith(f"{OURS}.dataset.") or table == f"{OURS}.waivers":
+            # How the known data were prepared or pulled, and what was found harmless in them, says nothing of others.
             continue
         else:
             out.append(with_values(block, _changes(table, name, known, start)))
@@ -83,7 +84,7 @@ def _copied(text: str, name: str, known: Task, start: Start) -> str:
 
 
 def _changes(table: str, name: str, known: Task, start: Start) -> Mapping[str, str | None]:
-    """Keys of a table that differ, as TOML; None for one that goes."""
+    """New values, as TOML, for keys of a table; None for a key that is removed."""
     if table == "task":
         described = f"Like {known.name}, on the author's own data: {start.panel}."
         return {
@@ -96,17 +97,17 @@ def _changes(table: str, name: str, known: Task, start: Start) -> Mapping[str, s
         return {"frequency": toml_value(start.frequency), "panel": toml_value(start.panel)}
     if table == f"{OURS}.contract":
         lines = {key: re.search(rf"(?m)^{key} = (.*)$", start.contract) for key in FROM_DATA}
-        return {key: found[1] for key, found in lines.items() if found is not None}
+        return {key: line[1] for key, line in lines.items() if line is not None}
     if table == f"{OURS}.provenance":
         return {"catalogue_id": None, "note": toml_value(f"contract, metrics and split of {known.name}; other data")}
     return {}
 
 
 def require_files(given: Given | None) -> Given:
-    """The author's files.
+    """The author's files, which ``--like`` cannot do without.
 
     Raises:
-        UsageError: there are none.
+        UsageError: no files are given.
     """
     if given is None:
         raise UsageError("--like copies a task onto your own data; add --from FILE")

@@ -1,6 +1,6 @@
-"""Building many tasks at once, one process a task in hand.
+"""Building many tasks at once, in a pool of processes.
 
-A task that fails is an outcome like any other: the rest goes on.
+A task that fails is an outcome like any other, and the others go on.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class TaskOutcome(Generic[T]):
 
     name: str
     value: T | None
-    """The result; None where it failed."""
+    """The result of the work; None where it failed."""
     error: OpenFinGymError | None = None
-    """Why it failed."""
+    """Why the work failed; None where it did not."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,11 @@ class Built:
     """A package that is in the store."""
 
     task: str
+    """Name of the task."""
     digest: str
+    """Digest of the task: of both halves of the package."""
     package: str
+    """Path of the public half."""
 
 
 def build_tasks(
@@ -45,7 +48,7 @@ def build_tasks(
 
 
 def default_jobs() -> int:
-    """Processes that fit this machine: one a core, at most four, because a large task needs some hundred megabytes."""
+    """Processes that fit this machine: one a core, at most four, as a large task needs some hundred megabytes."""
     return min(4, cores())
 
 
@@ -58,22 +61,21 @@ def _build(folder: Path, *, force: bool, real: bool) -> Built:
 
 
 def each(work: Callable[[Path], T], folders: Sequence[Path], jobs: int) -> Iterator[TaskOutcome[T]]:
-    """What ``work`` makes of each task folder, as many at once as ``jobs``; yields each when it is done, in any
-    order.
-    """
+    """Call ``work`` on each task folder, ``jobs`` of them at once; yields outcomes as they come, in any order."""
     if jobs == 1 or len(folders) == 1:
         yield from (_guarded(work, folder) for folder in folders)
         return
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
+    # Spawned: a fork would copy locks that threads of this process (of BLAS, say) hold at that moment.
     executor = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare)
     try:
         futures = [executor.submit(_guarded, work, folder) for folder in folders]
         for future in as_completed(futures):
             yield future.result()
     finally:
-        # Whoever stops reading, or presses Ctrl-C, does not wait for what has not begun.
+        # A caller that stops iterating, or a user who presses Ctrl-C, must not wait for tasks that have not begun.
         executor.shutdown(cancel_futures=True)
 
 
@@ -82,8 +84,9 @@ def _prepare() -> None:
 
     from threadpoolctl import threadpool_limits
 
-    # One core a process, and no traceback from each when the user presses Ctrl-C.
+    # Without this, every process prints a traceback of its own when the user presses Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # There is a process for each core already; BLAS threads on top would only compete.
     threadpool_limits(1)
 
 

@@ -1,4 +1,4 @@
-"""A built package on disk: where its files are, and that they are what they say.
+"""A built package on disk: where its files are, and whether they are those that were built.
 
 ::
 
@@ -14,8 +14,8 @@
         truth.json                           digest of the public half and of every hidden array
         NAME.npy                             the hidden arrays
 
-Hidden items are in one order everywhere: the public fold first, then the private one. ``<key>`` is
-derived from everything the build reads, so that a changed input never meets an old build.
+Hidden items are in one order everywhere: the public fold first, then the private one. ``<key>`` is derived from
+everything that the build reads, so that a changed input never finds an old build.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 PACKAGE_FORMAT = 2
 DOCUMENT_LIMIT = 16 * MEGABYTE
-"""Bytes that a text or a JSON document of a package may have."""
+"""Most bytes that a text or a JSON document of a package may have."""
 
 
 @dataclass(frozen=True)
 class PackageManifest:
-    """``package.json``: what the public half holds."""
+    """``package.json``: what the task is, and the digests of its package."""
 
     format: int
     name: str
@@ -67,9 +67,9 @@ class PackageManifest:
     public_digest: str
     """SHA-256 over the sorted paths and digests in ``files``."""
     truth_digest: str
-    """SHA-256 of the truth half, a commitment to the hidden targets."""
+    """SHA-256 of ``truth.json``: a public commitment to the hidden arrays."""
     files: dict[str, str]
-    """SHA-256 of each public file by its path, ``package.json`` itself left out."""
+    """SHA-256 of each public file by its path, except ``package.json`` itself."""
 
     @property
     def digest(self) -> str:
@@ -91,6 +91,7 @@ class PackageManifest:
         data = parse_json(text)
         if not isinstance(data, dict) or not isinstance(data.get("files"), dict):
             raise TypeError("it is no object with files")
+        # Every list in the file is the value of a field that is a tuple.
         lists: dict[str, Any] = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
         return cls(**{**data, **lists})
 
@@ -106,7 +107,8 @@ class BuiltPackage:
 
     @property
     def remedy(self) -> str:
-        """The command that puts a damaged package right; the store has one folder a task, with one a build."""
+        """What to do about a damaged package, as the end of an error message."""
+        # In the store a package is the folder packages/TASK/KEY.
         name = self.public.parent.name
         try:
             named = name in catalog.task_folders()
@@ -114,7 +116,7 @@ class BuiltPackage:
             named = False
         if named:
             return f"rebuild it with `openfingym task build {name} --force` (and --real where it is on pulled data)"
-        # A task that is known by its path alone has no name that a command would find.
+        # A task that was given by the path of its folder has no name by which `task build` would find it.
         halves = [str(half) for half in (self.public, self.truth) if half.exists()]
         if not halves:
             return "it is rebuilt when its task is next used"
@@ -122,10 +124,10 @@ class BuiltPackage:
 
     @cached_property
     def manifest(self) -> PackageManifest:
-        """``package.json``.
+        """The manifest, read from ``package.json``.
 
         Raises:
-            StoreError: it is missing or damaged.
+            StoreError: the file is missing or damaged.
         """
         path = self.public / "package.json"
         try:
@@ -135,17 +137,17 @@ class BuiltPackage:
 
     @cached_property
     def task(self) -> Task:
-        """The task this package was built from, as recorded in it."""
+        """The task that this package was built from, as the copy of ``task.toml`` in it states it."""
         return Task.read(self.public)
 
     @property
     def data(self) -> Path:
-        """Folder of the arrays an agent may read."""
+        """Folder of the public arrays and ``contract.json``, which an agent may read."""
         return self.public / "environment" / "data"
 
     @property
     def interface(self) -> Path:
-        """The module an agent's program imports."""
+        """Path of the module that an agent's program imports."""
         return self.public / "environment" / "interface.py"
 
     @property
@@ -160,25 +162,25 @@ class BuiltPackage:
 
     @cached_property
     def contract(self) -> dict[str, Any]:
-        """``contract.json``: what an agent's program is told.
+        """``contract.json``: everything that an agent's program can look up about the task.
 
         Raises:
-            StoreError: it is missing or damaged.
+            StoreError: the file is missing or damaged.
         """
         path = self.data / "contract.json"
         try:
-            found = read_json(self.public, "environment/data/contract.json", DOCUMENT_LIMIT)
-            if not isinstance(found, dict):
+            contract = read_json(self.public, "environment/data/contract.json", DOCUMENT_LIMIT)
+            if not isinstance(contract, dict):
                 raise ValueError("it is no object")
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} cannot be read ({error}); {self.remedy}") from error
-        return found
+        return contract
 
     def read_instruction(self) -> str:
         """The text of the instruction that the agent gets.
 
         Raises:
-            StoreError: it is missing or damaged.
+            StoreError: the file is missing or damaged.
         """
         try:
             return read_bytes(self.public, "instruction.md", DOCUMENT_LIMIT).decode()
@@ -189,7 +191,7 @@ class BuiltPackage:
         """A public array by its name, such as ``test_inputs``; memory-mapped, read-only.
 
         Raises:
-            StoreError: it is missing or damaged.
+            StoreError: the array's file is missing or damaged.
         """
         try:
             return map_array(self.public, f"environment/data/{name}.npy")
@@ -206,6 +208,7 @@ class BuiltPackage:
         """
         import numpy as np
 
+        # The public half first: its manifest holds the digest that the truth half is compared with.
         self.verify_public()
         try:
             stated = parse_json(read_bytes(self.truth, "truth.json", DOCUMENT_LIMIT))
@@ -219,33 +222,36 @@ class BuiltPackage:
             raise DigestMismatchError(
                 f"{self.truth}: the hidden arrays are not the ones this package was built with; {self.remedy}"
             )
+        # Copied: through a memory map, a later change to the file would change arrays that have been checked.
         return {name: np.array(map_array(self.truth, f"{name}.npy")) for name in arrays}
 
     def verify_public(self) -> None:
         """Check that every public file is there, unchanged, and that there is no other.
 
         Raises:
-            DigestMismatchError: with the first file that differs, or is a link.
+            DigestMismatchError: a file is missing, was added or changed, or is a link; the message names the first.
             StoreError: the folder cannot be read.
         """
         try:
+            # Before any file is opened: a link could lead to files outside the package.
             require_plain(self.public)
         except FileNotFoundError as error:
             raise StoreError(f"{error.filename}: there is no built package; {self.remedy}") from error
         except OSError as error:
             raise DigestMismatchError(f"{error.filename} {error.strerror}: no build made that; {self.remedy}") from None
-        found = {
-            path.relative_to(self.public).as_posix(): path
-            for path in sorted(self.public.rglob("*"))
+        present = {
+            path.relative_to(self.public).as_posix()
+            for path in self.public.rglob("*")
             if path.is_file() and path != self.public / "package.json"
         }
         stated = self.manifest.files
-        for name in sorted(found.keys() | stated.keys()):
-            if name not in found or name not in stated:
-                state = "is missing" if name not in found else "was added"
+        for name in sorted(present | stated.keys()):
+            if name not in present or name not in stated:
+                state = "is missing" if name not in present else "was added"
                 raise DigestMismatchError(f"{self.public / name} {state} after the build; {self.remedy}")
             if sha256(self.public, name) != stated[name]:
                 raise DigestMismatchError(f"{self.public / name} changed after the build; {self.remedy}")
+        # The list itself is not among the files that it states.
         if files_digest(stated) != self.manifest.public_digest:
             raise DigestMismatchError(
                 f"{self.public / 'package.json'}: its digest does not match its files; {self.remedy}"
@@ -253,10 +259,10 @@ class BuiltPackage:
 
 
 def files_digest(files: dict[str, str]) -> str:
-    """Digest of a set of files, given each one's SHA-256 by path."""
+    """Digest of a set of files, from the SHA-256 of each by its path."""
     return sha256_of_json(files)
 
 
 def truth_digest(record: Mapping[str, object]) -> str:
-    """Digest of the truth half, given the content of ``truth.json``."""
+    """Digest of the truth half, from the content of ``truth.json``."""
     return sha256_of_json(record)

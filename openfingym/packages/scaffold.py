@@ -1,7 +1,7 @@
 """``openfingym task new``: a task package that passes ``task check`` as it is.
 
-With files of the author's own the package holds them. Without any it starts from a CSV of random walks or from bundled
-data, of which the author changes the contract.
+With files of the author's own, the package holds their data. Without any it starts from a CSV of random walks, to be
+replaced, or from bundled data.
 """
 
 from __future__ import annotations
@@ -108,19 +108,19 @@ def new_task(name: str, parent: Path, kind: str = "forecast", given: Given | Non
     """Write a task package named ``name`` below ``parent``.
 
     Args:
-        name: name of the task, in kebab-case.
-        parent: folder to create it in.
+        name: name of the new task, in kebab-case.
+        parent: folder to create the task's folder in.
         kind: name of the kind of task, a key of :data:`~openfingym.kinds.KINDS`.
-        given: the author's own files; None for a scaffold that starts from other data.
+        given: the author's own files, and how they are to be read; None for a scaffold that starts from other data.
 
     Returns:
         The folder of the new task.
 
     Raises:
-        UsageError: the name is not kebab-case, the kind is unknown or has no use for what is given, or the folder
+        UsageError: the name is not kebab-case, the kind is unknown or cannot use files of this form, or the folder
             exists.
         DataError: a file is malformed.
-        TaskError: the author's data is too little for the kind's scaffold.
+        TaskError: the author's data has too few rows for the kind's scaffold.
     """
     if kind not in KINDS:
         raise UsageError(f"no kind of task is named {kind!r}; known: {', '.join(KINDS)}")
@@ -139,7 +139,7 @@ def new_task(name: str, parent: Path, kind: str = "forecast", given: Given | Non
 
 
 def require_new(name: str, parent: Path) -> Path:
-    """The folder of a task that is not there yet.
+    """The absolute path of a new task's folder, which must not exist yet.
 
     Raises:
         UsageError: the name is not kebab-case, or the folder exists.
@@ -153,11 +153,16 @@ def require_new(name: str, parent: Path) -> Path:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], *, tried: bool) -> None:
-    """Write a task's folder, whole or not at all; with ``tried`` only if its data can be cut as it says.
+    """Write a task's folder, whole or not at all.
+
+    Args:
+        folder: path of the new folder.
+        files: content of each file by its name.
+        tried: whether to try before the folder appears that the task can be read and its data cut into items.
 
     Raises:
-        StoreError: it cannot be written, as on a full disk.
-        TaskError: the data cannot be cut so.
+        StoreError: the folder cannot be written, as on a full disk.
+        TaskError: the task cannot be read, or has too few data for its split.
     """
     with store_errors(folder, "choose another place with --to"):
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -165,11 +170,13 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, tried: bool) -> No
             for name, content in files.items():
                 (partial / name).write_bytes(content)
             if tried:
+                # An error in here removes the partial folder: the author corrects the command and runs it again.
                 task = Task.read(partial)
                 kind_of(task).shape(task, kind_of(task).load(task))
 
 
 def _task_file(name: str, kind: Kind, start: Start) -> str:
+    """The text of ``task.toml``, with comments for the author."""
     metrics = "".join(
         f'\n[[metadata.openfingym.scoring.metrics]]\nname = "{metric}"\nweight = {weight}\n'
         for metric, weight in start.metrics
@@ -200,7 +207,7 @@ def _task_file(name: str, kind: Kind, start: Start) -> str:
 
 
 def own_dataset(own: OwnData) -> str:
-    """The tables about the author's data."""
+    """The tables of ``task.toml`` about the author's data."""
     return _OWN.format(
         file=toml_value(own.file),
         measure=own.measure,
@@ -216,8 +223,9 @@ def own_dataset(own: OwnData) -> str:
 
 
 def toml_value(value: str | Sequence[str]) -> str:
-    """A text or a list of texts as TOML, whatever characters it has; a list has a line an entry."""
+    """A text or a list of texts as TOML, whatever characters it has; each entry of a list is on a line of its own."""
     if isinstance(value, str):
+        # Without control characters a JSON string is a TOML string as well; the two escape some of those differently.
         plain = "".join(letter if letter.isprintable() else "?" for letter in value)
         return json.dumps(plain, ensure_ascii=False)
     return "[" + "".join(f"\n    {toml_value(text)}," for text in value) + ("\n]" if value else "]")
@@ -226,7 +234,7 @@ def toml_value(value: str | Sequence[str]) -> str:
 def _sample() -> str:
     import numpy as np
 
-    # A seed of its own: a program that draws with the default seed of a run must not draw these very numbers.
+    # An unusual seed: a program that draws random walks with a common one, such as 0, must not draw these very numbers.
     generator = np.random.default_rng(20180101)
     prices = 100.0 * np.exp(np.cumsum(0.01 * generator.standard_normal((SAMPLE_ROWS, 2)), axis=0))
     days = np.datetime64("2018-01-01") + np.arange(SAMPLE_ROWS)

@@ -1,12 +1,12 @@
 """Tapes: the hidden data of one rollout, which may differ from that of the next.
 
-| tape | what is hidden |
+| tape | hidden data |
 |---|---|
-| ``given`` | the package's own |
-| ``fresh`` | drawn for the rollout from the simulator, given the training data everybody has |
+| ``given`` | those of the package |
+| ``fresh`` | drawn for the rollout by the simulator, as a continuation of the training data, which all rollouts share |
 | ``twin`` | resampled from the training rows of a real series |
 
-A tape follows from its package and its seed. Training data are those of the package to the last byte.
+A tape is determined by its package and its seed. Its training data are those of the package to the last byte.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Tape:
 
     kind: TapeKind = "given"
     seed: int = 0
-    """Secret; of no meaning for a given tape."""
+    """The number from which the tape is drawn. It is secret: whoever knows it can draw the hidden data. Not used by a
+    given tape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,23 +40,22 @@ class Drawn:
     """The arrays of a tape. All are read-only."""
 
     public: Mapping[str, Array]
-    """Public arrays that take the place of the package's, of the same shape and type; those that are equal are left
-    out."""
+    """Public arrays by name that differ from the package's, of the same shape and type."""
     hidden: Mapping[str, Array]
-    """Every hidden array."""
+    """All hidden arrays by name."""
 
 
 def renewal(package: BuiltPackage) -> TapeKind:
-    """The kind of tape that another rollout can have; ``given`` where there is none but the package's own."""
+    """The kind of tape that another rollout can have; ``given`` where the package's own is the only one."""
     task = package.task
-    if package.manifest.data_kind != "real" and kind_of(task).renewable(task):
-        return "fresh"
     kind = kind_of(task)
+    if package.manifest.data_kind != "real" and kind.renewable(task):
+        return "fresh"
     return "twin" if isinstance(kind, SequentialKind) and kind.has_twins else "given"
 
 
 def require_renewal(package: BuiltPackage) -> None:
-    """Return if another rollout of the task can have another tape.
+    """Check that rollouts of the task can have tapes other than the given one.
 
     Raises:
         UsageError: every rollout of the task has the same hidden data.
@@ -71,13 +71,14 @@ def choose(can_be: TapeKind, *, wanted: bool, played_before: bool) -> TapeKind:
     """The kind of tape that a rollout gets.
 
     Args:
-        can_be: the tape that the task can have, from :func:`renewal`.
-        wanted: whether another tape than the given one is wanted.
-        played_before: whether whoever asks has played the given tape, or could still be playing it.
+        can_be: the kind of tape that :func:`renewal` says the task can have.
+        wanted: whether a tape other than the given one is asked for.
+        played_before: whether the same principal has played the given tape, or could still be playing it.
     """
     if not wanted:
         return "given"
-    # A real series is played once; a simulated one has no tape that is more real than another.
+    # The first rollout on a real series gets the real one, which is worth more than a twin. Of a simulated series no
+    # tape is more real than another.
     return "given" if can_be == "twin" and not played_before else can_be
 
 
@@ -86,11 +87,11 @@ def draw(package: BuiltPackage, tape: Tape, hidden: Mapping[str, Array]) -> Draw
 
     Args:
         package: the built package of the task.
-        tape: the tape that is wanted.
-        hidden: the package's own hidden arrays.
+        tape: the kind and the seed of the tape to draw.
+        hidden: the package's own hidden arrays by name.
 
     Raises:
-        DataError: the draw does not fit the package; the simulator is not the one it was built with.
+        DataError: the drawn data do not fit the package, because the simulator is not the one it was built with.
         UsageError: the task has no tape of this kind.
     """
     if tape.kind == "given":
@@ -101,6 +102,7 @@ def draw(package: BuiltPackage, tape: Tape, hidden: Mapping[str, Array]) -> Draw
         )
     drawn = _fresh(package, tape.seed) if tape.kind == "fresh" else _twin(package, tape.seed, hidden)
     _require_same_form(package, {name: drawn.hidden[name] for name in hidden}, hidden)
+    # As the package's arrays are: a kind or a metric that wrote into them would change the truth of the rollout.
     for array in (*drawn.public.values(), *drawn.hidden.values()):
         array.setflags(write=False)
     return drawn
@@ -115,11 +117,13 @@ def _fresh(package: BuiltPackage, seed: int) -> Drawn:
     task = package.task
     kind = kind_of(task)
     material = kind.shape(task, kind.renewed(task, seed))
-    # What is made block by block is training data, which has streams of its own.
+    # Arrays that are generated block by block are training data, drawn from random streams that the seed of a tape does
+    # not touch: they are those of the package, and would be large.
     made = {name: array for name, array in material.public.items() if not isinstance(array, Blocks)}
     known = {name: package.array(name) for name in made}
     _require_same_form(package, made, known)
     changed = {name: array for name, array in made.items() if not _equal(array, known[name])}
+    # The remaining training data must not differ by a bit, or results of two rollouts could not be compared.
     wrong = sorted(name for name in changed if name.startswith("train_"))
     if wrong:
         raise DataError(

@@ -1,4 +1,4 @@
-"""A built package as one rollout sees it, whose tape replaces some of the public arrays."""
+"""A built package as one rollout sees it: with the public arrays of the rollout's tape in place of the package's."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def seen_with(package: BuiltPackage, arrays: Mapping[str, Array]) -> Iterator[BuiltPackage]:
     """The package with other public arrays, in a folder of its own that is removed at the end.
 
-    Whatever stays the same is the package's own file under a second name; its bytes and those of the manifest are
-    untouched. So the truth half goes with the package, not with this view of it.
+    All other files, the manifest among them, are hard links to the package's own. So the manifest states the digests
+    of the package and not of the view, and the truth half can be read with the package only.
 
     Args:
         package: the built package of the task.
-        arrays: public arrays by name, of the shape and type of those that they replace; without any, the package itself
-            is shown.
+        arrays: public arrays by name, of the shape and type of those that they replace; if empty, the package itself
+            is yielded.
 
     Raises:
         StoreError: the store cannot be written.
@@ -58,7 +58,8 @@ def _link(path: Path, target: Path) -> None:
     try:
         os.link(path, target)
     except OSError as error:
-        # A package outside the store may be on another disk, or somebody else's.
+        # A package outside the store may be on another disk, or belong to another user, whose files the kernel may not
+        # let us link (fs.protected_hardlinks); and a file can have a limited number of links.
         if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK}:
             raise
         shutil.copy2(path, target)

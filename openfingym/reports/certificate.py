@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from openfingym import catalog
 from openfingym.errors import OpenFinGymError, UsageError
-from openfingym.kinds.qa import QaContract
+from openfingym.kinds.qa_contract import QaContract
 from openfingym.packages.build import build
 from openfingym.reports.trading.replay import read_actions
 from openfingym.results.run_folder import RESULT, read_run

@@ -1,9 +1,9 @@
 """What a task asks for: what the contracts of all kinds of task have in common.
 
-Whatever the kind, what is scored is one float64 array of a fixed shape: in a batch task an agent
-submits it, in a sequential one it comes from the steps that the agent took. The kind says what its
-axes are, which arrays an agent sees and which it must answer for. Its contract is a subclass of :class:`Contract` in
-the file of the kind: see :mod:`openfingym.task.known_kinds`.
+Whatever the kind, what is scored is one float64 array of a fixed shape: in a batch task an agent submits it, in a
+sequential one it comes from the steps that the agent took. The kind says what the axes of this array are, which arrays
+an agent sees, and which items it must answer for. The contract of a kind is a subclass of :class:`Contract` in the
+file of the kind: see :mod:`openfingym.task.known_kinds`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Contract(Section):
     baseline: ClassVar[str]
     """Name of the baseline, whose losses the relative total of a task of this kind divides by."""
     has_split: ClassVar[bool | None] = True
-    """Whether a task of this kind needs the table ``[metadata.openfingym.split]``; None where its data decide."""
+    """Whether a task of this kind has the table ``[metadata.openfingym.split]``; None if that depends on its data."""
     has_period: ClassVar[bool] = False
     """Whether ``dataset.first`` and ``dataset.last`` may choose rows."""
     from_start: ClassVar[bool] = False
@@ -60,20 +60,21 @@ class Contract(Section):
 
     @model_validator(mode="after")
     def _range(self) -> Self:
+        # Stated as what must hold, not as what must not: every comparison with a NaN is false.
         if not (self.low < self.high and abs(self.low) < 1e12 and abs(self.high) < 1e12):
             raise ValueError(f"need finite low < high, found low = {self.low}, high = {self.high}")
         return self
 
     @property
     def reference(self) -> str:
-        """Name of the baseline of a task with this contract, where that of its kind is not that of all its tasks."""
+        """Name of the baseline of a task with this contract; overridden by a kind whose tasks have several."""
         return self.baseline
 
     def agree(self, spec: Spec) -> None:
-        """Compare with the rest of ``[metadata.openfingym]``; a kind with more to ask adds it to this.
+        """Check that the rest of ``[metadata.openfingym]`` fits this contract; a kind with further rules extends this.
 
         Raises:
-            ValueError: a table or key is missing, or says what this kind cannot have; names it.
+            ValueError: a table or key is missing, or has a value that this kind does not allow; the message names it.
         """
         split, dataset, scoring = spec.split, spec.dataset, spec.scoring
         if self.has_split and split is None:

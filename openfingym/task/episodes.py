@@ -1,8 +1,7 @@
-"""Episodes of sequential tasks, which show their next row only after an action.
+"""Episodes of sequential tasks, which show the next row only after an action.
 
-An episode lives where its hidden rows are, in the verifier. It is a pure function of the actions it
-is given, so a record of the actions restores it, and what is scored comes from that record and from
-nothing the agent says about itself.
+An episode runs where its hidden rows are, in the verifier. It is a pure function of the actions that it is given: a
+record of the actions restores it, and the score follows from this record alone, whatever an agent claims of itself.
 """
 
 from __future__ import annotations
@@ -68,13 +67,17 @@ class EpisodeStep:
 
 @dataclass(frozen=True)
 class RecordedAction:
-    """An action as the verifier took it."""
+    """An action of a rollout, as the verifier recorded it."""
 
     episode: int
+    """Number of the episode within the rollout, from 1."""
     fold: FoldName
     number: int
+    """Position of the episode in its fold, from 0."""
     step: int
+    """Number of the action within the episode, from 1; see :attr:`EpisodeStep.step`."""
     action: object
+    """The action as a JSON value."""
 
 
 class SteppedEpisode(Protocol):
@@ -87,7 +90,7 @@ class SteppedEpisode(Protocol):
         """Take one action and show what it led to; not to be called after an end.
 
         Args:
-            action: a JSON value; None does nothing.
+            action: the action as a JSON value; None does nothing.
 
         Raises:
             SubmissionError: the action is not of the form that the task states (``malformed-action``). The episode
@@ -96,8 +99,7 @@ class SteppedEpisode(Protocol):
         """
 
     def outcome(self) -> NDArray[np.float64]:
-        """What is scored: one row of the task's submission, of fixed shape. Rows not yet reached are as if nothing more
-        were done.
+        """What is scored: one row of the task's submission, of fixed shape, as if nothing more were done from here on.
 
-        The episode itself does not move.
+        The episode itself does not advance.
         """

@@ -1,4 +1,4 @@
-"""Errors in a ``task.toml`` in words: pydantic's findings as one line a problem, each with its key."""
+"""Errors in a ``task.toml`` in plain words: each error that pydantic reports as one sentence with the key."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def explain(detail: Mapping[str, Any], root: type[BaseModel], data: Mapping[str,
     """Turn one pydantic error into a sentence that starts with the key.
 
     Args:
-        detail: one of the entries of ``ValidationError.errors()``.
-        root: the model of the whole file, in which near misses are looked for.
+        detail: one entry of ``ValidationError.errors()``.
+        root: the model of the whole file, whose keys are compared with a misspelt one.
         data: the whole file, as plain values.
     """
     key, kind = key_of(detail["loc"]), detail["type"]
@@ -36,8 +36,9 @@ def explain(detail: Mapping[str, Any], root: type[BaseModel], data: Mapping[str,
     if kind == UNKNOWN_KIND:
         return f"{key}: {detail['msg']}"
     message = _EXPECTED.get(kind) or detail["msg"].removeprefix("Value error, ")
-    found = detail.get("input")
-    shown = "" if kind == "value_error" or isinstance(found, dict | list) else f", found {found!r}"
+    value = detail.get("input")
+    # Our own validators name the value themselves, and a whole table would drown the message.
+    shown = "" if kind == "value_error" or isinstance(value, dict | list) else f", found {value!r}"
     return f"{key}: {message}{shown}" if key else f"{message}{shown}"
 
 
@@ -49,6 +50,7 @@ def _fields_at(location: tuple[int | str, ...], root: type[BaseModel], data: Any
         if isinstance(part, int):
             continue
         annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        # The annotation is a model, or has one inside: tuple[Model, ...] or Model | None.
         inner = [
             a
             for a in (annotation, *getattr(annotation, "__args__", ()))
@@ -56,5 +58,6 @@ def _fields_at(location: tuple[int | str, ...], root: type[BaseModel], data: Any
         ]
         if not inner:
             return []
+        # The field says only Contract; its keys are those of the kind's own contract.
         model = CONTRACTS[data["kind"]] if inner[0] is Contract else inner[0]
     return list(model.model_fields)

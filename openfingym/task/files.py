@@ -1,4 +1,4 @@
-"""The files of a task folder, which may be a stranger's: the one way in which anything of it is read."""
+"""The files of a task folder, which may come from a stranger: everything in it is read through this module."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from openfingym.files.strange import MEGABYTE
 
 CONFIG, INSTRUCTION, INTERFACE = "task.toml", "instruction.md", "interface.py"
 LIMITS = {CONFIG: MEGABYTE, INSTRUCTION: MEGABYTE, INTERFACE: 64 * 1024}
-"""Bytes that each file may have."""
+"""Most bytes that each file may have."""
 DATASET_LIMIT = 256 * MEGABYTE
-"""Bytes that the file of a dataset may have, packed and unpacked."""
+"""Most bytes that the file of a dataset may have, both as it is and decompressed."""
 
 
 def read_task_file(folder: Path, name: str, *, key: str | None = None) -> bytes:
@@ -22,10 +22,10 @@ def read_task_file(folder: Path, name: str, *, key: str | None = None) -> bytes:
     Args:
         folder: folder of the task; may itself be a link.
         name: name of the file, relative to it.
-        key: key of ``task.toml``, that names the file; None for the files that every task has.
+        key: the key of ``task.toml`` that names the file; None for the files that every task has.
 
     Raises:
-        TaskError: it is missing, is or goes through a link, is no regular file, or is too large.
+        TaskError: the file is missing, is a link or is reached through one, is no regular file, or is too large.
     """
     try:
         return strange_files.read_bytes(folder, name, LIMITS.get(name, DATASET_LIMIT))
@@ -36,15 +36,17 @@ def read_task_file(folder: Path, name: str, *, key: str | None = None) -> bytes:
 
 
 def has_task_file(folder: Path, name: str) -> bool:
-    """Whether there is something of that name, whatever it is."""
+    """Whether the folder has an entry of this name, even if it is not a file."""
+    # Not exists(): a link that leads nowhere must be refused when it is read, not passed over in silence.
     return os.path.lexists(folder / name)
 
 
 def require_plain_folder(folder: Path) -> None:
-    """Refuse a task folder that holds anything but files and folders.
+    """Refuse a task folder that holds anything but regular files and folders.
 
     Raises:
-        TaskError: it has a link, a pipe, a socket or a device, which is named, or thousands of files.
+        TaskError: the folder has a link, a pipe, a socket or a device, which the message names, or more than
+            :data:`openfingym.files.strange.MOST_FILES` files.
     """
     try:
         strange_files.require_plain(folder)

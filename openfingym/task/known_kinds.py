@@ -22,7 +22,7 @@ from openfingym.task.contracts import Contract
 
 ENTRY_POINT_GROUP = "openfingym.kinds"
 UNKNOWN_KIND = "unknown_kind"
-"""Type of the pydantic error that says so."""
+"""Type of the pydantic error for a contract whose kind is missing or unknown."""
 
 
 class HasContract(Protocol):
@@ -35,7 +35,7 @@ def kind_of_contract(contract: type[Contract]) -> str:
     """The one kind that a class of contracts is for.
 
     Raises:
-        UsageError: it states none, or several.
+        UsageError: the class states no kind, or several.
     """
     annotation = contract.model_fields["kind"].annotation
     if get_origin(annotation) is not Literal or len(get_args(annotation)) != 1:
@@ -46,7 +46,7 @@ def kind_of_contract(contract: type[Contract]) -> str:
 OWN = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading", "live", "questions", "qa")
 """Kinds of the library, by the names of their modules in ``openfingym.kinds``."""
 CONTRACTS: dict[str, type[Contract]] = {}
-"""Contracts by kind, as far as they are loaded."""
+"""Classes of contracts by kind, as far as they are loaded."""
 
 
 def is_builtin(kind: str) -> bool:
@@ -59,22 +59,22 @@ def installed_kinds() -> Mapping[str, EntryPoint]:
     """Entry points of installed distributions, by kind; looks through all of them once, and loads none.
 
     Raises:
-        UsageError: two distributions bring one kind, or one that the library has.
+        UsageError: two distributions bring a kind of the same name, or one brings a kind that the library has.
     """
-    found: dict[str, EntryPoint] = {}
+    kinds: dict[str, EntryPoint] = {}
     for entry in entry_points(ENTRY_POINT_GROUP):
-        if entry.name in OWN or found.setdefault(entry.name, entry).value != entry.value:
+        if entry.name in OWN or kinds.setdefault(entry.name, entry).value != entry.value:
             raise UsageError(
                 f"the kind {entry.name!r} of {_source(entry)} has the name of another kind; uninstall one of the two"
             )
-    return found
+    return kinds
 
 
 def entry_of(kind: str) -> EntryPoint | None:
-    """Where a kind is: of the library, or of an installed distribution; None for an unknown one.
+    """The entry point of a kind of the library or of an installed distribution; None for an unknown kind.
 
     Raises:
-        UsageError: see :func:`installed_kinds`.
+        UsageError: two kinds have the same name; see :func:`installed_kinds`.
     """
     if kind in OWN:
         return EntryPoint(kind, f"openfingym.kinds.{kind}:KIND", ENTRY_POINT_GROUP)
@@ -89,7 +89,7 @@ def load_kind(entry: EntryPoint) -> object:
     """
     try:
         return entry.load()
-    except Exception as error:  # whatever a stranger's module may raise
+    except Exception as error:  # a module that we do not know may raise anything
         raise UsageError(f"the kind {entry.name!r} of {_source(entry)} cannot be loaded: {error}") from error
 
 
@@ -102,7 +102,8 @@ def register_contract(kind: HasContract) -> None:
     """Let ``task.toml`` name a kind.
 
     Raises:
-        UsageError: its contract is none, states no kind, or that of another class.
+        UsageError: the kind has no contract, its contract does not state which kind it is for, or there is another
+            kind of the same name.
     """
     contract = getattr(kind, "contract", None)
     if not (isinstance(contract, type) and issubclass(contract, Contract)):
@@ -118,23 +119,24 @@ def contract_class(kind: str) -> type[Contract] | None:
     """The class of a kind's contract; None for an unknown kind.
 
     Raises:
-        UsageError: the distribution that brings it is broken.
+        UsageError: the distribution that brings the kind is broken.
     """
     if kind not in CONTRACTS and (entry := entry_of(kind)) is not None:
         loaded = load_kind(entry)
-        register_contract(loaded)  # type: ignore[arg-type]  # which looks at what it is given
+        register_contract(loaded)  # type: ignore[arg-type]  # checks the object itself
         if kind not in CONTRACTS:
             raise UsageError(f"the entry point {kind!r} of {_source(entry)} is a kind of another name; they must agree")
     return CONTRACTS.get(kind)
 
 
 def parse_contract(value: object) -> object:
-    """The contract in a table of ``task.toml``, of the class that its key ``kind`` names; what is no table stays as it
-    is.
+    """Parse the table ``contract`` of a ``task.toml`` as the class of contract that its key ``kind`` names.
+
+    Runs as a validator before pydantic's own. A value that is no table is returned as it is, and pydantic refuses it.
 
     Raises:
-        ValidationError: the kind is missing or unknown, or a key is not as its contract has it.
-        ValueError: the kind is installed and broken.
+        ValidationError: the kind is missing or unknown, or a key does not satisfy the contract's class.
+        ValueError: the kind is installed, but cannot be loaded.
     """
     if not isinstance(value, dict):
         return value
@@ -143,6 +145,7 @@ def parse_contract(value: object) -> object:
         contract = contract_class(kind) if isinstance(kind, str) else None
         known = ", ".join(sorted(known_kinds())) if contract is None else ""
     except UsageError as error:
+        # pydantic reports a ValueError of a validator with its key; any other error would pass through it as it is.
         raise ValueError(str(error)) from error
     if contract is None:
         text = f"unknown kind {kind!r}" if "kind" in value else "required, but not there"

@@ -1,4 +1,4 @@
-"""Patterns that give tasks: a name, a glob over names (``fx-*``), or ``family/glob`` (``fraud/*``)."""
+"""Patterns that select tasks: a name, a glob over names (``fx-*``), or ``family/glob`` (``fraud/*``)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TaskPattern:
         """Parse a pattern.
 
         Raises:
-            ValueError: it names a family that there is not.
+            ValueError: the pattern names an unknown family.
         """
         family, slash, glob = text.rpartition("/")
         if slash and family not in FAMILIES:
@@ -39,13 +39,13 @@ class TaskPattern:
 
     @property
     def is_name(self) -> bool:
-        """Whether it can only be one task's name."""
+        """Whether the pattern can match one name only."""
         return self.family is None and not any(sign in self.glob for sign in "*?[")
 
     def names(self, known: Iterable[str]) -> list[str]:
-        """Those of some names that it may match, whatever their family."""
+        """Those of the names ``known`` that match the glob; families are not looked at, as no task is read here."""
         return [name for name in known if fnmatch.fnmatchcase(name, self.glob)]
 
     def gives(self, task: Task) -> bool:
-        """Whether a task is one of those it gives."""
+        """Whether the pattern matches a task, by name and family."""
         return self.family in {None, task.spec.family} and bool(self.names([task.name]))

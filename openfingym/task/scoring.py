@@ -9,17 +9,19 @@ from pydantic import Field, field_validator, model_validator
 from openfingym.task.contracts import Fraction, Section, as_tuple
 
 WEIGHT_TOLERANCE = 1e-6
+"""How far a sum of weights or shares may be from 1: fractions such as 1/3 are written as decimals, 0.333333333."""
 
 
 class WeightedMetric(Section):
     """One ``[[metadata.openfingym.scoring.metrics]]``: a metric of the reward bank and its weights."""
 
     name: str
+    """Name of the metric, as :mod:`openfingym.metrics.registry` knows it."""
     weight: float = Field(ge=0.0, le=1.0)
     """Weight in the paper's total; 0 to report the metric only."""
     relative_weight: Annotated[float, Field(ge=0.0)] | None = None
-    """Weight in the scale-free total; by default ``weight``, and 0 for a metric that is a diagnostic or not proper,
-    which may have no other."""
+    """Weight in the relative total; ``weight`` if None. For a metric that is a diagnostic or not proper it is 0, and no
+    other value is allowed."""
     on: Literal["path", "future"] = "path"
     """For generation given a context: whether context and future are compared together, or futures alone."""
 
@@ -52,6 +54,7 @@ class Scoring(Section):
         from openfingym.metrics.registry import find_metric
 
         names = [metric.name for metric in self.metrics]
+        # Whether any metric counts in the relative total, by which tasks rank.
         ranks = False
         for metric in self.metrics:
             try:
@@ -70,6 +73,7 @@ class Scoring(Section):
             if self.family not in FAMILIES:
                 raise ValueError(f"unknown family {self.family!r}; known: {', '.join(FAMILIES)}")
             family = FAMILIES[self.family]
+            # A family without weights of its own takes any metrics: it adds them up (`total`) or averages them.
             wanted = dict(family.weights) or dict.fromkeys(weights, 1.0 if family.total else 1.0 / len(weights))
             if weights.keys() != wanted.keys() or any(abs(weights[name] - wanted[name]) > 1e-4 for name in weights):
                 shown = ", ".join(f"{name} {weight:.4g}" for name, weight in wanted.items())

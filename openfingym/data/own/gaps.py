@@ -20,7 +20,7 @@ from openfingym.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.task.model import Fill
+    from openfingym.task.dataset import Fill
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.own.rows import OwnRows
-    from openfingym.task.model import Fill
+    from openfingym.task.dataset import Fill
 
 
 @dataclass(frozen=True, eq=False)

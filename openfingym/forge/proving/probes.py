@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.adversarial.promise import survey
-from openfingym.checks.check import Finding, check_package
+from openfingym.checks.check import check_package
+from openfingym.checks.finding import Finding
 from openfingym.forge.stage import RejectionReason
 from openfingym.kinds import is_sequential, kind_of
 from openfingym.packages.build import describe

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from openfingym.kinds.material import Array, Reader
 
 HIGH, LOW, CLOSE = 1, 2, 3
+"""Positions of prices in a bar."""
 TONES = {"train": (0, 0), "public": (1, 4), "private": (2, 5)}
-"""Colours of a part, and of its every other episode."""
+"""Numbers of the two colours of each part, which alternate from one episode to the next."""
 
 
 def bar_plots(
     contract: BarsContract, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int]
 ) -> Iterator[Plot]:
-    """Of each symbol, all closes with the episodes, the first episode that counts, and returns."""
+    """For each symbol: all closes with the episodes, the first episode that counts, and distributions."""
     bars = [read("train_bars"), *(hidden[f"{fold}_bars"] for fold in FOLDS)]
     times = [read("train_times"), *(hidden[f"{fold}_times"] for fold in FOLDS)]
     x = np.concatenate(times).astype("datetime64[ns]")
@@ -40,6 +41,7 @@ def bar_plots(
     note = more_of(len(contract.symbols), "symbols")
     for number, name in enumerate(contract.symbols[:MOST_SERIES]):
         closes = [np.asarray(block[:, number, CLOSE], dtype=np.float64) for block in bars]
+        # A line for each block, drawn in its own stretch of the common axis.
         gap = [np.full(len(block), np.nan) for block in closes]
         curves = (
             PlotCurve("known", np.concatenate([closes[0], gap[1], gap[2]]), 0),
@@ -70,7 +72,7 @@ def bar_plots(
 
 
 def _episode(contract: BarsContract, hidden: Mapping[str, Array], number: int, counts: tuple[int, int]) -> Span:
-    """The origins of an episode; one begins where the last one ends."""
+    """The origins of an episode as a span; an episode begins where the one before it ends."""
     episode = window(contract, hidden, number, contract.horizon)
     odd = (number if number < counts[0] else number - counts[0]) % 2
     origins = episode.times[contract.lookback - 1 :][: contract.steps]
@@ -78,5 +80,6 @@ def _episode(contract: BarsContract, hidden: Mapping[str, Array], number: int, c
 
 
 def _ends(times: Array) -> tuple[float, float]:
+    """The first and the last of some times, in nanoseconds since 1970."""
     moments = np.asarray(times).astype("datetime64[ns]").astype(np.int64)
     return float(moments[0]), float(moments[-1])

@@ -1,4 +1,4 @@
-"""Plots of labelled graphs: shares of each class, degrees, sizes."""
+"""Plots of labelled graphs: shares of each class, and distributions of degrees and sizes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def node_plots(read: Reader, hidden: Mapping[str, Array], n_public: int) -> Iterator[Plot]:
-    """Shares of anomalies, and degrees of nodes by part and by class."""
+    """Shares of anomalies, and distributions of degrees by part and by class."""
     known, asked = np.asarray(read("train_nodes")), np.asarray(read("test_nodes"))
     labels = np.concatenate([read("train_labels"), hidden["labels"]])
-    # Nodes without an edge count, too: all nodes are in one of the three parts.
+    # `minlength` for nodes without an edge. Every node is in one of the three parts, which together are all nodes.
     degrees = np.bincount(np.asarray(read("graph_edges")).reshape(-1), minlength=len(known) + len(asked))
     yield _class_shares(read, hidden, n_public, "Share of anomalies among the nodes")
     logs = np.log10(1.0 + degrees)
@@ -29,7 +29,7 @@ def node_plots(read: Reader, hidden: Mapping[str, Array], n_public: int) -> Iter
 
 
 def graph_plots(read: Reader, hidden: Mapping[str, Array], n_public: int) -> Iterator[Plot]:
-    """Shares of each class, and degrees and sizes of graphs by part and by class."""
+    """Shares of each class, and distributions of degrees and sizes of graphs by part and by class."""
     known, asked = np.asarray(read("train_graphs")), np.asarray(read("test_graphs"))
     offsets, edges = np.asarray(read("graph_offsets")), np.asarray(read("graph_edges"))
     labels, order = np.concatenate([read("train_labels"), hidden["labels"]]), np.concatenate([known, asked])
@@ -37,10 +37,12 @@ def graph_plots(read: Reader, hidden: Mapping[str, Array], n_public: int) -> Ite
     degrees = np.bincount(edges.reshape(-1), minlength=int(offsets[-1])).astype(np.float64)
     counts = np.diff(offsets)
     assert (counts > 0).all(), "a graph has a node"
+    # The graph of each node, and the label of each graph, by their numbers.
     graph_of = np.repeat(np.arange(len(counts)), counts)
     label_of = np.empty(len(counts), dtype=np.int64)
     label_of[order] = labels
     yield Distribution("Degrees of nodes by class", _by_class(degrees, label_of[graph_of]), "Edges are public.")
+    # The maximum over the nodes of each graph, which begin at its offset; right only if no graph is empty, see above.
     highest = np.maximum.reduceat(degrees, offsets[:-1])
     yield Distribution("Highest degree of each graph by part", parts_of(highest[known], highest[asked], n_public))
     yield Distribution("Highest degree of each graph by class", _by_class(highest, label_of))

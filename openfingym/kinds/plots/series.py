@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 RANGE = (10, 90)
 """Percentiles of a month's rows that are drawn around their mean."""
 NEAR = 20
-"""Horizons of input, at most, that a plot of a single window has."""
+"""Most horizons of input that a plot of a single window shows."""
 DATES = 3
-"""Curves that are plotted of the training data and of each fold."""
+"""Number of curves that are plotted of the training data and of each fold."""
 
 
 def panel_plots(
     contract: ForecastContract, read: Reader, hidden: Mapping[str, Array], n_public: int, facts: Mapping[str, object]
 ) -> Iterator[Plot]:
-    """Of each series, its values in time and their distribution."""
+    """For each series: its values over time, the distribution of answers, and of the first one two windows."""
     times, asked = {part: read(f"{part}_times") for part in ("train", "test")}, np.asarray(hidden["targets"])
     ahead = [contract.lookback + step - 1 for step in contract.steps]
     spans = spans_of([times["train"], times["test"][:n_public], times["test"][n_public:]])
@@ -49,7 +49,7 @@ def panel_plots(
     columns = np.asarray(read("target_columns")) if contract.targets else np.arange(len(names))
     note = more_of(len(names), "series")
     for number, name in enumerate(names[:MOST_SERIES]):
-        # Pooled windows have one channel, and say which series they are of.
+        # Pooled windows have one channel, and a number that says which series they belong to.
         column, target = (0, 0) if contract.pooled else (int(columns[number]), number)
         train, test = (of[part] == number if contract.pooled else slice(None) for part in times)
         shown = in_time(
@@ -78,11 +78,12 @@ def panel_plots(
 def curve_plots(
     read: Reader, hidden: Mapping[str, Array], n_public: int, facts: Mapping[str, object]
 ) -> Iterator[Plot]:
-    """Of each country, curves at a few dates, and one yield in time."""
+    """For each country: curves at a few dates, and one yield over time; and distributions of all."""
     train, asked = np.asarray(read("train_targets")), np.asarray(hidden["targets"])
     countries, maturities = _names(facts["series"]), facts["maturities"]
     assert isinstance(maturities, list)
     years = np.array(maturities, dtype=np.float64)
+    # The maturity that is closest to 10 years, a usual benchmark.
     middle = int(np.abs(years - 10.0).argmin())
     times = {part: np.asarray(read(f"{part}_times")) for part in ("train", "test")}
     series = {part: np.asarray(read(f"{part}_series")) for part in ("train", "test")}
@@ -119,7 +120,7 @@ def curve_plots(
 
 
 def row_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, facts: Mapping[str, object]) -> Iterator[Plot]:
-    """The targets of each month and their distribution; of some features, the distributions."""
+    """The targets of each month, their distribution, and the distributions of some features."""
     train, asked = np.asarray(read("train_targets")), np.asarray(hidden["targets"])
     times = {part: np.asarray(read(f"{part}_times")) for part in ("train", "test")}
     spans = spans_of([times["train"], times["test"][:n_public], times["test"][n_public:]])

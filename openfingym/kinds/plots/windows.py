@@ -1,4 +1,4 @@
-"""Plots of windows to generate: some paths, distributions, and how far windows spread row by row."""
+"""Plots of windows to generate: some paths, distributions, and how widely windows spread, row by row."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ if TYPE_CHECKING:
     from openfingym.kinds.material import Array, Reader
 
 PATHS = 6
-"""Paths that are plotted of the training data and of each fold."""
+"""Number of paths that are plotted of the training data and of each fold."""
 MOST_WINDOWS = 5000
-"""Windows of a part that are looked at, evenly spaced."""
+"""Most training windows that are read, evenly spaced."""
 
 
 def path_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, channels: Sequence[str]) -> Iterator[Plot]:
-    """Of each channel, some paths, the spread of each row, and the distribution of values."""
+    """For each channel: some paths, the spread of each row, and distributions of values and of steps."""
     real, context = np.asarray(hidden["real"]), read("test_inputs")
     lookback = context.shape[1]
     test = np.concatenate([context, real], axis=1) if lookback else real
+    # Only these are read: training windows are mapped from a file that can be large.
     chosen = _some(len(read("train_targets")), MOST_WINDOWS)
     train = np.concatenate([read("train_inputs")[chosen], read("train_targets")[chosen]], axis=1)
     parts = (train, test[:n_public], test[n_public:])
@@ -64,10 +65,11 @@ def path_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, channel
 
 
 def _spread(windows: Array) -> NDArray[np.float64]:
+    """Standard deviation of each row of windows [n, rows], float64[rows]."""
     spread: NDArray[np.float64] = windows.std(axis=0)
     return spread
 
 
 def _some(count: int, most: int) -> NDArray[np.int64]:
-    """At most so many of the numbers below ``count``, evenly spaced."""
+    """Evenly spaced numbers below ``count``, at most ``most`` of them."""
     return np.linspace(0, count - 1, min(count, most)).astype(np.int64)

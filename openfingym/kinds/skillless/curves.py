@@ -1,4 +1,4 @@
-"""Yield curves with intervals, without skill: the last curve with other widths, or no look at it at all."""
+"""Yield curves with intervals, without skill: the last curve with other widths, or curves that ignore the inputs."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def skillless(
     targets = np.asarray(read("train_targets"), dtype=np.float64)
     past = targets - np.asarray(read("train_inputs"), dtype=np.float64)[:, -1]
     last = np.asarray(read("test_inputs"), dtype=np.float64)[:, -1]
+    # Probability on either side of the interval.
     outside = (1.0 - contract.coverage) / 2.0
     low, high = np.quantile(past, (outside, 1.0 - outside), axis=0)
     mean, deviation = past.mean(axis=0), past.std(axis=0)
@@ -38,7 +39,7 @@ def skillless(
         "drift and training quantiles": (last + low, last + mean, last + high),
         "half of them": (last + low / 2.0, last, last + high / 2.0),
         "twice them": (last + 2.0 * low, last, last + 2.0 * high),
-        # The share that should be covered is, by chance alone.
+        # Covers the share of cells that an interval should cover, without knowing anything of any of them.
         "the whole range in 95 % of cells": (last - everything * drawn, last, last + everything * drawn),
         "noise of training volatility": (last + noise + low, last + noise, last + noise + high),
         "large": (last, last + LARGE * deviation, last + 2.0 * LARGE * deviation),
@@ -51,6 +52,6 @@ def skillless(
 def _stacked(
     contract: CurvesContract, bounds: tuple[NDArray[np.float64], ...], shape: tuple[int, ...]
 ) -> NDArray[np.float64]:
-    """Lower, central and upper as a submission, in order and within range."""
-    whole = np.stack([np.broadcast_to(one, (shape[0], shape[2])) for one in bounds], axis=1)
+    """Lower bound, forecast and upper bound as a submission, in ascending order and within the admissible range."""
+    whole = np.stack([np.broadcast_to(bound, (shape[0], shape[2])) for bound in bounds], axis=1)
     return np.sort(np.clip(whole, contract.low, contract.high), axis=1)

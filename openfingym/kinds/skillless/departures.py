@@ -1,6 +1,4 @@
-"""Departures from a baseline forecast that no input decides: constants, masks of tail values, noise and draws from the
-past.
-"""
+"""Departures from a baseline forecast that no input decides: constants, tail values, noise, draws from the past."""
 
 from __future__ import annotations
 
@@ -13,13 +11,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TINY = 1e-9
-"""A departure in training deviations that states a direction and hardly any size."""
+"""A departure that states a direction and hardly any size, in standard deviations of training."""
 LARGE = 3.0
-"""A large departure, in training deviations."""
+"""A large departure, in standard deviations of training."""
 TAIL = 0.05
 """Level of the tail whose values are put into some cells."""
 EVERY = 16
-"""One cell of so many, which is more than the tail has."""
+"""A tail value is put into one cell of so many: into 6.25 % of them, slightly more than the tail of 5 %."""
 
 
 def departures(
@@ -28,8 +26,8 @@ def departures(
     """What an answer without skill may add to the baseline, by name.
 
     Args:
-        past: how training targets departed from their baseline, float64[n, ...]: one row an item.
-        shape: shape of a submission, [items, ...]; behind the first axis it has those of ``past``.
+        past: training targets minus their baseline, float64[n, ...], one row an item.
+        shape: shape of a submission, [items, ...]; its other axes are those of ``past``.
         generator: random generator for the departures that are drawn.
 
     Yields:
@@ -44,6 +42,7 @@ def departures(
     yield "drift", mean
     yield "large", LARGE * deviation
     yield "minus large", -LARGE * deviation
+    # The sign changes from each cell to its neighbour along every axis.
     alternating = np.where(np.indices(shape).sum(axis=0) % 2 == 0, 1.0, -1.0)
     yield "alternating signs", alternating * deviation
     yield from _masks(past, shape, generator)
@@ -56,10 +55,12 @@ def departures(
 def _masks(
     past: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """The baseline in most cells, and the value at risk, or the expected shortfall, in slightly more than the tail
-    has.
+    """Nothing in most cells, and a tail value in slightly more cells than the tail has.
+
+    A metric that compares the tails of answers and truth alone could take this for a forecast of risk.
     """
     low, high = np.quantile(past, (TAIL, 1.0 - TAIL), axis=0)
+    # The mean of the values in the lower tail.
     shortfall = np.where(past <= low, past, 0.0).sum(axis=0) / np.maximum((past <= low).sum(axis=0), 1)
     place = _turns(shape, generator)
     yield "value at risk in one cell of 16", np.where(place == 0, low, 0.0)
@@ -68,9 +69,9 @@ def _masks(
 
 
 def _turns(shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.int64]:
-    """Numbers 0 to 15 in turn along each series of a submission, from a random one on.
+    """Numbers 0 to 15 in turn along each series of a submission, from a random number on; int64 of shape ``shape``.
 
-    In turn, not at random: a quantile of a short series moves only if enough of its cells are in the tail.
+    In turn, not at random: the quantile of a short series moves only if enough of its cells are in the tail.
     """
     width = shape[-1] if len(shape) > 1 else 1
     turns = np.arange(int(np.prod(shape)) // width)[:, None] + generator.integers(EVERY, size=width)

@@ -1,4 +1,4 @@
-"""Forecasts of a panel without skill: around the baseline, or without a look at the inputs."""
+"""Forecasts of a panel without skill: around the baseline, or in disregard of the inputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def skillless(
     past = targets - baseline(read("train_inputs"))
     answers = {name: naive + departure for name, departure in departures(past, shape, generator)}
     if contract.value_semantics != "log_return":
-        # Of returns the baseline is zero, so that these would be the ones above.
+        # The baseline of returns is zero, and departures from it are these very answers.
         answers["zero"] = np.zeros(shape)
         answers["training mean"] = np.broadcast_to(targets.mean(axis=0), shape)
         answers["random past level"] = targets[generator.integers(len(targets), size=shape[0])]

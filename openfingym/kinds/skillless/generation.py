@@ -1,6 +1,4 @@
-"""Windows that know no more of the training law than the Gaussian baseline, or that are training windows handed
-back.
-"""
+"""Generated windows without skill: from mean and deviation alone, as the Gaussian baseline, or copied from training."""
 
 from __future__ import annotations
 
@@ -16,9 +14,9 @@ if TYPE_CHECKING:
     from openfingym.task.contracts import Contract
 
 SAMPLE = 20_000
-"""Training windows from which moments are taken and windows drawn, evenly spread."""
+"""Number of training windows, evenly spread, from which moments are computed and windows are drawn."""
 JITTER = 0.05
-"""Deviation, in training deviations, of the noise on copies."""
+"""Standard deviation of the noise on copies, in standard deviations of training."""
 
 
 def skillless(
@@ -36,15 +34,16 @@ def skillless(
 def _gaussian(
     train: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """Draws of mean and deviation alone, of values and of increments."""
+    """Windows drawn from mean and deviation alone, of the values or of their increments."""
     mean, deviation = train.mean(axis=0), train.std(axis=0)
     normal = generator.standard_normal(shape)
-    one = generator.standard_normal(shape[-2:])
+    single = generator.standard_normal(shape[-2:])
     steps = np.diff(train, axis=1)
     step, spread = steps.mean(axis=0), steps.std(axis=0)
 
     def walks(width: float) -> NDArray[np.float64]:
         """Random walks with the drift of training and a multiple of its spread."""
+        # A first value, then increments, which are added up along the steps (axis -2).
         first = mean[:1] + width * deviation[:1] * normal[..., :1, :]
         return np.concatenate([first, step + width * spread * normal[..., 1:, :]], axis=-2).cumsum(axis=-2)
 
@@ -55,11 +54,12 @@ def _gaussian(
         "other Gaussian draws": mean + deviation * normal,
         "narrow Gaussian draws": mean + 0.5 * deviation * normal,
         "wide Gaussian draws": mean + 2.0 * deviation * normal,
+        # Uniform between plus and minus the root of 3 has a variance of 1.
         "uniform draws": mean + deviation * generator.uniform(-(3.0**0.5), 3.0**0.5, shape),
         "two values": mean + deviation * generator.choice([-1.0, 1.0], shape),
         "tiny noise": mean + 1e-9 * deviation * normal,
         "the mean path": np.broadcast_to(mean, shape),
-        "one draw for all": np.broadcast_to(mean + deviation * one, shape),
+        "one draw for all": np.broadcast_to(mean + deviation * single, shape),
         "zero": np.zeros(shape),
     }
 
@@ -67,8 +67,9 @@ def _gaussian(
 def _handed_back(
     train: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """Training windows, and what is made of them without knowing what they are."""
+    """Training windows, as they are or changed by simple means."""
     count = int(np.prod(shape[:-2]))
+    # Each window as often as any other, give or take one, in random order.
     windows = train[generator.permutation(np.resize(np.arange(len(train)), count))]
     others = train[generator.integers(len(train), size=count)]
     deviation = train.std(axis=0)

@@ -1,4 +1,4 @@
-"""Answers to questions that look at none of them."""
+"""Answers to questions that take no account of the question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from openfingym.task.contracts import Contract
 
 WIDTHS = (0.0, 0.5, 0.9, 1.1, 2.0)
-"""Widths of an answer of several numbers, as parts of the baseline's."""
+"""Widths of an answer of several quantiles, as multiples of the baseline's."""
 
 
 def skillless(
@@ -29,13 +29,14 @@ def skillless(
     """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`.
 
     Args:
-        contract: what an answer to the questions is, and of which shape.
-        read: reads a public array by its name.
-        known: the baseline's answers to the training questions, float64[n] or [n, numbers].
-        baseline: its answers to the test questions.
+        contract: the contract of the task.
+        read: reads a public array, given its name.
+        known: the baseline's answers to the training questions, float64[n] or float64[n, numbers].
+        baseline: the baseline's answers to the test questions, in the same form.
         generator: random generator for the answers that are drawn.
     """
     outcomes = np.asarray(read("train_targets"), dtype=np.float64)
+    # One number an answer: of quantiles, the middle of the outermost two. Departures move the whole answer by it.
     past, centre = outcomes - _middle(known), _middle(baseline)
     moved = {name: _plus(baseline, move) for name, move in departures(past, centre.shape, generator)}
     if baseline.ndim == 1:
@@ -52,8 +53,10 @@ def skillless(
 
 
 def _middle(answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The middle of each answer, float64[n]."""
     return answers if answers.ndim == 1 else np.asarray(answers[:, [0, -1]].mean(axis=1))
 
 
 def _plus(answers: NDArray[np.float64], move: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Answers, all numbers of each moved by the same amount."""
     return answers + (move if answers.ndim == 1 else np.broadcast_to(move, len(answers))[:, None])

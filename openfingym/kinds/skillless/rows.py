@@ -1,4 +1,4 @@
-"""Predictions for rows of features that do not look at the features."""
+"""Predictions for rows of features that take no account of the features."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ def skillless(
     contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Mapping[str, NDArray[np.float64]]:
     """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`."""
+    # The baseline predicts 0, so that targets are departures from it.
     past = np.asarray(read("train_targets"), dtype=np.float64)
     answers = dict(departures(past, shape, generator))
     scale = float(past.std()) * 1e-3
     series = np.asarray(read("test_series"))
-    # One order of the series, kept throughout: portfolios are formed of it, though it says nothing.
+    # One random order of the series, the same at all times: portfolios can be formed by it, though it says nothing.
     answers["a fixed order of the series"] = scale * generator.permutation(int(series.max()) + 1)[series]
     return {
         name: np.ascontiguousarray(np.clip(np.broadcast_to(values, shape), contract.low, contract.high))

@@ -1,4 +1,4 @@
-"""Scores of nodes and graphs that look at neither."""
+"""Scores of nodes and graphs that take no account of features and edges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openfingym.task.contracts import Contract
 
 DRAWS = 3
-"""Random rankings beside that of the baseline."""
+"""Number of random rankings, beside that of the baseline."""
 
 
 def skillless_scores(
@@ -29,11 +29,11 @@ def skillless_scores(
     Args:
         contract: the contract of the task.
         numbers: numbers by which the items to score are known, int64[items].
-        labels: labels of the training items, 0 or 1 each.
+        labels: labels of the training items, 0 or 1 each, int64[n].
         shape: shape of a submission, [items].
         generator: random generator for the scores that are drawn.
     """
-    # Scores are shares of the admissible range, of which at most one unit is used.
+    # The answers below are between 0 and 1, and are placed at the low end of the admissible range.
     low, width = contract.low, min(contract.high - contract.low, 1.0)
     items = shape[0]
     place = np.arange(items) / items
@@ -59,7 +59,7 @@ def skillless_scores(
 def of_nodes(
     contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Mapping[str, NDArray[np.float64]]:
-    """The set of a task about nodes."""
+    """Submissions without skill to a task about nodes, by name; see :func:`skillless_scores`."""
     return skillless_scores(
         contract, np.asarray(read("test_nodes")), np.asarray(read("train_labels")), shape, generator
     )
@@ -68,7 +68,7 @@ def of_nodes(
 def of_graphs(
     contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Mapping[str, NDArray[np.float64]]:
-    """The set of a task about graphs."""
+    """Submissions without skill to a task about graphs, by name; see :func:`skillless_scores`."""
     return skillless_scores(
         contract, np.asarray(read("test_graphs")), np.asarray(read("train_labels")), shape, generator
     )

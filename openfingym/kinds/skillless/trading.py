@@ -1,4 +1,4 @@
-"""Target weights that are decided before an episode begins, without a look at its bars."""
+"""Target weights that are decided before an episode begins, and so take no account of its bars."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from openfingym.kinds.trading import TradingContract
 
 SLIVER = 0.001
-"""Share of equity in one symbol, the rest in cash."""
+"""A small share of equity that is held in one symbol, with the rest in cash."""
 TINY = 1e-6
+"""A share of equity that is held, and hardly earns anything."""
 
 
 def plans(
@@ -30,20 +31,22 @@ def plans(
         generator: random generator for the plans that are drawn.
 
     Returns:
-        float64[episodes, steps, symbols] each; a row of NaN changes nothing.
+        Arrays float64[episodes, steps, symbols]; at a step whose row is NaN nothing is done.
     """
     episodes, steps, width = shape[0], contract.steps, len(contract.symbols)
     equal = np.full(width, 1.0 / width)
     each = np.eye(width)
-    growth = np.log(np.asarray(read("train_bars"), dtype=np.float64)[:, :, 3])
-    calm = 1.0 / np.diff(growth, axis=0).std(axis=0)
+    log_closes = np.log(np.asarray(read("train_bars"), dtype=np.float64)[:, :, 3])
+    # Symbols that vary less get larger weights, so that each contributes about the same risk.
+    calm = 1.0 / np.diff(log_closes, axis=0).std(axis=0)
 
     def held(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weights that are bought at the first step, and then held."""
         plan = np.full((episodes, steps, width), np.nan)
         plan[:, 0] = weights
         return plan
 
-    found = {
+    plans_by_name = {
         "cash": held(np.zeros(width)),
         "half invested": held(equal / 2.0),
         "tiny holdings": held(TINY * equal),
@@ -54,10 +57,10 @@ def plans(
         "in and out": np.where(np.arange(steps)[:, None] % 2 == 0, equal, 0.0) * np.ones((episodes, 1, 1)),
     }
     for symbol, alone in zip(contract.symbols, each, strict=True):
-        found[f"all in {symbol}"] = held(alone)
-        found[f"0.1 % in {symbol}"] = held(SLIVER * alone)
+        plans_by_name[f"all in {symbol}"] = held(alone)
+        plans_by_name[f"0.1 % in {symbol}"] = held(SLIVER * alone)
         if contract.max_short > 0.0:
-            found[f"short {symbol}"] = held(-min(contract.max_short, 1.0) * alone)
+            plans_by_name[f"short {symbol}"] = held(-min(contract.max_short, 1.0) * alone)
     if contract.max_short > 0.0:
-        found["short all"] = held(-min(contract.max_short, 1.0) * equal)
-    return found
+        plans_by_name["short all"] = held(-min(contract.max_short, 1.0) * equal)
+    return plans_by_name

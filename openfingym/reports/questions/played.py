@@ -21,7 +21,7 @@ from openfingym import catalog, store
 from openfingym.digests import canonical_json
 from openfingym.errors import OpenFinGymError, ReceiptError, StoreError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
-from openfingym.kinds.qa import QaContract
+from openfingym.kinds.qa_contract import QaContract
 from openfingym.metrics import find_metric
 from openfingym.packages.build import build, build_key, is_there
 from openfingym.packages.package import BuiltPackage

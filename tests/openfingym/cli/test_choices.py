@@ -12,8 +12,8 @@ from openfingym.machine import BackendName
 from openfingym.reports.cells import Field
 from openfingym.results import State
 from openfingym.task.contracts import Family
+from openfingym.task.dataset import Fill
 from openfingym.task.known_kinds import OWN
-from openfingym.task.model import Fill
 from openfingym.trajectory import Split
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from openfingym.catalog import load_task
-from openfingym.checks import check
+from openfingym.checks import check, hidden
 from openfingym.errors import UsageError
 from openfingym.kinds import Array
 from openfingym.packages.build import build
@@ -86,8 +86,8 @@ def test_what_holds_of_the_package_holds_of_a_tape(packages: dict[str, BuiltPack
     found = drawn(package, SECRET)
     with seen_with(package, found.public) as seen:
         assert check._ordering(seen, found.hidden)
-        assert check._leak(seen, found.hidden)
-        assert check._features(seen, found.hidden)
+        assert hidden.leak_search(seen, found.hidden)
+        assert hidden.features(seen, found.hidden)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,89 @@
+"""The words of a task about curves: in the recipe of its data, and in the facts of its instruction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from openfingym.kinds.material import Brief
+from openfingym.kinds.months import is_own
+from openfingym.kinds.panels import panel_recipe
+
+if TYPE_CHECKING:
+    from openfingym.data.curves import Curves
+    from openfingym.kinds.curves import CurvesContract
+    from openfingym.kinds.material import Material
+    from openfingym.task import Task
+
+
+class Words(NamedTuple):
+    """Names for rows and curves: for an author's data, of which it is not known how long a row is or whose a curve is,
+    or for the bundled data.
+    """
+
+    row: str
+    """A row in time."""
+    series: str
+    """That which has a curve."""
+    all_series: str
+    """The same, in the plural."""
+    one: str
+    """Behind "rows of one"."""
+
+
+def words_of(task: Task) -> Words:
+    """The words that fit a task's data."""
+    if is_own(task):
+        return Words("row", "curve", "curves", "curve")
+    return Words("month", "country", "countries", "country's curve")
+
+
+def origin_of(task: Task, source: Curves) -> tuple[str, ...]:
+    """The steps by which the curves were made, up to where windows are cut from them, as sentences."""
+    info, words = source.info, words_of(task)
+    if is_own(task):
+        return (*panel_recipe(source), f"{len(source.maturities)} maturities a curve; curves: {len(source.countries)}")
+    return (
+        f"dataset {info.name}: {info.kind}, {info.source}",
+        f"{len(source.times)} {words.row}s of {len(source.countries)} {words.all_series}, {info.first} to {info.last}",
+        f"calendar: {info.calendar}",
+        f"missing values: {info.missing or 'none'}; nothing is filled",
+    )
+
+
+def brief_of_curves(task: Task, contract: CurvesContract, material: Material) -> Brief:
+    """What an agent is told of a task about curves.
+
+    Args:
+        task: the task that the instruction is for.
+        contract: the contract of the task.
+        material: the arrays of the task and the facts about them.
+    """
+    inputs, targets, test = (material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs"))
+    words = words_of(task)
+    frequency = material.info.frequency if is_own(task) else "monthly"
+    facts = (
+        ("value", f"yield, {contract.unit}, {'no dates' if frequency == 'none' else frequency}"),
+        # The fact `series` is a list of names.
+        (words.all_series, ", ".join(map(str, material.facts["series"]))),  # type: ignore[call-overload]
+        ("maturities", f"{len(material.labels)}, in years: {material.labels[0][1:]} to {material.labels[-1][1:]}"),
+        ("training windows", str(material.n_train)),
+        ("windows to predict", str(material.shape[0])),
+        ("inputs of a window", f"{contract.lookback} {words.row}s of one {words.one}"),
+        (
+            "targets of a window",
+            (
+                f"the next {words.row}'s curve: lower, central and upper, which should hold "
+                f"{contract.coverage:.0%} of the values"
+            ),
+        ),
+    )
+    note = (
+        "Windows are in time order; those to predict are later than all of training, and none of their targets "
+        "appears\n"
+        "anywhere in the data you have. Nowhere may lower be above central, or central above upper."
+    )
+    usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
+test = interface.load_test_inputs()  # float64 {test}
+{words.series} = interface.load("test_series")  # int64, which {words.series} a window is of; also train_series
+feedback = interface.submit(predictions)  # predictions: float64 {material.shape}: lower, central, upper"""
+    return Brief(facts, note, usage)

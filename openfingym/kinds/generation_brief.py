@@ -1,0 +1,49 @@
+"""The facts and the lines of Python in the instruction of a generation task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openfingym.kinds.material import Brief
+
+if TYPE_CHECKING:
+    from openfingym.kinds.generation import GenerationContract
+    from openfingym.kinds.material import Material
+    from openfingym.task import Task
+
+
+def brief_of_generation(task: Task, contract: GenerationContract, material: Material) -> Brief:
+    """What an agent is told of a generation task.
+
+    Args:
+        task: the task that the instruction is for.
+        contract: the contract of the task.
+        material: the arrays of the task and the facts about them.
+    """
+    inputs, targets, test = (
+        tuple(material.public[name].shape) for name in ("train_inputs", "train_targets", "test_inputs")
+    )
+    given = f"{contract.lookback} rows of context and " if contract.lookback else ""
+    facts = (
+        ("value", f"{contract.value_semantics.replace('_', ' ')}, {contract.unit}, {task.spec.frequency}"),
+        ("channels", ", ".join(material.labels)),
+        (
+            "training windows",
+            f"{material.n_train}: {given}{contract.horizon} rows x {len(material.labels)} channels",
+        ),
+        (
+            "wanted",
+            f"{contract.futures} futures for each of {test[0]} contexts" if contract.lookback else f"{test[0]} windows",
+        ),
+    )
+    note = (
+        "What counts is the law of the windows, not any single one: they are compared with real windows that are "
+        "in none of the\n"
+        "data you have. Returning training windows, or small changes of them, is detected: beyond a share of\n"
+        f"{contract.max_memorised:.0%} more than among real windows, a submission is refused."
+    )
+    context = "  # contexts" if contract.lookback else "  # no context: zero rows"
+    usage = f"""contexts, windows = interface.load_train()  # float64 {inputs}, {targets}
+test = interface.load_test_inputs(){context}, float64 {test}
+feedback = interface.submit(samples)  # samples: float64 {material.shape}"""
+    return Brief(facts, note, usage)
