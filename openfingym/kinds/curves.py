@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import field_validator
 
 from openfingym.data.curves import NAME, SHA256
 from openfingym.data.recipe import stamps
@@ -58,7 +59,17 @@ class CurvesContract(Contract):
     value_semantics: Literal["yield_level"] = "yield_level"
     """What the values are, as ``contract.json`` states it."""
     coverage: Fraction = 0.95
-    """Share of the values that should lie within the interval, as agents are told."""
+    """Share of the values that should lie within the interval, as agents are told: that of the interval metrics."""
+
+    @field_validator("coverage")
+    @classmethod
+    def _as_scored(cls, coverage: float) -> float:
+        from openfingym.metrics.interval import TARGET
+
+        # The metrics and the baseline are for this one: agents must not be told another.
+        if coverage != TARGET:
+            raise ValueError(f"found {coverage}; interval metrics score a coverage of {TARGET}: state that, or nothing")
+        return coverage
 
 
 START = Start(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from openfingym.data.curves import simulated_curves
 from openfingym.errors import SubmissionError
 from openfingym.kinds import curves
-from tests.openfingym.kinds.materials import changed_by_scrambling, made, ranks, read_of
+from openfingym.metrics.interval import TARGET
+from openfingym.task import parse_task_file
+from tests.openfingym.kinds.materials import assert_refused, changed_by_scrambling, made, ranks, read_of
 
 
 @pytest.fixture
@@ -80,3 +83,10 @@ def test_a_planted_leak_is_noticed(task, monkeypatch) -> None:
 
     monkeypatch.setattr(curves.KIND, "shape", careless)
     assert changed_by_scrambling(task) == {"test_inputs"}
+
+
+def test_a_coverage_that_is_not_scored_is_refused(task, tmp_path: Path) -> None:
+    stated = "[metadata.openfingym.contract]\n"
+    assert_refused(task, tmp_path, (stated, f"{stated}coverage = 0.9\n"), r"coverage: .*found 0\.9.*coverage of 0\.95")
+    text = task.config_path.read_text().replace(stated, f"{stated}coverage = 0.95\n")
+    assert parse_task_file(text, tmp_path).metadata.openfingym.contract.coverage == TARGET
