@@ -1,9 +1,9 @@
 """Text that no language, code or table of numbers explains: where it is, and how many bits it has in excess.
 
-Characters are scored by a trigram model of English and Python, estimated from this library's own sources: ``-log2`` of
-a character's probability after the two before it. Prose, code and tables of digits cost three to five bits a character;
-hex, base32, base64 or ciphertext seven and more, whatever is hidden in them and however they are spaced. The excess of
-a stretch is what it costs beyond ``EXPLAINED`` bits a character.
+Characters are scored by a trigram model of English and Python, counted once in sources of this library
+(``scripts/text_model.py``): ``-log2`` of a character's probability after the two before it. Prose, code and tables of
+digits cost three to five bits a character; hex, base32, base64 or ciphertext seven and more, whatever is hidden in them
+and however they are spaced. The excess of a stretch is what it costs beyond ``EXPLAINED`` bits a character.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ GAP = 48
 INVISIBLE = 24
 """Most invisible characters, white space at the ends of lines included, that a text may have without being reported."""
 _SPACE, _DIGIT, _LETTER, _OTHER = 95, 15, 96, 97
-"""Symbols of white space, of digits, of characters beyond ASCII and of control characters; see :func:`_symbols`."""
-_SYMBOLS = 98
+"""Symbols of white space, of digits, of characters beyond ASCII and of control characters; see :func:`symbols_of`."""
+SYMBOLS = 98
+"""Number of symbols."""
+TEXT_MODEL = Path(__file__).with_name("text_model.npz")
+"""Counts of three symbols in a row: ``places`` int32[n], the symbols as digits of a number; ``counts`` int32[n]."""
 _WEIGHTS = (0.72, 0.23, 0.05)
 """Weights of the trigram, the bigram and the unigram model in the mixture."""
 _TABLE = re.compile(r"(?:[-+]?\d[\d.]*(?:[eE][-+]?\d+)?[\s,;:|()\[\]]+){3,}")
@@ -100,7 +103,7 @@ def _parts(excess: NDArray[np.float64]) -> list[Stretch]:
 def _costs(text: str) -> NDArray[np.float64]:
     """Bits of each character, float64[len(text)]."""
     one, two, three = _model()
-    s = np.concatenate([[_SPACE, _SPACE], _symbols(text)])
+    s = np.concatenate([[_SPACE, _SPACE], symbols_of(text)])
     chance = _WEIGHTS[0] * three[s[:-2], s[1:-1], s[2:]] + _WEIGHTS[1] * two[s[1:-1], s[2:]] + _WEIGHTS[2] * one[s[2:]]
     # All digits are one symbol: which of the ten it is costs log2(10) bits more.
     bits = -np.log2(chance) + np.where(s[2:] == _DIGIT, math.log2(10.0), 0.0)
@@ -112,7 +115,7 @@ def _costs(text: str) -> NDArray[np.float64]:
     return np.where(s[2:] == _LETTER, EXPLAINED, bits)
 
 
-def _symbols(text: str) -> NDArray[np.int64]:
+def symbols_of(text: str) -> NDArray[np.int64]:
     """A symbol for each character: printable ASCII by its position, one for all digits, one for all white space, and
     two for all other characters.
     """
@@ -126,17 +129,11 @@ def _symbols(text: str) -> NDArray[np.int64]:
 
 @cache
 def _model() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Probabilities of a symbol by itself, after one symbol, and after two; from the sources of some rooms.
-
-    So the wording of these sources has a slight effect on what is reported.
-    """
-    root = Path(__file__).resolve().parent.parent
-    files = sorted(path for room in ("task", "packages", "kinds", "data") for path in (root / room).rglob("*.py"))
-    s = _symbols("\n".join(path.read_text(encoding="utf-8") for path in files))
-    one = np.bincount(s, minlength=_SYMBOLS) + 1.0
-    two = np.bincount(s[:-1] * _SYMBOLS + s[1:], minlength=_SYMBOLS**2).reshape(_SYMBOLS, -1).astype(np.float64)
-    places = (s[:-2] * _SYMBOLS + s[1:-1]) * _SYMBOLS + s[2:]
-    three = np.bincount(places, minlength=_SYMBOLS**3).reshape(_SYMBOLS, _SYMBOLS, -1).astype(np.float64)
+    """Probabilities of a symbol by itself, after one symbol, and after two."""
+    with np.load(TEXT_MODEL) as counted:
+        three = np.bincount(counted["places"], counted["counts"], SYMBOLS**3).reshape(SYMBOLS, SYMBOLS, SYMBOLS)
+    two = three.sum(axis=0)
+    one = two.sum(axis=0) + 1.0  # a symbol that was never counted is possible all the same
     return (
         one / one.sum(),
         two / np.maximum(two.sum(axis=1, keepdims=True), 1.0),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from openfingym.leaks import LeakSearch, find_leaks, streams
+from openfingym.leaks import LeakSearch, entropy, find_leaks, streams
 from openfingym.leaks.entropy import stretches
 from openfingym.leaks.known import coarse_told
 from openfingym.leaks.number_words import spelled_out
@@ -118,8 +118,8 @@ def test_signs_tell_what_the_one_before_them_leaves_open() -> None:
     copy."""
     flips = np.random.default_rng(0).random((500, 200, 2)) < [0.02, 0.5]
     signs = np.where(flips.cumsum(axis=1) % 2, 1.0, -1.0)
-    entropy = -sum(p * np.log2(p) for p in (0.02, 0.98)), 1.0
-    np.testing.assert_allclose(coarse_told(signs)[:, 1:].mean(axis=(0, 1)), entropy, rtol=0.02)
+    bits = -sum(p * np.log2(p) for p in (0.02, 0.98)), 1.0
+    np.testing.assert_allclose(coarse_told(signs)[:, 1:].mean(axis=(0, 1)), bits, rtol=0.02)
     assert not coarse_told(np.ones((5, 9, 1))).any()
 
 
@@ -153,3 +153,22 @@ def test_constants_and_nearly_constant_values_tell_nothing(name: str, tmp_path: 
 )
 def test_number_words(words: str, number: str) -> None:
     assert spelled_out(words) == number
+
+
+def test_what_is_reported_follows_from_a_counted_table_and_from_no_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_source(path: Path, *_: object, **__: object) -> str:
+        raise AssertionError(f"{path} is read")
+
+    key = base64.b64encode(np.random.default_rng(3).bytes(192)).decode()
+    text = f"The first sentence is one of many. {key} So is the last one."
+    entropy._model.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", no_source)
+        (found,) = stretches(text)
+    assert key in text[found.begin : found.end + 1]
+    assert found.excess == pytest.approx(988.6, abs=0.1), "as the model was counted"
+    one, two, three = entropy._model()
+    assert one.sum() == pytest.approx(1.0)
+    # After what was never counted there is no model.
+    assert {0.0, 1.0} >= set(np.round(two.sum(axis=1), 9))
+    assert {0.0, 1.0} >= set(np.round(three.sum(axis=2), 9).ravel())
