@@ -131,7 +131,11 @@ def trajectories(
         return
     for path, splits in files.items():
         shares = ", ".join(f"{count} of split {split}" for split, count in sorted(splits.items()))
-        click.echo(f"{splits.total()} trajectories in {path}" + (f": {shares}" if set(splits) != {"test"} else ""))
+        count = splits.total()
+        click.echo(
+            f"{count} {'trajectory' if count == 1 else 'trajectories'} in {path}"
+            + (f": {shares}" if set(splits) != {"test"} else "")
+        )
     for reason, count in left_out.items():
         if count:
             click.echo(f"left out: {count} ({reason})")

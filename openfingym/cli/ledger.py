@@ -13,7 +13,7 @@ import click
 
 from openfingym.cli.forecast_report import report_command
 from openfingym.cli.ledger_passes import advance, import_history, resolve
-from openfingym.cli.ledger_place import SIMULATED, connected, folder_of, place_options
+from openfingym.cli.ledger_place import SIMULATED, connected, folder_of, folder_option, place_options
 from openfingym.cli.options import json_option
 from openfingym.cli.printable import one_line, printable
 from openfingym.cli.render import print_json, print_table
@@ -194,17 +194,15 @@ def status(address: str | None, folder: Path | None, as_json: bool) -> None:
     metavar="CHECKPOINT",
     help="A checkpoint that the log gave before, as a file, a receipt or a run's folder: the log must begin with it.",
 )
-@place_options
+@folder_option
 @json_option("an object")
-def verify(earlier: Path | None, address: str | None, folder: Path | None, as_json: bool) -> None:
+def verify(earlier: Path | None, folder: Path | None, as_json: bool) -> None:
     """Check the ledger against its log: that nothing in it was changed, dropped or moved.
 
     Whoever could write the file could also write all of it anew, which only an earlier checkpoint shows.
     """
     from openfingym_verifier.ledger_check import verify_ledger
 
-    if address:
-        raise UsageError("a ledger is verified where its file is; leave out --verifier")
     checked = verify_ledger(folder_of(folder), earlier)
     if as_json:
         print_json({"entries": checked.entries, "head": checked.head, "root": checked.root})
