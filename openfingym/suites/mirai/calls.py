@@ -91,14 +91,9 @@ def _value(node: ast.expr) -> object:
         case ast.Call() if _name(node) == "DateRange":
             sides = _bound(node, "DateRange", _RANGE)
             return {side: _value(each) for side, each in sides.items()}
-    # A long chain of operators can be parsed and yet be too deep to be written again.
-    try:
-        written = ast.unparse(node)
-    except (RecursionError, ValueError):
-        written = "an expression"
     raise IllegalCallError(
         "Arguments must be texts, lists, None, and the classes Date, DateRange, ISOCode and CAMEOCode, but received: "
-        f"{shown(written)}."
+        f"{shown(_written(node))}."
     )
 
 
@@ -106,7 +101,14 @@ def _only(node: ast.Call, names: tuple[str, ...]) -> object:
     """The value of a class of one attribute, given by position or under one of its names."""
     values = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in names)]
     if len(values) != 1 or len(node.args) + len(node.keywords) != 1:
-        raise IllegalCallError(
-            f"{_name(node)} takes one argument, {names[0]}, but received: {shown(ast.unparse(node))}."
-        )
+        raise IllegalCallError(f"{_name(node)} takes one argument, {names[0]}, but received: {shown(_written(node))}.")
     return _value(values[0])
+
+
+def _written(node: ast.expr) -> str:
+    """An expression as Python text, for a message."""
+    # A long chain of operators can be parsed and yet be too deep to be written again.
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError):
+        return "an expression"
