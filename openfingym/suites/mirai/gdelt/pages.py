@@ -17,6 +17,8 @@ _ALWAYS_OPEN = frozenset({"meta", "link", "br", "img", "hr", "input", "source", 
 """Elements that have no end tag."""
 TITLE_CHARACTERS = 300
 """How many characters of a title are kept."""
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
+"""Codecs of Python that no page is written in; punycode takes time by the square of the length."""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,40})", re.IGNORECASE)
 
 
@@ -93,10 +95,13 @@ class _Parser(HTMLParser):
 
 
 def _decoded(content: bytes) -> str:
-    stated = _CHARSET.search(content[:4096])
-    for name in (*([stated[1].decode()] if stated else []), "utf-8"):
+    """A page as text: by the encoding that it states, else as UTF-8, else as what most other pages are in."""
+    match = _CHARSET.search(content[:4096])
+    stated = match[1].decode().lower().replace("-", "_") if match else "utf_8"
+    for name in ("utf_8",) if stated in _NO_CHARSETS else (stated, "utf_8"):
+        # What a page states may be the name of no encoding, or of another one than it is in.
         try:
             return content.decode(name)
-        except (LookupError, UnicodeDecodeError):
+        except (LookupError, UnicodeError):
             continue
     return content.decode("cp1252", "replace")

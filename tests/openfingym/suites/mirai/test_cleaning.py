@@ -87,6 +87,13 @@ def test_no_page_breaks_the_reader(content: bytes) -> None:
     read_page(b"<p>" + content + b"</p><nav>" + content)
 
 
+@pytest.mark.parametrize("charset", ["undefined", "punycode", "idna", "unicode-escape", "Raw_Unicode_Escape", "hex"])
+def test_a_page_is_read_whatever_encoding_it_states(charset: str) -> None:
+    """Of punycode a page of this size would take minutes."""
+    page = read_page(b"<meta charset=" + charset.encode() + b"><p>caf\xc3\xa9 " + b"words " * 100_000)
+    assert page.text.startswith("caf\u00e9 words")
+
+
 def test_titles_are_made_of_addresses() -> None:
     assert title_of_url("https://a.example/news/2023/03/leaders-meet-there-12345.html?x=1") == "Leaders meet there"
     assert title_of_url("https://a.example/12345") == "a.example"
