@@ -39,6 +39,8 @@ POLITE = ClientPolicy(
 """Two attempts at most, and a second between two requests to one host."""
 AWAY = "host not reached"
 """The reason for which a page has no text if its host cannot be reached."""
+_LOCAL_DOMAINS = frozenset({"internal", "local", "localhost"})
+"""Top-level domains of names that are not of the public internet."""
 _REASONS = ("not published", "refused with status", "gave up", "more than", "redirected", "certificate", "robots.txt")
 """Reasons as they stand in the messages of errors, without the address."""
 _AGAIN = (AWAY, "gave up")
@@ -186,7 +188,9 @@ def fetch_texts(
     # In a shuffled order: neighbours in the alphabet are of one host, which must rest between two requests.
     wanted.sort(key=sha256_of_text)
     batch: list[tuple[str, str, str | None, str | None]] = []
-    with Client(policy) as client, ThreadPoolExecutor(connections) as pool:
+    # The client looks at each host again, because a page may redirect to an address that no row may name.
+    allows = None if local else lambda host: not is_local(host)
+    with Client(policy, allows=allows) as client, ThreadPoolExecutor(connections) as pool:
         fetcher = Fetcher(client, scratch, local=local)
         for done, row in enumerate(pool.map(fetcher.fetch, wanted), 1):
             batch.append(row)
@@ -199,11 +203,14 @@ def fetch_texts(
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is this machine, or an address of a private network, as it is written."""
+    """Whether a host is this machine or one of a private network, by how it is written; no name is looked up."""
+    name = host.rstrip(".").lower()
     try:
-        return not ipaddress.ip_address(host).is_global
+        return not ipaddress.ip_address(name).is_global
     except ValueError:
-        return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+        last = name.rpartition(".")[2]
+        # Resolvers also read 2130706433, 127.1 and 0x7f.1 as addresses. A name without a dot is of the own network.
+        return "." not in name or last.isdecimal() or last.startswith("0x") or last in _LOCAL_DOMAINS
 
 
 def texts_of_folder(folder: Path, scratch: Path) -> Iterator[tuple[str, str, str]]:

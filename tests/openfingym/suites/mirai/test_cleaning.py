@@ -99,7 +99,11 @@ def test_titles_are_made_of_addresses() -> None:
     assert title_of_url("https://a.example/12345") == "a.example"
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "10.0.0.8", "169.254.169.254", "::1", "db.internal"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "10.0.0.8", "169.254.169.254", "::1", "db.internal",
+                                  "2130706433", "127.1", "0x7f.0.0.1", "0x7f000001", "127.0.0.1.", "localhost.",
+                                  "router", "::ffff:127.0.0.1", ""])  # fmt: skip
 def test_addresses_of_this_network_are_known(host: str) -> None:
     assert is_local(host)
     assert not is_local("news.example")
+    assert not is_local("0x7.news.example")
+    assert not is_local("93.184.216.34")
