@@ -47,6 +47,7 @@ MOST_BYTES = 1 << 30
 """Size of the largest file in an archive that is read, in bytes; a real one has about a megabyte."""
 URL_CHARACTERS = 2000
 """Length of the longest address, in bytes, with which a row is kept."""
+_MENTIONS_DIGITS = len(str(1 << 31))
 _TAB, _LINE_END = 9, 10
 _ID, _DATE, _ONE, _TWO, _CODE, _BASE, _MENTIONS, _ADDED, _URL = (
     COLUMNS.index(name)
@@ -101,7 +102,10 @@ class DayReader:
             event, day, one, two, code, base, count, added, url = row
             relation = _relation(base, code)
             # An event may be listed again in a later file of the day; the first one counts.
-            if relation is None or event in self._ids or not count.isdigit() or len(url) > URL_CHARACTERS:
+            if relation is None or event in self._ids or len(url) > URL_CHARACTERS:
+                continue
+            # Longer ones are beyond 32 bits, and int() raises an error for thousands of digits.
+            if not count.isdigit() or len(count) > _MENTIONS_DIGITS:
                 continue
             # A row is known with the file that it is in, or later if it states a later time itself.
             known = max(added, stamp)

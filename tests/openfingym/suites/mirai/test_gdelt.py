@@ -234,6 +234,15 @@ def test_a_day_is_reduced_in_another_process_as_in_this_one(tmp_path: Path) -> N
             reducers(archives, there)
 
 
+def test_a_number_of_any_length_costs_its_row_alone(tmp_path: Path) -> None:
+    line = Row(1, "20230331", "USA", "CHN", "042", "042", 60, "20230331120000", "https://news.example/1").line()
+    long = line.replace("\t60\t", f"\t{'9' * 5000}\t").replace("1\t", "2\t", 1)
+    archive = tmp_path / "20230331120000.export.CSV.zip"
+    archive.write_bytes(zipped("20230331120000.export.CSV", f"{long}\n{line}\n".encode()))
+    result = reduced([archive], tmp_path)
+    assert (result.counts.rows, result.counts.kept, result.damaged) == (2, 1, {})
+
+
 def test_half_written_days_are_made_again(tmp_path: Path, whole: PullReport) -> None:
     gdelt = Gdelt()
     gdelt.publish(ROWS)
