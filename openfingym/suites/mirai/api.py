@@ -192,10 +192,10 @@ class EventApi:
         """The rows of the latest days.
 
         Args:
-            table: ``events`` or ``articles``.
+            table: name of the table, ``events`` or ``articles``.
             where: conditions that a row must meet, by column.
             columns: columns of the answer.
-            limit: the most rows.
+            limit: the most rows to give.
         """
         within = where.get("date", Between())
         end = within.high or self._view.time.date()

@@ -328,8 +328,8 @@ def _mean_f1(truths: NDArray[np.float64], answer: NDArray[np.float64]) -> float:
     """Mean F1 of one answer to all questions.
 
     Args:
-        truths: float64[questions, second-level codes].
-        answer: float64[codes], of both levels.
+        truths: the true answers, float64[questions, second-level codes].
+        answer: the answer, float64[codes] of both levels.
     """
     named = answer[FIRST_LEVEL:]
     hits = truths @ named

@@ -34,8 +34,8 @@ def read_listing(path: Path, first: date, last: date) -> dict[date, list[ExportF
 
     Args:
         path: path of the list.
-        first: the first day.
-        last: the last day.
+        first: the first day of which files are wanted.
+        last: the last day of which files are wanted.
     """
     listed: dict[date, dict[str, ExportFile]] = {}
     with path.open(encoding="ascii", errors="replace") as lines:

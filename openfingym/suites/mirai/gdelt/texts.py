@@ -73,7 +73,7 @@ class TextStore:
         """Store pages.
 
         Args:
-            rows: of each page the url, the reason why there is no text (empty if there is one), the title and the text.
+            rows: the url of each page, the reason why it has no text (empty if it has one), its title and its text.
         """
         with closing(self._open()) as database, database:
             database.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", rows)
